@@ -820,8 +820,27 @@ PASSLIB_END_CODE
 // ================================================================================================
 
 class PassResource;
+struct FlatModel;
+
+/// A text, not terminated. `data` may be null if `size` is 0.
+struct FlatText {
+  const char* data;
+  uint64_t size;
+};
 
 namespace detail {
+
+/// The types of a call are those of a node only as long as the call runs.
+struct TypesPlace {
+  uint32_t node = 0;  // its position as the host showed it, from 1; 0 for a node without
+  uint16_t call = 0;
+};
+
+/// Returns __ext_shape__ and __ext_dtype__ of a node of the running call, which the host infers now
+/// unless it did before; null if it cannot, and after the call.
+const FlatText* readTypes(const TypesPlace& place);
+/// Whether a key is one of these two.
+bool isOfTypes(const char* key, std::size_t size);
 
 /// Lends a resource to the pass that runs in this thread. Nodes ask for it here, so that none has
 /// to be told: in a large graph, each walk over the nodes costs. Threads that a pass starts get
@@ -917,6 +936,10 @@ class AttributeText : public std::string {
 /// Converts to and from such a map. What is not declared here is called on the map:
 /// `std::unordered_map<std::string, std::string>& map = node->attrs`. As with a map, several
 /// threads may read at the same time.
+///
+/// __ext_shape__ and __ext_dtype__, the types of a node's outputs, may be inferred when somebody
+/// first reads them: the map then has both keys, with texts from the moment when one is asked for,
+/// or the attributes are gone over.
 class NodeAttributes {
  public:
   typedef std::unordered_map<std::string, std::string> Map;
@@ -959,56 +982,64 @@ class NodeAttributes {
   PASSLIB_ON_DEMAND NodeAttributes& operator=(std::initializer_list<value_type> items) {
     return *this = NodeAttributes(items);
   }
-  operator Map&() { return read(); }
-  operator const Map&() const { return read(); }
+  operator Map&() { return whole(); }
+  operator const Map&() const { return whole(); }
 
   bool empty() const { return size() == 0; }
   size_type size() const {
-    return known() != nullptr ? known()->size() : shared_ == nullptr ? 0 : shared_[0];
+    if (known() != nullptr) return known()->size();
+    return (shared_ == nullptr ? 0 : shared_[0]) + (types_.node == 0 ? 0 : 2);
   }
   PASSLIB_ON_DEMAND size_type max_size() const { return read().max_size(); }
-  PASSLIB_ON_DEMAND iterator begin() { return read().begin(); }
+  PASSLIB_ON_DEMAND iterator begin() { return whole().begin(); }
   PASSLIB_ON_DEMAND const_iterator begin() const { return cbegin(); }
-  PASSLIB_ON_DEMAND const_iterator cbegin() const { return read().cbegin(); }
+  PASSLIB_ON_DEMAND const_iterator cbegin() const { return whole().cbegin(); }
   PASSLIB_ON_DEMAND iterator end() { return read().end(); }
   PASSLIB_ON_DEMAND const_iterator end() const { return cend(); }
   PASSLIB_ON_DEMAND const_iterator cend() const { return read().cend(); }
 
   PASSLIB_ON_DEMAND AttributeText& operator[](const std::string& key) {
-    return static_cast<AttributeText&>(write()[key]);
+    return static_cast<AttributeText&>(write(key)[key]);
   }
   PASSLIB_ON_DEMAND AttributeText& operator[](std::string&& key) {
-    return static_cast<AttributeText&>(write()[std::move(key)]);
+    return static_cast<AttributeText&>(write(key)[std::move(key)]);
   }
   PASSLIB_ON_DEMAND AttributeText& at(const std::string& key) {
-    return static_cast<AttributeText&>(read().at(key));
+    return static_cast<AttributeText&>(read(key).at(key));
   }
-  PASSLIB_ON_DEMAND const std::string& at(const std::string& key) const { return read().at(key); }
-  PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read().find(key); }
+  PASSLIB_ON_DEMAND const std::string& at(const std::string& key) const {
+    return read(key).at(key);
+  }
+  PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read(key).find(key); }
   PASSLIB_ON_DEMAND const_iterator find(const std::string& key) const {
-    return static_cast<const Map&>(read()).find(key);
+    return static_cast<const Map&>(read(key)).find(key);
   }
   size_type count(const std::string& key) const {
     JsonReader::Slice text;
     return _find(key.c_str(), key.size(), &text) ? 1 : 0;
   }
   PASSLIB_ON_DEMAND std::pair<iterator, iterator> equal_range(const std::string& key) {
-    return read().equal_range(key);
+    return read(key).equal_range(key);
   }
   PASSLIB_ON_DEMAND std::pair<const_iterator, const_iterator> equal_range(
       const std::string& key) const {
-    return static_cast<const Map&>(read()).equal_range(key);
+    return static_cast<const Map&>(read(key)).equal_range(key);
   }
 
   void clear() noexcept {
     delete known();
     map_.storeAlone(nullptr);
     dropBlock();
+    types_ = detail::TypesPlace();
   }
   void swap(NodeAttributes& other) noexcept;
-  PASSLIB_ON_DEMAND void swap(Map& other) { write().swap(other); }
+  PASSLIB_ON_DEMAND void swap(Map& other) {
+    whole();
+    write().swap(other);
+    types_ = detail::TypesPlace();
+  }
   PASSLIB_ON_DEMAND void reserve(size_type count) { write().reserve(count); }
-  PASSLIB_ON_DEMAND size_type erase(const std::string& key) { return write().erase(key); }
+  PASSLIB_ON_DEMAND size_type erase(const std::string& key) { return write(key).erase(key); }
   PASSLIB_ON_DEMAND iterator erase(const_iterator place) { return write().erase(place); }
   PASSLIB_ON_DEMAND iterator erase(iterator place) { return write().erase(place); }
   PASSLIB_ON_DEMAND iterator erase(const_iterator first, const_iterator last) {
@@ -1046,10 +1077,10 @@ class NodeAttributes {
     return !left.equals(right);
   }
   PASSLIB_ON_DEMAND friend bool operator==(const NodeAttributes& left, const Map& right) {
-    return left.read() == right;
+    return left.whole() == right;
   }
   PASSLIB_ON_DEMAND friend bool operator!=(const NodeAttributes& left, const Map& right) {
-    return left.read() != right;
+    return left.whole() != right;
   }
   PASSLIB_ON_DEMAND friend bool operator==(const Map& left, const NodeAttributes& right) {
     return right == left;
@@ -1072,7 +1103,7 @@ class NodeAttributes {
     copy->assign(text.data, text.size);
     return true;
   }
-  /// Goes over the attributes, sorted by key unless the map has been made.
+  /// Goes over the attributes, sorted by key unless the map has been made. After _readTypes().
   class Walk {
    public:
     explicit Walk(const NodeAttributes& attributes)
@@ -1092,6 +1123,7 @@ class NodeAttributes {
   /// Calls visit(key, text) with a slice each, in that order.
   template <typename Visit>
   void _visit(Visit visit) const {
+    _readTypes();
     JsonReader::Slice key;
     JsonReader::Slice text;
     for (Walk walk(*this); walk.next(&key, &text);) visit(key, text);
@@ -1126,6 +1158,16 @@ class NodeAttributes {
   }
   /// Whether the words that _packed returns are the host's.
   bool _isLent() const { return lent_; }
+  /// Adds the types, which are inferred when somebody reads them and leave with the call.
+  void _offerTypes(uint32_t node, uint16_t call) {
+    types_.node = node;
+    types_.call = call;
+  }
+  bool _hasTypes() const { return types_.node != 0; }
+  /// Before all attributes are read.
+  void _readTypes() const {
+    if (types_.node != 0) whole();
+  }
 
  private:
   Map* known() const { return map_.load(); }
@@ -1137,10 +1179,20 @@ class NodeAttributes {
   bool equals(const NodeAttributes& other) const;
   void copy(const NodeAttributes& other);
   Map& read() const;
+  /// The map with all texts.
+  Map& whole() const;
+  /// The map for a use of one attribute.
+  Map& read(const std::string& key) const {
+    return types_.node != 0 && detail::isOfTypes(key.data(), key.size()) ? whole() : read();
+  }
   Map& write() {
     Map& map = read();
     dropBlock();
     return map;
+  }
+  Map& write(const std::string& key) {
+    read(key);
+    return write();
   }
   void dropBlock() noexcept {
     uint32_t* const words = shared_;
@@ -1164,6 +1216,8 @@ class NodeAttributes {
   // value, and the texts in turn; zeros fill the last word. It never changes. Nodes share it, the
   // number of them stands before it, unless it is lent.
   uint32_t* shared_ = nullptr;
+  detail::TypesPlace types_;
+  mutable bool has_types_ = false;  // whether the map has their texts
   bool lent_ = false;
 };
 
@@ -1874,6 +1928,10 @@ class PassResource {
   }
 
   void _setGraph(const Graph* graph) { graph_ = graph; }
+  /// Adds the types that the host offers, whose texts are asked for when they are read.
+  void _offerTypes(const FlatModel& shown);
+  /// See detail::readTypes.
+  const FlatText* _types(const detail::TypesPlace& place);
   void _setParams(detail::ParamTable* args, detail::ParamTable* aux) {
     params_[0] = args;
     params_[1] = aux;
@@ -1921,7 +1979,10 @@ class PassResource {
   detail::PlainList<Made*> made_;
   nd_malloc_t nd_malloc_;
   const void* nd_alloc_;
-  const Graph* graph_ = nullptr;  // of the running pass
+  const Graph* graph_ = nullptr;      // of the running pass
+  const FlatModel* shown_ = nullptr;  // unless no types are offered
+  const FlatText* types_ = nullptr;
+  uint16_t call_ = 0;
   detail::ParamTable* params_[2] = {nullptr, nullptr};
   detail::PlainList<const Node*> unlent_;
   // The names of the first named_ nodes of a graph. A map, because every library has code for this
@@ -2309,6 +2370,13 @@ struct PassDeclaration {
   bool needs_weights = true;
   bool weights_on_demand = false;
   bool needs_shapes = true;
+  bool exact = false;
+  std::vector<std::string> triggers;
+  std::string cost;
+  std::vector<std::string> pipelines;
+  std::string after;
+  std::vector<std::pair<std::string, OptionValue> > pipeline_options;
+  std::vector<std::pair<std::string, OptionValue> > rounding_options;
   typedPass_t body = nullptr;
 };
 
@@ -2361,8 +2429,22 @@ class CustomPass {
   /// ask for costs nothing.
   PASSLIB_ON_DEMAND CustomPass& weightsOnDemand();
   /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
-  /// true.
+  /// true; then they are inferred when the pass first reads one.
   PASSLIB_ON_DEMAND CustomPass& needsShapes(bool wanted = true);
+  /// The pass keeps every bit of the model's results. Without this, they may change by rounding.
+  PASSLIB_ON_DEMAND CustomPass& exact();
+  /// The pass changes no graph without one of these operators. Without this, it may change any.
+  PASSLIB_ON_DEMAND CustomPass& triggers(const std::vector<std::string>& ops);
+  /// What the time of the pass grows with: "nodes", the default; "weights"; or "runs", if it
+  /// computes operators.
+  PASSLIB_ON_DEMAND CustomPass& cost(const char* grows_with);
+  /// The pass is part of a named pipeline: "simplify", or "clean" if it is exact. It runs behind
+  /// the pass `after`, or at the end.
+  PASSLIB_ON_DEMAND CustomPass& joins(const char* pipeline, const char* after = "");
+  /// The value of a declared option in the pipelines that the pass joins.
+  PASSLIB_ON_DEMAND CustomPass& inPipelines(const char* key, const OptionValue& value);
+  /// The same where results may change by rounding, and in rare cases more: "simplify" by default.
+  PASSLIB_ON_DEMAND CustomPass& whenRounding(const char* key, const OptionValue& value);
 
   const char* name;
   graphPass_t pass;
@@ -2508,13 +2590,8 @@ class Registry {
 
 /// Version of the flat form of graphs: the structs whose names begin with Flat. A host uses it only
 /// with libraries of the same version.
-#define PASSLIB_FLAT_VERSION 1
+#define PASSLIB_FLAT_VERSION 2
 
-/// A text, not terminated. `data` may be null if `size` is 0.
-struct FlatText {
-  const char* data;
-  uint64_t size;
-};
 /// An attribute, or a member of a JSON object, whose value is then JSON.
 struct FlatPair {
   FlatText key;
@@ -2579,6 +2656,11 @@ struct FlatModel {
   uint64_t packed_words;  ///< of all nodes
   FlatMemory memory;      ///< of the host; nothing looks at that of a result
   void* owner;            ///< for who made it
+  /// Null, or infers the types of all nodes: returns __ext_shape__ and __ext_dtype__ of each node
+  /// of graphs[0] in turn, which stay valid until the call of the pass returns; null if that
+  /// failed, and then the host fails the call. Any thread may call it, before the pass returns.
+  const FlatText* (*types)(const void* host);
+  const void* host;  ///< what `types` gets
 };
 
 typedef int (*opVersion_t)();
@@ -2706,10 +2788,13 @@ PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const
 ///      "needs_weights": true, "weights_on_demand": true, "needs_shapes": false,
 ///      "any_options": false, "options":
 ///      [{"name": "level", "kind": "integer", "list": false, "default": 1, "description": "...",
-///        "choices": [], "range": [1, 3]}]}]}
+///        "choices": [], "range": [1, 3]}],
+///      "exact": true, "triggers": ["Mul"], "cost": "weights",
+///      "joins": {"pipelines": ["clean", "simplify"], "after": "", "options": {"level": 3},
+///                "rounding": {}}}]}
 ///
-/// with the kinds boolean, integer, real and text; without "weights_on_demand" for false. Not part
-/// of MXNet's ABI.
+/// with the kinds boolean, integer, real and text. "weights_on_demand", and what follows "options",
+/// may be absent, for false, [], "nodes" and no pipeline. Not part of MXNet's ABI.
 PASSLIB_ENTRY int _passlibDeclarations(const char** json);
 /// Runs a pass on a graph in JSON. A parameter whose data is null, though its shape has elements,
 /// is one that the host does not lend. *out_graph: the result as malloc'd JSON, null on failure.
@@ -4628,9 +4713,12 @@ inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
   other.map_.store(map_.exchange(other.known()));
   std::swap(shared_, other.shared_);
   std::swap(lent_, other.lent_);
+  std::swap(types_, other.types_);
+  std::swap(has_types_, other.has_types_);
 }
 
 inline void NodeAttributes::copy(const NodeAttributes& other) {
+  const bool has_types = __atomic_load_n(&other.has_types_, __ATOMIC_ACQUIRE);
   if (other.known() != nullptr) {
     map_.store(new Map(*other.known()));
   } else if (other.lent_) {
@@ -4639,12 +4727,17 @@ inline void NodeAttributes::copy(const NodeAttributes& other) {
     __atomic_add_fetch(other.shared_ - 1, 1, __ATOMIC_RELAXED);
     shared_ = other.shared_;
   }
+  types_ = other.types_;
+  has_types_ = has_types;
 }
 
 inline bool NodeAttributes::equals(const NodeAttributes& other) const {
   if (size() != other.size()) return false;
   if (empty()) return true;
-  if (known() != nullptr || other.known() != nullptr) return read() == other.read();
+  const bool same_types = types_.node == other.types_.node && types_.call == other.types_.call;
+  if (known() != nullptr || other.known() != nullptr || !same_types) {
+    return whole() == other.whole();
+  }
   if (shared_ == other.shared_) return true;
   return words() == other.words() &&
          memcmp(shared_, other.shared_, words() * sizeof(uint32_t)) == 0;
@@ -4652,6 +4745,17 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
 
 inline bool NodeAttributes::_find(const char* key, std::size_t size,
                                   JsonReader::Slice* text) const {
+  if (types_.node != 0 && detail::isOfTypes(key, size)) {
+    if (known() != nullptr) {
+      whole();
+    } else {
+      const FlatText* const texts = detail::readTypes(types_);
+      if (texts == nullptr) return false;
+      const FlatText& found = texts[key[6] == 's' ? 0 : 1];
+      *text = JsonReader::Slice{found.data, static_cast<std::size_t>(found.size)};
+      return true;
+    }
+  }
   if (known() != nullptr) {
     const Map::const_iterator found = known()->find(std::string(key, size));
     if (found == known()->end()) return false;
@@ -4673,7 +4777,9 @@ inline bool NodeAttributes::_find(const char* key, std::size_t size,
 inline bool NodeAttributes::_isStill(const uint32_t* packed) const {
   const Map* const map = known();
   if (map == nullptr) return shared_ == packed;
-  if (map->size() != packed[0]) return false;
+  const std::size_t types =
+      types_.node == 0 ? 0 : map->count("__ext_shape__") + map->count("__ext_dtype__");
+  if (map->size() != packed[0] + types) return false;
   const char* cursor = reinterpret_cast<const char*>(&packed[2 + 2 * packed[0]]);
   for (std::size_t pos = 0; pos < packed[0]; ++pos) {
     const uint32_t* const sizes = &packed[2 + 2 * pos];
@@ -4766,13 +4872,40 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   JsonReader::Slice key;
   JsonReader::Slice text;
   for (Walk walk(*this); walk.next(&key, &text);) detail::setText(key, text, made.get());
+  if (types_.node != 0) {
+    const JsonReader::Slice nothing = {"", 0};
+    detail::setText(JsonReader::Slice{"__ext_shape__", 13}, nothing, made.get());
+    detail::setText(JsonReader::Slice{"__ext_dtype__", 13}, nothing, made.get());
+  }
   Map* const present = map_.setFirst(made.get());  // another thread's, if that was faster
   return present == nullptr ? *made.release() : *present;
+}
+
+/// Other threads may read other attributes meanwhile: nothing moves in the map.
+inline NodeAttributes::Map& NodeAttributes::whole() const {
+  static detail::Mutex& filling = *new detail::Mutex();
+  Map& map = read();
+  if (types_.node == 0 || __atomic_load_n(&has_types_, __ATOMIC_ACQUIRE)) return map;
+  const FlatText* const texts = detail::readTypes(types_);
+  const detail::Mutex::Guard lock(filling);
+  if (has_types_) return map;
+  for (int which = 0; texts != nullptr && which < 2; ++which) {
+    const Map::iterator found = map.find(which == 0 ? "__ext_shape__" : "__ext_dtype__");
+    if (found == map.end()) continue;  // erased
+    found->second.assign(texts[which].data, static_cast<std::size_t>(texts[which].size));
+  }
+  __atomic_store_n(&has_types_, true, __ATOMIC_RELEASE);
+  return map;
 }
 
 PASSLIB_COLD_CODE
 
 namespace detail {
+
+inline bool isOfTypes(const char* key, std::size_t size) {
+  return size == 13 &&
+         (memcmp(key, "__ext_shape__", 13) == 0 || memcmp(key, "__ext_dtype__", 13) == 0);
+}
 
 /// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
 /// inputs and one member more: in a large graph, walks mostly wait for memory.
@@ -6234,6 +6367,7 @@ class GraphWriter {
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
+    node.attrs._readTypes();
     std::size_t words = 0;
     const uint32_t* const packed = node.attrs._packed(&words);
     WrittenAttributes::Slot* slot = nullptr;
@@ -7406,6 +7540,27 @@ PASSLIB_DEMANDED bool isParameter(const Node* node) {
   return node->tensor != nullptr || (resource != nullptr && resource->_isUnlent(node));
 }
 
+inline void PassResource::_offerTypes(const FlatModel& shown) {
+  static uint16_t calls = 0;  // one pass of a library runs at a time
+  shown_ = &shown;
+  call_ = ++calls;
+  for (std::size_t pos = 0; pos < graph_->nodes.size(); ++pos) {
+    graph_->nodes[pos]->attrs._offerTypes(static_cast<uint32_t>(pos + 1), call_);
+  }
+}
+
+inline const FlatText* PassResource::_types(const detail::TypesPlace& place) {
+  const detail::Mutex::Guard lock(mutex_);
+  if (shown_ == nullptr || place.call != call_) return nullptr;
+  if (types_ == nullptr) types_ = shown_->types(shown_->host);
+  return types_ == nullptr ? nullptr : types_ + 2 * (place.node - 1);
+}
+
+inline const FlatText* detail::readTypes(const TypesPlace& place) {
+  PassResource* const resource = RunningPass::resource();
+  return resource == nullptr ? nullptr : resource->_types(place);
+}
+
 PASSLIB_DEMANDED std::string PassResource::_dialect() const {
   if (graph_ == nullptr) return std::string();
   std::string name;
@@ -7516,6 +7671,12 @@ PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<OptionValue>& values) {
   return list;
 }
 
+PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<std::string>& texts) {
+  JsonVal list(LIST);
+  for (const std::string& item : texts) list.list.push_back(JsonVal(item));
+  return list;
+}
+
 /// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
 PASSLIB_DEMANDED void addDefaults(const char* name, options_map_t* options) {
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
@@ -7555,8 +7716,7 @@ PASSLIB_ON_DEMAND const char* describePasses() {
     object.map[JsonVal("needs_weights")] = JsonVal::boolean(pass.needs_weights);
     if (pass.weights_on_demand) object.map[JsonVal("weights_on_demand")] = JsonVal::boolean(true);
     object.map[JsonVal("needs_shapes")] = JsonVal::boolean(pass.needs_shapes);
-    JsonVal& dialects = object.map[JsonVal("dialects")] = JsonVal(LIST);
-    for (const std::string& dialect : pass.dialects) dialects.list.push_back(JsonVal(dialect));
+    object.map[JsonVal("dialects")] = jsonOf(pass.dialects);
     JsonVal& options = object.map[JsonVal("options")] = JsonVal(LIST);
     for (const OptionDeclaration& option : pass.options) {
       JsonVal member(MAP);
@@ -7569,6 +7729,21 @@ PASSLIB_ON_DEMAND const char* describePasses() {
       member.map[JsonVal("choices")] = jsonOf(option.choices);
       member.map[JsonVal("range")] = jsonOf(option.range);
       options.list.push_back(std::move(member));
+    }
+    if (pass.exact) object.map[JsonVal("exact")] = JsonVal::boolean(true);
+    if (!pass.triggers.empty()) object.map[JsonVal("triggers")] = jsonOf(pass.triggers);
+    if (!pass.cost.empty()) object.map[JsonVal("cost")] = JsonVal(pass.cost);
+    if (!pass.pipelines.empty()) {
+      JsonVal joins(MAP);
+      joins.map[JsonVal("pipelines")] = jsonOf(pass.pipelines);
+      joins.map[JsonVal("after")] = JsonVal(pass.after);
+      JsonVal& always = joins.map[JsonVal("options")] = JsonVal(MAP);
+      for (const auto& each : pass.pipeline_options)
+        always.map[JsonVal(each.first)] = jsonOf(each.second);
+      JsonVal& rounding = joins.map[JsonVal("rounding")] = JsonVal(MAP);
+      for (const auto& each : pass.rounding_options)
+        rounding.map[JsonVal(each.first)] = jsonOf(each.second);
+      object.map[JsonVal("joins")] = std::move(joins);
     }
     passes.list.push_back(std::move(object));
   }
@@ -7797,6 +7972,37 @@ PASSLIB_DEMANDED CustomPass& CustomPass::needsShapes(bool wanted) {
   return *this;
 }
 
+PASSLIB_DEMANDED CustomPass& CustomPass::exact() {
+  declare().exact = true;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::triggers(const std::vector<std::string>& ops) {
+  declare().triggers = ops;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::cost(const char* grows_with) {
+  declare().cost = grows_with;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::joins(const char* pipeline, const char* after) {
+  declare().pipelines.push_back(pipeline);
+  declare().after = after;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::inPipelines(const char* key, const OptionValue& value) {
+  declare().pipeline_options.emplace_back(key, value);
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::whenRounding(const char* key, const OptionValue& value) {
+  declare().rounding_options.emplace_back(key, value);
+  return *this;
+}
+
 // ---- operators ---------------------------------------------------------------------------------
 
 inline MXReturnValue CustomStatefulOp::Backward(std::vector<MXTensor>*, std::vector<MXTensor>*,
@@ -8010,9 +8216,9 @@ class CallParams {
 };
 
 /// Calls a pass, for both entry points. `args`, `aux`: the parameters.
-inline int runPass(graphPass_t function, Graph* graph, const options_map_t& options,
-                   const char* name, ParamTable* args, ParamTable* aux, nd_malloc_t nd_malloc,
-                   const void* nd_alloc) {
+inline int runPass(graphPass_t function, Graph* graph, const FlatModel* shown,
+                   const options_map_t& options, const char* name, ParamTable* args,
+                   ParamTable* aux, nd_malloc_t nd_malloc, const void* nd_alloc) {
   if (function == nullptr) {
     MXerrorMsgs::get()->add(printed("pass '%s' has no body: call setBody", name));
     return MX_FAIL;
@@ -8020,6 +8226,7 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   PassResource resource(nd_malloc, nd_alloc);
   resource._setGraph(graph);
   resource._setParams(args, aux);
+  if (shown != nullptr && shown->types != nullptr) resource._offerTypes(*shown);
   const RunningPass running(&resource);
   const CallParams lent(graph, args, aux, &resource);
   for (Node* node : span(graph->inputs)) {
@@ -8408,7 +8615,9 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   if (flat.packed == nullptr) {
     JsonReader::Slice key;
     JsonReader::Slice text;
-    for (NodeAttributes::Walk walk(node.attrs); walk.next(&key, &text);) addPair(key, text);
+    for (NodeAttributes::Walk walk(node.attrs); walk.next(&key, &text);) {
+      if (!node.attrs._hasTypes() || !isOfTypes(key.data, key.size)) addPair(key, text);
+    }
   }
   flat.num_attrs = num_pairs_;
   if (!node.extra.empty()) addMembers(node.extra);
@@ -8614,8 +8823,8 @@ inline int callPass(graphPass_t function, const char* json, char** json_result,
     addParams(&args, PASSLIB_PARAM_NAMES(arg));
     addParams(&aux, PASSLIB_PARAM_NAMES(aux));
     GivenGraph graph(json, flat);
-    if (runPass(function, graph.get(), makeOptions(opt_keys, opt_vals, num_opts), pass_name, &args,
-                &aux, nd_malloc, nd_alloc) != MX_SUCCESS) {
+    if (runPass(function, graph.get(), flat, makeOptions(opt_keys, opt_vals, num_opts), pass_name,
+                &args, &aux, nd_malloc, nd_alloc) != MX_SUCCESS) {
       return MX_FAIL;
     }
     if (flat != nullptr) {

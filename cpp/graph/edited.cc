@@ -29,10 +29,28 @@ void detachInputs(Node* node) {
 
 }  // namespace
 
-EditedGraph::EditedGraph(std::unique_ptr<Graph> graph, std::string editor, bool types_known)
-    : graph_(std::move(graph)), editor_(std::move(editor)), types_known_(types_known) {}
+EditedGraph::EditedGraph(std::unique_ptr<Graph> graph, std::string editor, bool types_known,
+                         ReadTypes types)
+    : graph_(std::move(graph)),
+      editor_(std::move(editor)),
+      types_known_(types_known),
+      types_(std::move(types)) {
+  if (types_) untyped_ = graph_->nodes;
+}
 
-void EditedGraph::requireTypes() const {
+void EditedGraph::readTypes() {
+  if (!types_) return;
+  const auto texts = types_();
+  types_ = nullptr;
+  types_known_ = true;
+  for (std::size_t i = 0; i < untyped_.size(); ++i) {
+    untyped_[i]->attrs[MX_STR_SHAPE] = texts.at(i).first;
+    untyped_[i]->attrs[MX_STR_DTYPE] = texts.at(i).second;
+  }
+}
+
+void EditedGraph::requireTypes() {
+  readTypes();
   if (types_known_) return;
   throw GraphError("shapes and types are not inferred for " + editor_ +
                    ": declare it with graph_pass(shapes=True)");
@@ -323,6 +341,7 @@ std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t
 }
 
 std::unique_ptr<Graph> EditedGraph::part(const std::vector<NodeEntry>& values) {
+  readTypes();
   requireOpen();
   while (!listed_.empty()) flush(listed_.begin()->first);
   for (const NodeEntry& value : values) requireValue(value);

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_GRAPH_EDITED_H_
 #define PASSLIB_GRAPH_EDITED_H_
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,9 +21,12 @@ namespace passlib {
 /// cycles are left to checkGraph. Nodes keep their memory until `close`, removed ones too.
 class EditedGraph {
  public:
+  /// Returns the texts of __ext_shape__ and __ext_dtype__ of each node.
+  using ReadTypes = std::function<std::vector<std::pair<std::string, std::string>>()>;
+
   /// `editor` names who changes the graph, for messages. `types_known`: nodes have the attributes
-  /// of inferred shapes and types.
-  EditedGraph(std::unique_ptr<Graph> graph, std::string editor, bool types_known);
+  /// of inferred shapes and types; or `types` returns them when somebody first reads one.
+  EditedGraph(std::unique_ptr<Graph> graph, std::string editor, bool types_known, ReadTypes types);
 
   Graph* root() const { return graph_.get(); }
   /// Throws GraphError if the graph was closed.
@@ -35,8 +39,15 @@ class EditedGraph {
     if (!removed_.empty() && removed_.count(node) != 0) throwRemoved(*node);
   }
 
-  /// Throws GraphError if shapes and types were not inferred.
-  void requireTypes() const;
+  /// Sets the attributes of inferred shapes and types, unless there are none or they are set. Texts
+  /// of attributes may move.
+  void readTypes();
+  /// The same if these are the attributes of a key.
+  void readTypes(const std::string& key) {
+    if (mxnet::ext::detail::isOfTypes(key.data(), key.size())) readTypes();
+  }
+  /// Throws GraphError if shapes and types are not inferred.
+  void requireTypes();
 
   /// The nodes of the root or of a nested graph.
   const std::vector<Node*>& nodes(Graph* graph);
@@ -108,6 +119,8 @@ class EditedGraph {
   std::unique_ptr<Graph> graph_;
   std::string editor_;
   bool types_known_;
+  ReadTypes types_;
+  std::vector<Node*> untyped_;  ///< the nodes that `types_` is about
   std::unordered_set<const Node*> removed_;
   /// How many consumers that a node lists were removed. They leave the list when they are half of
   /// it: a search for each would take quadratic time for a node that many others use.

@@ -58,6 +58,12 @@ class Caller {
     const mxnet::ext::FlatModel* result = nullptr;
     mxnet::ext::host::FlatStore shown(largeMemory());
     shown.flatten(*graph);
+    if (call_.types) {
+      shown.model.types = [](const void* call) {
+        return static_cast<const PassCall*>(call)->types();
+      };
+      shown.model.host = &call_;
+    }
     run([&](auto... rest) {
       return call_.library->callPassFlat()(pass_.body, &shown.model, &result, rest...);
     });

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_LIBRARY_PASS_H_
 #define PASSLIB_LIBRARY_PASS_H_
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -29,6 +30,9 @@ struct PassCall {
   Handover handover = Handover::kFlat;  ///< no faster way than this one
   bool consume = false;                 ///< the source is not used afterwards
   bool ordered = false;                 ///< see orderGraph
+  /// Infers the types of the nodes when the pass first reads one, see FlatModel::types; may be
+  /// empty.
+  std::function<const mxnet::ext::FlatText*()> types;
 };
 
 struct PassResult {

@@ -26,6 +26,7 @@ class FileMapping:
 
 Buffer = bytes | mmap.mmap | FileMapping
 Write = Callable[[str], object]
+ReadTypes = Callable[[], list[tuple[str, str]]]
 Triples = list[tuple[int, int, int]]
 NodeWith = tuple[int, str, dict[str, str], int, list[Graph]]
 Array = np.ndarray[Any, Any]
@@ -262,7 +263,15 @@ class PatternRules:
 Replacing = Callable[[PatternMatch], None]
 
 class EditableRoot(EditableGraph):
-    def __init__(self, source: Graph, editor: str, *, types_known: bool, consume: bool) -> None: ...
+    def __init__(
+        self,
+        source: Graph,
+        editor: str,
+        *,
+        types_known: bool,
+        consume: bool,
+        types: ReadTypes | None = None,
+    ) -> None: ...
     def finish(self, *, ordered: bool) -> tuple[Graph, list[str]]: ...
     def part(self, values: Iterable[EditableValue]) -> Graph: ...
     def close(self) -> None: ...
@@ -378,6 +387,7 @@ def run_pass(
     args: LentArrays,
     aux: LentArrays,
     settings: CallSettings,
+    types: ReadTypes | None,
     type_of: Callable[[int], np.dtype[Any]],
     write: Callable[[str], object],
 ) -> tuple[Graph, dict[str, str], tuple[Made, Made], list[str]]: ...

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,42 @@ Handover handoverNamed(const std::string& name) {
   return static_cast<Handover>(found - kHandovers);
 }
 
+/// Infers types while a pass runs, at its first question.
+class TypesOnDemand {
+ public:
+  /// `infer`: a function that returns the texts of __ext_shape__ and __ext_dtype__ of each node. It
+  /// keeps its exceptions for the caller of the pass.
+  explicit TypesOnDemand(const py::object& infer) : infer_(infer) {}
+
+  /// In any thread. Returns null after an exception, or while the interpreter ends.
+  const mxnet::ext::FlatText* read() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!asked_ && !isEnding())
+      withGil([](void* self) { static_cast<TypesOnDemand*>(self)->ask(); }, this);
+    asked_ = true;
+    return spans_.empty() ? nullptr : spans_.data();
+  }
+
+ private:
+  void ask() {
+    try {
+      texts_ = infer_().cast<std::vector<std::pair<std::string, std::string>>>();
+    } catch (py::error_already_set&) {
+      return;
+    }
+    for (const auto& [shape, type] : texts_) {
+      spans_.push_back({shape.data(), shape.size()});
+      spans_.push_back({type.data(), type.size()});
+    }
+  }
+
+  const py::object& infer_;
+  std::mutex mutex_;
+  bool asked_ = false;
+  std::vector<std::pair<std::string, std::string>> texts_;
+  std::vector<mxnet::ext::FlatText> spans_;
+};
+
 /// The settings of a call that are not parameters or options of the pass.
 struct CallSettings {
   bool accept_args;
@@ -101,14 +138,15 @@ std::shared_ptr<Library> openLibrary(const std::string& path, int version,
 }
 
 /// Runs a pass; its output goes to `write`, a function of a str; `type_of` returns the element type
-/// of one of MXNet's numbers. Returns the graph, its top-level attributes, new arguments and states
-/// by name, and the names of removed variables.
+/// of one of MXNet's numbers; `types`: see TypesOnDemand, or None. Returns the graph, its top-level
+/// attributes, new arguments and states by name, and the names of removed variables.
 py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                    const std::shared_ptr<GraphSource>& graph, const AttributeTexts& attributes,
                    const OptionList& options, const LentArrays& args, const LentArrays& aux,
-                   const CallSettings& settings, const py::function& type_of,
-                   const py::function& write) {
+                   const CallSettings& settings, const py::object& types,
+                   const py::function& type_of, const py::function& write) {
   const GateHold hold;
+  TypesOnDemand on_demand(types);
   PassCall call{library.get(),
                 index,
                 parseAttributes(attributes),
@@ -119,7 +157,9 @@ py::tuple callPass(const std::shared_ptr<Library>& library, std::size_t index,
                 settings.accept_aux,
                 settings.handover,
                 settings.consume,
-                settings.ordered};
+                settings.ordered,
+                {}};
+  if (!types.is_none()) call.types = [&]() { return on_demand.read(); };
   // Attributes that the pass leaves alone keep their original text.
   const AttributeTexts printed = printAttributes(call.attributes);
   PassResult result;
@@ -167,7 +207,7 @@ void bindLibraries(py::module_* m) {
 
   m->def("run_pass", &callPass, py::arg("library"), py::arg("index"), py::arg("graph"),
          py::arg("attributes"), py::arg("options"), py::arg("args"), py::arg("aux"),
-         py::arg("settings"), py::arg("type_of"), py::arg("write"));
+         py::arg("settings"), py::arg("types"), py::arg("type_of"), py::arg("write"));
 }
 
 }  // namespace passlib

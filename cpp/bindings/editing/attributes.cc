@@ -17,9 +17,22 @@ namespace {
 
 namespace py = pybind11;
 
-mxnet::ext::NodeAttributes& of(const AttributesHandle& handle) { return handle.node.live()->attrs; }
+/// For all attributes.
+mxnet::ext::NodeAttributes& of(const AttributesHandle& handle) {
+  mxnet::ext::NodeAttributes& attributes = handle.node.live()->attrs;
+  handle.node.owner->readTypes();
+  return attributes;
+}
+
+/// For the attribute of a key.
+mxnet::ext::NodeAttributes& of(const AttributesHandle& handle, const std::string& key) {
+  mxnet::ext::NodeAttributes& attributes = handle.node.live()->attrs;
+  handle.node.owner->readTypes(key);
+  return attributes;
+}
 
 std::string_view at(const AttributesHandle& handle, const std::string& key) {
+  of(handle, key);
   const std::string_view text = attributeOf(*handle.node.live(), key);
   if (text.data() == nullptr) throw py::key_error(key);
   return text;
@@ -28,6 +41,7 @@ std::string_view at(const AttributesHandle& handle, const std::string& key) {
 /// The keys, sorted: the order of a hash table must not decide what a pass does.
 std::vector<std::string> keysOf(const AttributesHandle& handle) {
   std::vector<std::string> keys;
+  of(handle);
   for (const auto& attribute : sortedAttributes(*handle.node.live())) {
     keys.emplace_back(attribute.first);
   }
@@ -36,17 +50,18 @@ std::vector<std::string> keysOf(const AttributesHandle& handle) {
 
 /// As the mapping's own, which is slow, because a key that is missing is an exception there.
 py::object get(const AttributesHandle& handle, const std::string& key, const py::object& preset) {
+  of(handle, key);
   const std::string_view text = attributeOf(*handle.node.live(), key);
   return text.data() == nullptr ? preset : py::cast(text);
 }
 
 void set(const AttributesHandle& handle, const py::object& key, const py::object& value) {
   const auto [name, text] = attributeText(key, value);
-  of(handle)[name] = text;
+  of(handle, name)[name] = text;
 }
 
 void erase(const AttributesHandle& handle, const std::string& key) {
-  if (of(handle).erase(key) == 0) throw py::key_error(key);
+  if (of(handle, key).erase(key) == 0) throw py::key_error(key);
 }
 
 }  // namespace
@@ -68,12 +83,16 @@ void bindEditedAttributes(py::module_* m) {
       .def("__delitem__", &erase)
       .def("__contains__",
            [](const AttributesHandle& h, const py::object& key) {
-             return py::isinstance<py::str>(key) && of(h).count(key.cast<std::string>()) != 0;
+             if (!py::isinstance<py::str>(key)) return false;
+             const auto text = key.cast<std::string>();
+             return of(h, text).count(text) != 0;
            })
       .def("__len__", [](const AttributesHandle& h) { return of(h).size(); })
       .def("__iter__", [](const AttributesHandle& h) { return py::iter(py::cast(keysOf(h))); });
-  attributes.def("__repr__",
-                 [](const AttributesHandle& h) { return py::repr(attributeDict(*h.node.live())); });
+  attributes.def("__repr__", [](const AttributesHandle& h) {
+    of(h);
+    return py::repr(attributeDict(*h.node.live()));
+  });
   // The rest of the protocol, as for a class that is derived from MutableMapping.
   const py::object mapping = py::module_::import("collections.abc").attr("MutableMapping");
   for (const char* name :

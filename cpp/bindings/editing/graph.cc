@@ -1,5 +1,6 @@
 // passlib._core.EditableGraph: a graph with the verbs of the header, for passes in Python.
 
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
 #include <memory>
@@ -129,12 +130,13 @@ py::tuple absorbNested(const GraphHandle& graph, const NodeHandle& node, std::si
 
 /// A graph for one pass in Python: the copy that it changes, and what its end needs.
 struct RootGraph : GraphHandle {
-  RootGraph(GraphSource* source, const std::string& editor, bool types_known, bool consume)
+  RootGraph(GraphSource* source, const std::string& editor, bool types_known,
+            EditedGraph::ReadTypes types, bool consume)
       : GraphHandle{nullptr, nullptr}, what(editor), max_depth(mostNestedGraphs(source)) {
     std::unique_ptr<Graph> copy = consume ? source->consume() : source->take();
     before = namesOfVariables(*copy);
     graph = copy.get();
-    owner = std::make_shared<EditedGraph>(std::move(copy), editor, types_known);
+    owner = std::make_shared<EditedGraph>(std::move(copy), editor, types_known, std::move(types));
   }
 
   /// Checks and arranges the graph. Returns it with the names of removed variables.
@@ -202,11 +204,11 @@ void bindEditing(py::module_* m) {
       .def("__len__", [](const GraphHandle& g) { return g.owner->nodes(g.graph).size(); });
   py::class_<RootGraph, GraphHandle>(*m, "EditableRoot")
       .def(py::init([](const std::shared_ptr<GraphSource>& source, const std::string& editor,
-                       bool types_known, bool consume) {
-             return RootGraph(source.get(), editor, types_known, consume);
+                       bool types_known, bool consume, EditedGraph::ReadTypes types) {
+             return RootGraph(source.get(), editor, types_known, std::move(types), consume);
            }),
            py::arg("source"), py::arg("editor"), py::kw_only(), py::arg("types_known"),
-           py::arg("consume"))
+           py::arg("consume"), py::arg("types") = py::none())
       .def("finish", &RootGraph::finish, py::kw_only(), py::arg("ordered"))
       .def("part",
            [](const RootGraph& g, const py::iterable& values) {

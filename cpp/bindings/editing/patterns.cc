@@ -151,6 +151,7 @@ class Lending {
   Lending(const GraphHandle& handle, const AttributeTexts& attributes, const py::list& params)
       : graph_(handle.graph), attributes_(parseAttributes(attributes)) {
     handle.owner->nodes(graph_);  // completes removals
+    handle.owner->readTypes();
     graph_->attrs.swap(attributes_);
     arrays_ = std::make_unique<LentArrays>(graph_, params);
   }

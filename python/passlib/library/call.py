@@ -67,6 +67,9 @@ class Call:
     types_known : bool
         Whether the graph is a copy whose nodes have inferred shapes and types. The call may use
         it up.
+    types : callable or None
+        Infers ``__ext_shape__`` and ``__ext_dtype__`` of each node; for the first time that the
+        pass reads one.
     own_attributes : mapping of str to str
         Those that a pass does not see.
     """
@@ -76,6 +79,7 @@ class Call:
     args: Holder
     aux: Holder
     types_known: bool = False
+    types: Callable[[], list[tuple[str, str]]] | None = None
     own_attributes: Mapping[str, str] = field(default_factory=dict)
 
     def option_texts(self, *, declared: bool = False) -> list[tuple[str, str]]:
@@ -140,6 +144,10 @@ class Backend(ABC):
     def library(self) -> Library | None:
         """The library that has it; None for a Python function."""
         return None
+
+    def reads_types(self, graph: _core.Graph) -> bool:
+        """Whether types can be inferred while it runs on a graph, when it first reads them."""
+        return False
 
     @abstractmethod
     def lend(

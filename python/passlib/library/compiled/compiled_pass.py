@@ -10,6 +10,7 @@ from typing import Any, Final
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects import Dialect
+from passlib.library import registry
 from passlib.library.call import Backend, Call, Outcome
 from passlib.library.handle import Library, standard_path
 from passlib.library.lent import Lent, lent_arrays
@@ -66,6 +67,14 @@ class Compiled(Backend):
 class CompiledPass(Compiled):
     """A pass of a library."""
 
+    def reads_types(self, graph: _core.Graph) -> bool:
+        """Whether the library asks for types.
+
+        Types of operators of libraries are not inferred while one runs, whose lock is held.
+        """
+        asks = "flat" == self.handover() == self.source.handover
+        return asks and graph.operators().keys().isdisjoint(registry.names())
+
     def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
         """Run the pass; its output to ``std::cout`` goes to `sys.stdout`."""
         settings = _core.CallSettings(
@@ -83,6 +92,7 @@ class CompiledPass(Compiled):
             call.option_texts(declared=self.declaration.options is not None),
             *lent_arrays(call),
             settings,
+            call.types,
             dtypes.from_code,
             write_escaped if self.source.path == str(standard_path()) else write,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.graph.plain import PlainGraph
+from passlib.library.call import Call
 from passlib.library.python.parameters import Parameters
 
 
@@ -50,24 +51,17 @@ class Graph(_core.EditableRoot):
     '1'
     """
 
-    def __init__(
-        self,
-        source: _core.Graph,
-        editor: str,
-        *,
-        dialect: Dialect,
-        parameters: tuple[Parameters, Parameters],
-        attributes: Mapping[str, str],
-        own: Mapping[str, str],
-        consume: bool,
-    ) -> None:
+    def __init__(self, source: _core.Graph, editor: str, dialect: Dialect, call: Call) -> None:
         # Only a graph with inferred types is a copy that can be used up.
-        super().__init__(source, editor, types_known=consume, consume=consume)
+        known = call.types_known
+        super().__init__(source, editor, types_known=known, consume=known, types=call.types)
+        assert isinstance(call.args, Parameters)
+        assert isinstance(call.aux, Parameters)
         self.dialect = dialect.name
-        self.args, self.aux = parameters
-        self.attributes = dict(attributes)
+        self.args, self.aux = call.args, call.aux
+        self.attributes = dict(call.attributes)
         self._family = dialect
-        self.own_attributes = dict(own)
+        self.own_attributes = dict(call.own_attributes)
 
     def __repr__(self) -> str:
         return f"<graph of a model of {self.dialect}>"

@@ -35,6 +35,10 @@ class PythonPass(Backend):
         """Name and place, for messages."""
         return f"pass {self.declaration.name!r} (Python function {self.place})"
 
+    def reads_types(self, graph: _core.Graph) -> bool:
+        """Whether types are inferred when they are read: they always are."""
+        return True
+
     def lend(
         self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
     ) -> Parameters:
@@ -50,18 +54,7 @@ class PythonPass(Backend):
             The function raised; its exception is the cause. `PassResultError` if it left a graph
             that is not sound, or returned something.
         """
-        parameters = (call.args, call.aux)
-        assert isinstance(parameters[0], Parameters)
-        assert isinstance(parameters[1], Parameters)
-        editable = Graph(
-            graph,
-            self.described,
-            dialect=dialect,
-            parameters=(parameters[0], parameters[1]),
-            attributes=call.attributes,
-            own=call.own_attributes,
-            consume=call.types_known,
-        )
+        editable = Graph(graph, self.described, dialect, call)
         try:
             returned = self.body(editable, **call.options)
             if returned is not None:

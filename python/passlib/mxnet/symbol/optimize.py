@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,6 +30,9 @@ _DIALECT = "dialect"
 """The attribute of the graph by which a pass sees the dialect."""
 
 _INFERRED = ("__ext_shape__", "__ext_dtype__")
+
+_kept: WeakKeyDictionary[_core.Graph, tuple[list[Any], list[tuple[str, str]]]] = WeakKeyDictionary()
+"""The types of a graph's nodes, with the weights that they were inferred for."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +97,39 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     known = bool(args or aux or shapes or types)
     # A pass that declares itself also gets what a model without weights states or determines.
     known = known or (found.declaration.options is not None and _can_infer())
-    shown = None
     wanted = found.declaration.needs_shapes or request.keep_inferred
+    reader, shown = None, None
     if known and wanted and not request.skip_infer:
-        shown = _with_inferred(symbol, [*lent[0].params, *lent[1].params], shapes, types)
+        if _can_infer():
+            reader = _Types(symbol, lambda: [*lent[0].params, *lent[1].params], shapes, types)
+        else:
+            logger.warning(
+                "shapes are not inferred for the pass, because the package onnx is not installed: "
+                "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
+            )
+    # What the caller gives must fit, whether the pass reads it or not.
+    early = request.keep_inferred or shapes or types
+    if reader is not None and (early or not found.reads_types(before)):
+        shown = reader.shown()
     hidden = dialect.own_attributes
     visible = {k: v for k, v in symbol.attributes.items() if k not in hidden}
     own = {k: v for k, v in symbol.attributes.items() if k in hidden}
     visible[_DIALECT] = json.dumps(dialect.name)
-    call = Call(options, visible, *lent, types_known=shown is not None, own_attributes=own)
-    outcome = found.run(call, shown if shown is not None else before, dialect)
+    call = Call(
+        options,
+        visible,
+        *lent,
+        types_known=shown is not None,
+        types=reader if shown is None else None,
+        own_attributes=own,
+    )
+    try:
+        outcome = found.run(call, shown if shown is not None else before, dialect)
+    finally:
+        if reader is not None and reader.error is not None:
+            raise reader.error from None
     _core.check_files(weights)
-    if shown is not None and not request.keep_inferred:
+    if reader is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
     with collection_off():
         dialect.complete(outcome.graph)
@@ -189,36 +214,69 @@ def _can_infer() -> bool:
     return importlib.util.find_spec("onnx") is not None
 
 
-def _with_inferred(
-    symbol: Composable,
-    params: Sequence[Param],
-    given_shapes: Mapping[str, Sequence[int | None]],
-    given_types: Mapping[str, np.dtype[Any]],
-) -> _core.Graph | None:
-    """Copy the graph, with shapes and dtypes of all outputs as attributes of every node."""
-    if not _can_infer():
-        logger.warning(
-            "shapes are not inferred for the pass, because the package onnx is not installed: "
-            "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
-        )
-        return None
-    found = None
-    if not (given_shapes or given_types):
-        found = symbol.family.stated_texts(symbol, {name: array for name, array, _ in params})
-    if found is None:
+class _Types:
+    """Infers the types of a symbol's nodes, and keeps the exception of that.
+
+    Parameters
+    ----------
+    params : sequence of Param
+        Those of the graph's variables.
+    shapes, types : mapping
+        Those of variables, as the caller gave them.
+    """
+
+    def __init__(
+        self,
+        symbol: Composable,
+        params: Callable[[], Sequence[Param]],
+        shapes: Mapping[str, Sequence[int | None]],
+        types: Mapping[str, np.dtype[Any]],
+    ) -> None:
+        self._symbol = symbol
+        self._params = params
+        self._given = (shapes, types)
+        self.error: BaseException | None = None
+
+    def __call__(self) -> list[tuple[str, str]]:
+        """Return the texts of ``__ext_shape__`` and ``__ext_dtype__`` of each node."""
+        try:
+            return self._texts()
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _texts(self) -> list[tuple[str, str]]:
+        params, symbol = self._params(), self._symbol
+        if any(self._given):
+            return self._inferred(params)
+        key = [(name, array.ctypes.data, array.shape, array.dtype) for name, array, _ in params]
+        kept = _kept.get(symbol.graph)
+        if kept is not None and kept[0] == key:
+            return kept[1]
+        arrays = {name: array for name, array, _ in params}
+        texts = symbol.family.stated_texts(symbol, arrays) or self._inferred(params)
+        _kept[symbol.graph] = (key, texts)
+        return texts
+
+    def _inferred(self, params: Sequence[Param]) -> list[tuple[str, str]]:
+        given_shapes, given_types = self._given
         shapes: dict[str, tuple[int | None, ...]] = {name: array.shape for name, array, _ in params}
         shapes.update({name: tuple(shape) for name, shape in given_shapes.items()})
         types = {name: array.dtype for name, array, _ in params}
         types.update(given_types)
         # As in MXNet, unknown types are float32.
-        inferred = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32))
-        each = (inferred.outputs[node] for node in symbol.nodes())
-        found = [(ext_shape(specs), ext_dtype(specs)) for specs in each]
-    values = [
-        (position, key, text)
-        for position, texts in enumerate(found)
-        for key, text in zip(_INFERRED, texts, strict=True)
-    ]
-    graph = symbol.graph.copy()
-    graph.set_node_attributes(values)
-    return graph
+        found = infer(self._symbol, shapes, types, default_dtype=np.dtype(np.float32)).outputs
+        each = (found[node] for node in self._symbol.nodes())
+        return [(ext_shape(specs), ext_dtype(specs)) for specs in each]
+
+    def shown(self) -> _core.Graph:
+        """Return a copy of the graph, each node with these attributes."""
+        graph = self._symbol.graph.copy()
+        graph.set_node_attributes(
+            [
+                (position, key, text)
+                for position, texts in enumerate(self())
+                for key, text in zip(_INFERRED, texts, strict=True)
+            ]
+        )
+        return graph
