@@ -31,7 +31,7 @@ BAD = {
     "flatNoGraphs": "the array 'graphs' has 0 items left where 1 are announced",
     "flatOddNodes": "the array 'nodes' has a misaligned address",
     "flatVersion": "version 9 and",
-    "flatHead": "version 1 and 8 bytes at its head",
+    "flatHead": "version 2 and 8 bytes at its head",
     "flatWords": "the nodes have 8 packed words, but 7 are announced",
     "flatNodesBeyond": f"graph number 0: .*2 items left where {2**64 - 1}",
     "flatNodesLeft": "'nodes' has 1 items that belong to nothing",
