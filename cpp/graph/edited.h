@@ -44,7 +44,7 @@ class EditedGraph {
   void readTypes();
   /// The same if these are the attributes of a key.
   void readTypes(const std::string& key) {
-    if (mxnet::ext::detail::isOfTypes(key.data(), key.size())) readTypes();
+    if (key == MX_STR_SHAPE || key == MX_STR_DTYPE) readTypes();
   }
   /// Throws GraphError if shapes and types are not inferred.
   void requireTypes();

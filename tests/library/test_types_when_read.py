@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import passlib as pl
+from passlib.dialects import inference
 from passlib.errors import GraphError
 from passlib.mxnet.symbol import optimize
 
@@ -22,7 +23,7 @@ Plugin = Callable[[str], pl.library.Library]
 def inferred(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note each inference of a whole graph."""
     calls: list[str] = []
-    infer = optimize.infer
+    infer = inference.infer
 
     def noted(*args: Any, **options: Any) -> Any:
         calls.append("infer")
@@ -34,7 +35,9 @@ def inferred(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def symbol() -> pl.Symbol:
     x = pl.sym.var("x", shape=(4, 3))
-    return pl.sym.relu(pl.sym.FullyConnected(x, num_hidden=2, no_bias=True, name="fc"), name="y")
+    y: pl.Symbol = pl.sym.FullyConnected(x, num_hidden=2, no_bias=True, name="fc")
+    made: pl.Symbol = pl.sym.relu(y, name="y")
+    return made
 
 
 def found(made: pl.Symbol) -> str:
