@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import passlib._core as _core
+from passlib.errors import UnsupportedError
 from passlib.families.nnvm.reading.file import STRUCTURE
 from passlib.families.nnvm.reading.findings import is_integer
 from passlib.families.nnvm.reading.structure import BACKWARD_SOURCE, GRAPH_ATTRIBUTE_KEYS
@@ -21,6 +22,7 @@ from passlib.families.nnvm.writing.node_objects import (
     node_style,
 )
 from passlib.families.nnvm.writing.outputs import number_outputs, types_by_output
+from passlib.families.nnvm.writing.types import stated_type
 from passlib.graph.node import VARIABLE
 from passlib.lowering.types import TypeSpec
 
@@ -89,6 +91,8 @@ class _Writer:
             unchanged = untouched and value is root.get(key, {})
             if key in GRAPH_ATTRIBUTE_KEYS and isinstance(value, dict) and not unchanged:
                 made[key] = self._edited(key, value)
+            if key in GRAPH_ATTRIBUTE_KEYS and isinstance(made[key], Mapping):
+                self._refuse_restated(listed_types(made[key]))
         result = {key: made[key] for key in root if key in made}
         result |= {key: value for key, value in made.items() if key not in root}
         if len(result) == len(root) and all(result[key] is root.get(key) for key in result):
@@ -175,6 +179,27 @@ class _Writer:
             return types[entry]
 
         return edited(self.template.root.get(key, {}), current, outputs, type_of)
+
+    def _refuse_restated(self, listed: Sequence[TypeSpec]) -> None:
+        """Refuse another type of an input where the graph lists those of all outputs."""
+        arrangement, first = self.arrangement, 0
+        for position in arrangement.order:
+            node, place = arrangement.nodes[position], arrangement.origins[position]
+            entry, first = first, first + arrangement.counts[position]
+            if node.op != VARIABLE or place < 0 or entry >= len(listed):
+                continue
+            before = visible_attributes(self.template.nodes[place])
+            stated, known = stated_type(node.attrs), listed[entry]
+            for key, same in (
+                ("__shape__", stated.shape == known.shape),
+                ("__dtype__", stated.dtype == known.dtype),
+            ):
+                if not same and node.attrs.get(key) not in (None, before.get(key)):
+                    raise UnsupportedError(
+                        f"variable {node.name!r}: a pass states {key} {node.attrs[key]!r}, but the "
+                        f"graph lists {known.dtype} of shape {known.shape} for it, and a type for "
+                        "each result that depends on it; change these graph attributes, too"
+                    )
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -58,9 +58,7 @@ def new_types(
     elif importlib.util.find_spec("onnx") is not None:
         found = _inferred(op, name, attributes, inputs, count)
     first = found[0]
-    stated = TypeSpec(
-        _stated_dtype(attributes.get("__dtype__")), _stated_shape(attributes.get("__shape__"))
-    )
+    stated = stated_type(attributes)
     shape = first.shape if stated.shape is None else stated.shape
     found[0] = TypeSpec(stated.dtype or first.dtype, shape)
     return found
@@ -76,6 +74,13 @@ def _inferred(
         return infer_node(node, known)
     except PasslibError:
         return [UNKNOWN] * count
+
+
+def stated_type(attributes: Mapping[str, str]) -> TypeSpec:
+    """Read the type that a pass states in the attributes of a node."""
+    return TypeSpec(
+        _stated_dtype(attributes.get("__dtype__")), _stated_shape(attributes.get("__shape__"))
+    )
 
 
 def _stated_dtype(text: str | None) -> np.dtype | None:
