@@ -191,7 +191,15 @@ def _right(
         [known.array(name, number) for name in node.input],
         len(node.output),
     )
-    return {output: (0, dims) for output, dims in rules[node.op_type](operation).items()}
+    return {
+        output: (0, None if dims is None else tuple(map(_representable, dims)))
+        for output, dims in rules[node.op_type](operation).items()
+    }
+
+
+def _representable(size: Any) -> Any:
+    """Leave a dimension open that no file can state."""
+    return None if isinstance(size, int) and size >= 1 << 63 else size
 
 
 def _differs(kind: Any, code: int, dims: Dims | None, names: set[str]) -> bool:
