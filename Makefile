@@ -1,4 +1,4 @@
-# Every target sets up what it needs: virtual environments of its own, then the build.
+# Every target sets up its own virtual environment and build.
 # Needs Python 3.10+, a C++17 compiler, make and git.
 PYTHON ?= python3
 JOBS ?= 2
@@ -6,7 +6,7 @@ BIN := .venv/bin
 SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
 CXX_FILES = $(shell git ls-files 'header/*.h' 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
-# What depends on the versions of other packages, in at most four minutes.
+# The tests that depend on the versions of other packages; at most four minutes.
 LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays lowering runtime model mxnet families/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
@@ -17,18 +17,18 @@ FUZZERS := fuzz-onnx fuzz-symbol fuzz-npz fuzz-h5 fuzz-header
 FUZZ_SECONDS ?= 600
 SWEEP_GRAPHS ?= 20000
 
-# Cases of each sweep; what it printed goes into a table by tests/support/sweep_table.py.
+# Cases of each sweep. tests/support/sweep_table.py turns the output into a table.
 SWEEP_CASES ?= 200000
 
-# A process of the tests that has nothing left takes tests of the other one.
+# With worksteal, an idle test process takes tests from the other one.
 TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 
-# Where it is set, every process that a test starts compiles every module anew.
+# If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
 
-# Needs neither linters nor test tools, and prints what the chapters print.
+# Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
 	@printf '%s\n' $(sort $(dir $(CHAPTERS))) | xargs -P $(JOBS) -I{} make -s --no-print-directory -C example/{}
 	@set -e; for script in $(CHAPTERS); do \
@@ -39,18 +39,18 @@ demo: .venv/built
 	@$(BIN)/passlib opt tests/data/mxnet/models/squeezenet1.1 -o build/demo/squeezenet --check 1 \
 	  --shape data:1,3,224,224 --report build/demo/report.html
 
-# Models of other people, which some tests read and skip without.
+# Third-party models. Some tests skip without them.
 models: build/models/fetched
 
 build/models/fetched: .venv/installed tests/real_models.txt
 	$(BIN)/python tests/support/fetch_models.py build/models
 	touch $@
 
-# Other compilers and a browser, which some tests use and skip without. As root, or by sudo.
+# Other compilers and a browser. Some tests skip without them. Runs as root or with sudo.
 debian-packages:
 	bash tests/support/debian_packages.sh
 
-# Of large tables a sample; test-all runs every case.
+# A sample of the cases of large tables; test-all runs every case.
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) $(TESTS)
 
@@ -72,7 +72,7 @@ SWEEP_COUNT ?= 20
 sweep-opsets: .venv/installed
 	$(BIN)/python -W ignore tests/support/opset_changes.py --every-pair --count $(SWEEP_COUNT)
 
-# The two headers of authors, of the parts in header/.
+# Joins include/*.h from the parts in header/.
 header:
 	$(PYTHON) header/join.py
 
@@ -89,7 +89,7 @@ format: .venv/installed
 	$(BIN)/clang-format -i $(CXX_FILES)
 	$(BIN)/python header/join.py
 
-# Against the real MXNet 1.9.1, in an environment of its own.
+# Against the real MXNet 1.9.1, in a separate environment.
 interop: .venv/installed
 	$(MAKE) .venv-mxnet/installed || echo "MXNet 1.9.1 cannot be installed here"
 	PASSLIB_MXNET_ENV=.venv-mxnet $(BIN)/pytest tests/interop
@@ -111,20 +111,20 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/mxnet_zoo.py --mxnet .venv-mxnet/bin/python
 	PYTHONPATH=tests/support $(BIN)/python bench/fused.py
 
-# Steps for each operator of standard passes on graphs of 1,000 to 64,000: they do not grow.
+# Steps per operator of the standard passes on graphs of 1,000 to 64,000 operators: must be constant.
 sweep-growth: .venv/installed
 	$(BIN)/python tests/support/growing_graphs.py
 
-# What ONNX Runtime fuses, between all pairs of neighbours: as much after simplification as before.
+# Fusions of ONNX Runtime between all pairs of neighbours: as many after simplification as before.
 sweep-fusions: .venv/installed
 	$(BIN)/python tests/support/runtime_fusions.py
 
-# The site, in build/docs/html. A broken link within it is an error.
+# The site, in build/docs/html. A broken internal link is an error.
 docs: .venv/installed
 	$(BIN)/pip install -q --group docs
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs -b html . build/docs/html
 
-# Whether the links to other sites lead anywhere.
+# Checks the links to other sites.
 docs-links: docs
 	$(BIN)/python -m sphinx -q -c docs -b linkcheck . build/docs/links
 
@@ -142,7 +142,7 @@ sdist: .venv/installed
 	$(BIN)/pip install -q --group wheel
 	bash tests/packaging/sdist.sh
 
-# Everything that a release needs; prints what is missing. TAG is that of the release.
+# Checks the requirements of a release and prints what is missing. TAG is the tag of the release.
 release-check: .venv/installed
 	$(BIN)/python tests/packaging/release_check.py $(TAG)
 
@@ -152,13 +152,13 @@ wheels:
 	$(BIN)/pip install -q --group wheels
 	$(BIN)/python -m cibuildwheel --output-dir dist
 
-# The suite with AddressSanitizer and UndefinedBehaviorSanitizer under it, and threads with
+# The tests under AddressSanitizer and UndefinedBehaviorSanitizer; tests of threads under
 # ThreadSanitizer.
 sanitize: .venv/installed
 	bash tests/sanitize.sh thread tests/library/test_threads.py
 	bash tests/sanitize.sh address,undefined
 
-# Damaged files, each kind for FUZZ_SECONDS; `make -k fuzz` goes on after a kind that found something.
+# Damaged files, FUZZ_SECONDS per kind; `make -k fuzz` continues after a failure.
 fuzz: $(FUZZERS)
 
 fuzz-onnx: .venv/installed
@@ -167,19 +167,19 @@ fuzz-onnx: .venv/installed
 $(filter-out fuzz-onnx,$(FUZZERS)): fuzz-%: .venv/installed
 	$(BIN)/python tests/support/file_mutations.py $* $(FUZZ_SECONDS)
 
-# Operators that take constants without elements while they are folded.
+# Folds operators with empty constants.
 sweep-empty: .venv/installed
 	$(BIN)/python tests/support/empty_constants.py
 
-# Every operator of every version with inputs of unknown types.
+# Every version of every operator with inputs of unknown type.
 sweep-untyped: .venv/installed
 	$(BIN)/python tests/support/untyped_inputs.py
 
-# Random graphs with control flow, simplified in both modes, and with one pass each.
+# Random graphs with control flow: both modes of simplification, and single passes.
 sweep-graphs: .venv/installed
 	$(BIN)/python tests/support/control_graphs.py 0 $(SWEEP_GRAPHS)
 
-# Types that are inferred, and values that are folded, against ONNX Runtime: SWEEP_CASES of each.
+# Inferred types and folded values against ONNX Runtime: SWEEP_CASES of each.
 sweep-shapes: .venv/installed
 	$(BIN)/python tests/support/shape_sweep.py $(SWEEP_CASES)
 	$(BIN)/python tests/support/value_sweep.py $(SWEEP_CASES)
@@ -189,7 +189,7 @@ sweep-shapes: .venv/installed
 	$(BIN)/pip install -q --group tools || echo "other tools cannot be installed: tests of their bugs skip"
 	touch $@
 
-# What the examples need; the tools of developers are .venv/installed.
+# The package for the examples; .venv/installed adds the development tools.
 .venv/built: pyproject.toml CMakeLists.txt cmake/passlibConfig.cmake.in $(SOURCES)
 	@echo "Setting up .venv and compiling: a few minutes, once"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -199,7 +199,7 @@ sweep-shapes: .venv/installed
 	  -Ccmake.define.PASSLIB_WERROR=ON -e ".[run]"
 	@touch $@
 
-# The wheel is made of what is compiled already.
+# Builds the wheel from the existing build directory.
 .venv-lowest/installed: .venv/installed tests/lowest.txt $(shell find python -name '*.py')
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install -q --upgrade "pip>=25.1"

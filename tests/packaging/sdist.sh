@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the source distribution, and a wheel of it without network, as its build requirements are here.
+# Build the source distribution, and a wheel from it without network, with the installed build
+# requirements.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

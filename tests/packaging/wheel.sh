@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Builds a wheel for the Python of .venv, repairs it, and tries it where the repository is not.
+# Build a wheel for the Python of .venv, repair it, and test it outside the repository.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 limit=3000000
 
 rm -rf build/unrepaired dist/*.whl
 mkdir -p dist
-# It is made of what is compiled already.
+# Uses the existing build directory.
 .venv/bin/pip wheel -q --no-build-isolation --no-deps -Cbuild-dir=build/dev -w build/unrepaired .
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/auditwheel repair -w dist build/unrepaired/*.whl
 wheel=$(echo dist/*.whl)
 size=$(stat -c %s "$wheel")
 echo "$wheel: $size bytes"
 if [ "$size" -ge "$limit" ]; then
-  echo "the wheel is to be smaller than $limit bytes" >&2
+  echo "the wheel must be smaller than $limit bytes" >&2
   exit 1
 fi
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what tests use of Debian's or Ubuntu's packages and skip without: other compilers, another
-# C++ library, a browser. As root, or by sudo without a password.
+# Install the Debian or Ubuntu packages that some tests need and skip without: other compilers, another
+# C++ library, a browser. Runs as root, or with sudo without a password.
 set -euo pipefail
 
 default=$(g++ -dumpversion 2>/dev/null | cut -d. -f1 || true)
-other_gcc() { # the first g++ of another major version that is there, or can be
+other_gcc() { # the first installed or installable g++ of another major version
   for major in 11 12 13 14; do
     [ "$major" = "$default" ] && continue
     if "$@" "g++-$major" >/dev/null 2>&1; then
