@@ -19,6 +19,7 @@ command -v clang++ >/dev/null || wanted+=(clang)
 echo '#include <string>' | clang++ -stdlib=libc++ -fsyntax-only -x c++ - 2>/dev/null ||
   wanted+=(libc++-dev libc++abi-dev)
 [ -n "$(other_gcc command -v)" ] || wanted+=(other_gcc)
+command -v aarch64-linux-gnu-g++ >/dev/null || wanted+=(g++-aarch64-linux-gnu)
 command -v chromium google-chrome >/dev/null || wanted+=(chromium)
 [ "${#wanted[@]}" -gt 0 ] || exit 0
 
