@@ -81,6 +81,13 @@ def _heads():
         "absolute": (sym.MAERegressionOutput(dense, label), []),
         "SVM": (sym.SVMOutput(dense, label), []),
         "computed label": (sym.SoftmaxOutput(dense, label + 1), []),
+        "reshaped label": (sym.SoftmaxOutput(dense, sym.reshape(label, shape=(-1,))), []),
+        "sliced label": (
+            sym.LinearRegressionOutput(
+                dense, sym.slice_axis(sym.relu(label), axis=0, begin=0, end=1)
+            ),
+            [],
+        ),
         "two heads": (sym.Group([loss, sym.SVMOutput(sym.relu(dense), label)]), []),
         "inner unread input": (sym.Group([loss, sym.relu(sym.var("more"))]), ["more"]),
         "no label": (sym.MakeLoss(sym.SoftmaxActivation(dense)), []),
@@ -97,7 +104,7 @@ def _heads():
 def test_inputs_that_only_training_reads_are_omitted(head, rows, dialect, tmp_path):
     runtime = pytest.importorskip("onnxruntime", reason="needs the extra run")
     graph, others = _heads()[head]
-    labels = ["label", *others] if head in ("computed label", "inner unread input") else others
+    labels = ["label", *others] if head == "inner unread input" else others
     shapes = {"data": (rows, 2), **dict.fromkeys(labels, (rows,))}
     model.Model(graph, weights()).save(tmp_path / "m")
     whole = model.load(tmp_path / "m-symbol.json", dialect=dialect)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.attributes import blame
+from passlib.graph.node import Node
 from passlib.lowering.builder import IR_VERSION, OPSET, NodeSpec
 from passlib.lowering.table import Lowerings
 from passlib.lowering.types import Lowered, TypeSpec, Value
@@ -25,6 +26,7 @@ def lower_graph(
     train: bool = False,
     complete: Complete | None = None,
     overriding: Overriding | None = None,
+    spared: Collection[Node] = (),
 ) -> Lowered:
     """Lower a graph to one ONNX model.
 
@@ -43,6 +45,8 @@ def lower_graph(
         See `Walk`; here it detects inputs that do not fit.
     overriding : mapping of Node to mapping of str to str, optional
         Attribute values that replace a node's own.
+    spared : collection of Node
+        See `Walk`.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def lower_graph(
     UnsupportedError
         An operator, an attribute or an element type has no faithful translation.
     """
-    walk = Walk(graph, table, train=train, complete=complete, overriding=overriding)
+    walk = Walk(graph, table, train=train, complete=complete, overriding=overriding, spared=spared)
     walk.variables(inputs, params)
     walk.run()
     outputs = _outputs(walk, graph)

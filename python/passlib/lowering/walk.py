@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -61,6 +61,9 @@ class Walk:
         Called with each node and its inputs before the node is lowered, and again with its
         outputs if ``types_only`` leaves some of them unknown.
     overriding : mapping, optional
+    spared : collection of Node
+        What no result needs, such as the source of a label in inference: those that cannot be
+        lowered have outputs of unknown type.
     builder : GraphBuilder, optional
         Where to add the nodes of a graph that is nested in another; by default a new one.
 
@@ -87,8 +90,10 @@ class Walk:
         types_only: bool = False,
         complete: Complete | None = None,
         overriding: Overriding | None = None,
+        spared: Collection[Node] = (),
         builder: GraphBuilder | None = None,
     ) -> None:
+        self._spared = spared
         self._nodes = graph.nodes()
         self._table = table
         self._train = train
@@ -140,8 +145,15 @@ class Walk:
             A node has no faithful translation, unless only types are wanted.
         """
         for node in self._nodes:
-            if not node.is_variable:
+            if node.is_variable:
+                continue
+            try:
                 self._node(node)
+            except (GraphError, UnsupportedError) as error:
+                if node not in self._spared:
+                    raise
+                for index, value in enumerate(self._unknowns(node, str(error))):
+                    self.value_of[node, index] = value
 
     def input_of(self, node: Node, entry: Entry) -> Value:
         """Return the value that ``node`` uses.

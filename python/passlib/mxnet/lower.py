@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
 from passlib.mxnet.inference.open_sizes import open_sizes
 from passlib.mxnet.inference.parameter_shapes import complete
@@ -39,4 +40,24 @@ def lower(
             train=train,
             complete=complete,
             overriding=open_sizes(graph, {**known, **inputs}, train=train),
+            spared=() if train else _of_labels(graph),
         )
+
+
+_LABELLED = frozenset(
+    ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "SVMOutput",
+     "Softmax", "SoftmaxOutput", "_sparse_LinearRegressionOutput",
+     "_sparse_LogisticRegressionOutput", "_sparse_MAERegressionOutput")
+)  # fmt: skip
+"""Operators whose inputs but the first affect only the gradient."""
+
+
+def _of_labels(graph: Graph) -> set[Node]:
+    """Return the nodes that only labels depend on."""
+    nodes = graph.nodes()
+    needed = {entry.node for entry in graph.entries}
+    for node in reversed(nodes):
+        if node in needed:
+            read = node.inputs[:1] if node.op in _LABELLED else node.inputs
+            needed.update(entry.node for entry in read)
+    return set(nodes) - needed
