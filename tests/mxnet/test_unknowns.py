@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,17 @@ def test_export_knows_what_infer_shape_partial_leaves_unknown() -> None:
     assert model(np.ones((2, 3, 4), np.float32)).shape == (2,)
 
 
+def _numpy(op: str, *inputs: sym.Symbol, **attributes: str) -> sym.Symbol:
+    """Return an operator that only NumPy's arrays have in MXNet."""
+    names = [each.name for each in inputs]
+    nodes = [{"op": "null", "name": name, "inputs": []} for name in names]
+    edges = [[number, 0, 0] for number in range(len(names))]
+    nodes.append({"op": op, "name": "made", "attrs": attributes, "inputs": edges})
+    count = len(names)
+    tree = {"nodes": nodes, "arg_nodes": [*range(count)], "heads": [[count, 0, 0]]}
+    return sym.load_json(json.dumps(tree))
+
+
 TYPES: list[tuple[Any, dict[str, str], list[str | None], list[str | None]]] = [
     (sym.InstanceNorm(x), {}, ["float32"] * 3, ["float32"]),
     (sym.Crop(x, h_w=(1, 1), num_args=1), {}, ["float32"], ["float32"]),
@@ -79,6 +91,24 @@ TYPES: list[tuple[Any, dict[str, str], list[str | None], list[str | None]]] = [
     (sym.contrib.MultiBoxDetection(x, y, z), {"y": "float32"}, ["float32"] * 3, ["float32"]),
     (sym.where(x, y, z), {"y": "float16"}, [None, "float16", "float16"], ["float16"]),
     (sym.where(x, y, z), {"z": "int32"}, [None, "int32", "int32"], ["int32"]),
+    *(
+        (make(x, y, use_sequence_length=True), given, arguments, outputs)
+        for make in (sym.SequenceMask, sym.SequenceLast, sym.SequenceReverse)
+        for given, arguments, outputs in (
+            ({"x": "float16"}, ["float16", "float16"], ["float16"]),
+            ({"x": "float16", "y": "int32"}, ["float16", "int32"], ["float16"]),
+            ({"y": "int32"}, [None, "int32"], [None]),
+        )
+    ),
+    *(
+        (_numpy("_npi_where", x, y, z), given, arguments, outputs)
+        for given, arguments, outputs in (
+            ({"y": "float16"}, [None, "float16", None], ["float16"]),
+            ({"x": "bool", "z": "int32"}, ["bool", None, "int32"], ["int32"]),
+            ({"x": "bool"}, ["bool", None, None], [None]),
+        )
+    ),
+    (_numpy("_npi_where_scalar2", x, x="1", y="2"), {}, [None], ["float32"]),
     (sym.Cast(x, dtype="float64"), {}, [None], ["float64"]),
     (sym.shape_array(x), {}, [None], ["int64"]),
     (sym.size_array(x), {}, [None], ["int64"]),

@@ -14,6 +14,7 @@ from passlib.mxnet.schema import registry
 _PATTERNS: Final = {
     "Crop": "F* F",
     "IdentityAttachKLSparseReg": "F* F",
+    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse"), "Tt T"),
     "InstanceNorm": "F* F",
     "_contrib_MultiBoxDetection": "F* F",
     "_contrib_MultiBoxPrior": "F F",
@@ -29,7 +30,9 @@ _PATTERNS: Final = {
     "_contrib_quantized_pooling": "Tff Tff",
     "_contrib_requantize": "iff -ff",
     "_npi_boolean_mask_assign_tensor": "T-T T",
+    "_npi_where": "-ss t",
     "_npi_where_lscalar": "-T T",
+    "_npi_where_scalar2": "- f",
     "_npi_where_rscalar": "-T T",
     "all_finite": "- f",
     "batch_take": "-i -",
@@ -47,6 +50,7 @@ _PATTERNS: Final = {
 """The types of the inputs, then of the outputs; ``*`` repeats the last place.
 
 T and F: one type that all these places share, for F float32 if none of them is known.
+t and s: takes that type where its own is unknown, and lets others take it.
 ?: bool, if T is known. -: free.
 b, h, i, l and f: int8, uint8, int32, int64 and float32.
 """
@@ -77,12 +81,14 @@ def complete_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]
         for text, values in zip(pattern.split(), (inputs, outputs), strict=True)
         for place in zip(_spread(text, len(values)), values, strict=False)
     ]
-    known = [value.dtype for letter, value in places if letter in "TF" and value.dtype is not None]
+    known = [v.dtype for letter, v in places if letter in "TFs" and v.dtype is not None]
     shared = known[0] if known else _FIXED["f"] if "F" in pattern else None
+    if "s" in pattern and any(dtype != shared for dtype in known):
+        shared = None
     for letter, value in places:
         if value.dtype is not None:
             continue
-        if letter in "TF":
+        if letter in "TFt":
             value.dtype = shared
         elif letter == "?":
             value.dtype = None if shared is None else np.dtype(np.bool_)
