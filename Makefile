@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
+.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
@@ -118,6 +118,13 @@ sweep-growth: .venv/installed
 # Fusions of ONNX Runtime between all pairs of neighbours: as many after simplification as before.
 sweep-fusions: .venv/installed
 	$(BIN)/python tests/support/runtime_fusions.py
+
+# Mutates the code of a room in MUTANTS places and prints the mutants that its tests do not notice.
+ROOM ?= passes
+MUTANTS ?= 100
+mutants: .venv/installed
+	$(BIN)/pip install -q --group mutants
+	PYTHONPATH=tests/support $(BIN)/python tests/support/mutants.py $(ROOM) $(MUTANTS)
 
 # The site, in build/docs/html. A broken internal link is an error.
 docs: .venv/installed
