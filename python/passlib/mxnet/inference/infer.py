@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -63,6 +63,9 @@ def _infer(
         )
         for name, node in variables.items()
     }
+    if default_dtype is not None:
+        for name in _lengths(nodes):
+            known[name] = known[name]._replace(dtype=known[name].dtype or default_dtype)
     table, rules = table_for(symbol), completing(symbol)
     if partial:
         table, rules = Waiting(table), leaving_unknown(rules)
@@ -82,6 +85,13 @@ def _infer(
         inputs = [type_of(entry, outputs) for entry in node.inputs]
         outputs[node] = with_hidden(node, inputs, specs)
     return outputs
+
+
+def _lengths(nodes: Sequence[Node]) -> Iterator[str]:
+    """Iterate over variables of lengths: float32 where MXNet has a default, else as the data."""
+    for node in nodes:
+        if node.op in ("SequenceLast", "SequenceMask", "SequenceReverse"):
+            yield from (each.node.name for each in node.inputs[1:] if each.node.is_variable)
 
 
 def completing(symbol: Graph) -> Complete:
