@@ -37,15 +37,15 @@ _HEAD = "# MXNet's public names\n\n"
 
 _INTRODUCTION = (
     (
-        "What passlib has of the public names of MXNet 1.9.1, by module and class. "
-        "`tests/support/mxnet_names.py` writes this page from the names that the real MXNet "
-        "reported and those of passlib; a test compares it with both."
+        "The public names of MXNet 1.9.1 in passlib, by module and class. "
+        "`tests/support/mxnet_names.py` writes this page from the names reported by the real "
+        "MXNet and those of passlib; a test compares it with both."
     ),
     (
-        "A name is *present* if passlib has it. *Training* are names that only training uses: "
-        "steps of optimizers, gradients. They raise `UnsupportedError`, or do nothing where "
-        "nothing is to be done. Functions of operators exist whether or not the operator can be "
-        "lowered to ONNX; one that cannot says so when it runs."
+        "A name is *present* if passlib has it. *Training* counts names that only training uses: "
+        "steps of optimizers, gradients. They raise `UnsupportedError`, or do nothing. Functions "
+        "of operators exist even if the operator cannot be lowered to ONNX; running such an "
+        "operator raises the reason."
     ),
 )
 

@@ -17,13 +17,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "mxnet-operators.md"
 
 _HEAD = """# MXNet's operators
 
-Made from the code by `tests/support/operator_table.py`.
+Generated from the code by `tests/support/operator_table.py`.
 
-MXNet 1.9.1 registers {total} operators, gradients not counted. passlib lowers {ONNX} of them to
-ONNX's standard operators, and so runs and exports them; tests compare their results with MXNet's.
-{training} only serve training, which ONNX does not describe. {refused} are refused for the reason
-given; the error that names such a node states it too. Attributes that an operator's lowering does
-not support are an `UnsupportedError` that names them. All operators can be read, composed, passed
+MXNet 1.9.1 registers {total} operators, without gradients. passlib lowers {ONNX} of them to ONNX's
+standard operators, so it can run and export them; tests compare their results with MXNet's.
+{training} are only for training, which ONNX does not describe. {refused} are rejected, with the
+reason in the table and in the error, which names the node. Unsupported attributes of an operator
+are an `UnsupportedError` that names them. All operators can be read, composed, passed to passes
 and written.
 
 | Operator | Other names | Becomes |
