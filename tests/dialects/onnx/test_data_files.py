@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,22 @@ def test_old_weights_do_not_pile_up(beside: str, options: dict[str, str], tmp_pa
         assert value_in(path) == value
     passlib.load(path).save(path, external_data=False)
     assert names(tmp_path) == before
+
+
+def test_without_extended_attributes_nothing_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    monkeypatch.setattr(os, "getxattr", refuse)
+    path = write(tmp_path / "m.onnx")
+    for value in (1, 2, 3):
+        written = filled(path, value).save(path, external_data=True)
+        assert value_in(path) == value
+        assert f"{written[1]} cannot be marked as data of m.onnx" in caplog.text
+    assert len([name for name in names(tmp_path) if name.endswith(".data")]) == 3
 
 
 def another(folder: Path) -> None:

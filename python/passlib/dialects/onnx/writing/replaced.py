@@ -27,8 +27,8 @@ _ATTRIBUTE = "user.passlib.data-of"
 def mark(file: Path, final: Path, path: Path) -> None:
     """Mark a complete data file as one that passlib wrote for a model.
 
-    Without the mark, as on a file system that has no attributes, the file is never deleted. It
-    ends with the next change of the content.
+    Without the mark, as on a file system that has no attributes, the file is never deleted: marks
+    in files could come with the model. It ends with the next change of the content.
 
     Parameters
     ----------
@@ -38,8 +38,13 @@ def mark(file: Path, final: Path, path: Path) -> None:
     path : Path
         Of the model.
     """
-    with suppress(OSError):
+    try:
         os.setxattr(file, _ATTRIBUTE, _mark(file.stat(), final, path))
+    except OSError as error:
+        logger.warning(
+            "%s cannot be marked as data of %s (%s), so later saves will not delete it",
+            *map(printable, (final, path.name, error.strerror)),
+        )
 
 
 def folders_of(path: Path) -> set[Path]:
