@@ -8,12 +8,9 @@ sym.optimize_for("myPass").save("optimized-symbol.json")
 
 from __future__ import annotations
 
-import importlib as _importlib
-
 from passlib.files.installation import checked_version as _checked_version
 from passlib.files.module_names import also as _also
 from passlib.files.module_names import lazily as _lazily
-from passlib.files.on_demand import hand_in as _hand_in
 
 __version__ = _checked_version()
 
@@ -32,13 +29,3 @@ __all__, __getattr__, __dir__ = _lazily(__name__, __file__, (*_ROOMS.split(), *_
 for _name in _MXNET.split():
     _also(f"{__name__}.{_name}", f"{__name__}.mxnet.{_name}")
 _also(f"{__name__}.dialects.ark", f"{__name__}.families.ark")
-
-# What low rooms get from high ones, which they must not know.
-_hand_in("methods of arrays", lambda: _importlib.import_module(f"{__name__}.mxnet.nd"))
-_hand_in(
-    "standard passes in Python", lambda: _importlib.import_module(f"{__name__}.passes.standard")
-)
-_hand_in(
-    "compiled standard passes",
-    lambda: _importlib.import_module(f"{__name__}.library").load_standard(),
-)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,8 @@ def test_the_second_name_works_where_files_were_overwritten(tmp_path: Path) -> N
         (tmp_path / "passlib" / name).unlink()
         (tmp_path / "passlib" / name).write_text("raise AssertionError('overwritten')", "utf-8")
     distribution(tmp_path, OWN)
+    points = metadata.distribution("graph-passlib").read_text("entry_points.txt")
+    (tmp_path / OWN / "entry_points.txt").write_text(str(points), "utf-8")
     distribution(tmp_path, "passlib-1.7.4.dist-info")
     # Not the editable installation, which finds the package before the path does.
     code = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'ditable' not in repr(f)]\n"

@@ -16,6 +16,7 @@ class PlainGraph:
 
     entries: tuple[Entry, ...]
     attributes: Mapping[str, str] = field(default_factory=dict)
+    dialect: str = "mxnet"
 
     def nodes(self) -> list[Node]:
         return postorder(entry.node for entry in self.entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -63,9 +64,40 @@ def _imports_in(path: Path) -> Iterator[Import]:
 
 
 def named_in(path: Path) -> set[str]:
-    """Return the modules whose names a file has as texts, as for ``import_module``."""
-    texts = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
-    return {name for name in MODULES if "." in name and name in texts}
+    """Return the modules whose names a file has as texts: imported, or looked up.
+
+    These are names of modules, as for ``import_module``; names of dialects that register, which
+    stand for their modules; and names of passes in Python, which stand for theirs.
+    """
+    texts = _texts_in(path)
+    found = {name for name in MODULES if "." in name and not texts.isdisjoint((name, f"{name}."))}
+    return found | {module for name, module in _providers().items() if name in texts}
+
+
+def _texts_in(path: Path) -> set[str]:
+    """Return the texts in a file, without its docstrings."""
+    nodes = list(ast.walk(parsed(path)))
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone
+    }
+
+
+@functools.cache
+def _providers() -> dict[str, str]:
+    """Return the module of each registered dialect and of each standard pass in Python, by name."""
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    group = project.partition('[project.entry-points."passlib.dialects"]')[2].partition("[")[0]
+    found = dict(re.findall(r'^(\w+) = "(.*):dialect"$', group, re.MULTILINE))
+    for module, path in MODULES.items():
+        if module.startswith("passlib.passes.standard."):
+            for node in ast.walk(parsed(path)):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "graph_pass":
+                    names = [word.value for word in node.keywords if word.arg == "name"]
+                    found |= {n.value: module for n in names if isinstance(n, ast.Constant)}
+    return found
 
 
 def _resolved(module: str, name: str) -> Import:

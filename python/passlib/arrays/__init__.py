@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
-from passlib.files.on_demand import demand
+from passlib.files.extensions import load_extensions
 
 __all__ = ["OPERATORS", "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray"]
 
@@ -37,11 +37,11 @@ class _Deferred:
         self._name = name
 
     def __get__(self, array: Any, owner: type) -> Any:
-        demand("methods of arrays")
+        load_extensions("passlib.array_methods")
         return getattr(owner if array is None else array, self._name)
 
     def __set__(self, array: Any, value: Any) -> None:
-        demand("methods of arrays")
+        load_extensions("passlib.array_methods")
         setattr(array, self._name, value)
 
 

@@ -12,7 +12,8 @@ from passlib.dialects.table import find
 from passlib.errors import UnsupportedError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import Node
-from passlib.lowering import Graph, Shape, TypeSpec
+from passlib.graph.plain import PlainGraph
+from passlib.lowering import Shape, TypeSpec
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Inferred:
 
 
 def infer(
-    symbol: Graph,
+    symbol: PlainGraph,
     shapes: Mapping[str, Sequence[int] | Shape],
     types: Mapping[str, np.dtype] | None = None,
     *,
@@ -56,7 +57,7 @@ def infer(
 
     Parameters
     ----------
-    symbol : Graph
+    symbol : PlainGraph
     shapes : mapping of str to shape
         Of any variables; a size of 0, -1 or ``None`` is unknown. For other variables the
         attribute ``__shape__`` counts.
@@ -85,8 +86,9 @@ def infer(
     >>> [spec.shape for spec in infer(y, {"x": (2, 3)}).by_name()["fc_weight"]]
     [(4, 3)]
     """
-    name = getattr(symbol, "dialect", "mxnet")
-    known = find(name).infer(symbol, shapes, types, default_dtype=default_dtype, train=train)
+    known = find(symbol.dialect).infer(
+        symbol, shapes, types, default_dtype=default_dtype, train=train
+    )
     return Inferred(known)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
 import passlib._core as _core
+from passlib.arrays.views import AnyArray
 from passlib.dialects.operator_rules import Rules
 from passlib.dialects.problem import Problem
 from passlib.errors import UnsupportedError
@@ -18,6 +20,9 @@ from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
 from passlib.lowering.walk import Overriding
+
+Prefix: TypeAlias = str | PathLike[str]
+Weights: TypeAlias = dict[str, AnyArray]
 
 _UNKNOWN = TypeSpec(None, None)
 
@@ -58,6 +63,27 @@ class ModelData:
     omitted: str = ""
 
 
+class Checkpoints(Protocol):
+    """Reads and writes a symbol and its weights at one epoch, see `passlib.model`."""
+
+    def load_params(self, prefix: Prefix, epoch: int) -> tuple[Weights, Weights]:
+        """Read the weights of an epoch."""
+
+    def load_checkpoint(self, prefix: Prefix, epoch: int) -> tuple[Any, Weights, Weights]:
+        """Read a symbol and the weights of an epoch."""
+
+    def save_checkpoint(
+        self,
+        prefix: Prefix,
+        epoch: int,
+        symbol: Any,
+        arg_params: Mapping[str, Any],
+        aux_params: Mapping[str, Any],
+        remove_amp_cast: bool,
+    ) -> None:
+        """Write a symbol and its weights: both files, or neither."""
+
+
 class Dialect(ABC):
     """A family of models: its conventions, its files, its meaning in ONNX.
 
@@ -90,6 +116,13 @@ class Dialect(ABC):
     names_outputs : bool
         Whether outputs have names of their own, which `with_output_names` changes. Otherwise they
         have those of the nodes that compute them.
+    appends_suffixes : bool
+        Whether `save` appends suffixes to the path, so that a folder may have the path.
+    graph_class : type or None
+        Class of the graphs of its models, ``model.symbol``; derived from
+        `passlib.model.ModelGraph`, which it is by default.
+    checkpoints : Checkpoints or None
+        For a dialect whose files have the names of MXNet's checkpoints.
     omits_attributes : bool
         Whether `save` can leave an attribute of nodes out, see `ModelData.omitted`.
 
@@ -112,6 +145,9 @@ class Dialect(ABC):
     saves_computed: ClassVar[bool] = False
     names_outputs: ClassVar[bool] = False
     omits_attributes: ClassVar[bool] = False
+    appends_suffixes: ClassVar[bool] = False
+    graph_class: ClassVar[type[PlainGraph] | None] = None
+    checkpoints: ClassVar[Checkpoints | None] = None
 
     # Conventions of its graphs.
 
@@ -383,6 +419,10 @@ class Dialect(ABC):
         """
         del graph, known, train
         return {}
+
+    def registered_name(self, op: str) -> str:
+        """Return the name of an operator of which ``op`` is an alias: by default itself."""
+        return op
 
     # Operators of loaded libraries.
 

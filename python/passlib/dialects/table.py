@@ -1,44 +1,31 @@
 """The table of dialects.
 
-Other packages add dialects by an entry point of the group ``passlib.dialects`` whose object is a
-`passlib.dialects.Dialect`.
+Packages add dialects by an entry point of the group ``passlib.dialects`` whose object is a
+`passlib.dialects.Dialect`: this distribution all but that of ONNX, which the core has itself.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from passlib.dialects.foreign_files import describe
 from passlib.dialects.protocol import Dialect
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.extensions import extensions
 from passlib.files.regular import check_path
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_BUILT_IN = {
-    "mxnet": "passlib.mxnet.dialect",
-    "ark": "passlib.families.ark.dialect",
-    "dlprim": "passlib.families.dlprim.dialect",
-    "nnvm": "passlib.families.nnvm.dialect",
-    "onnx": "passlib.dialects.onnx.dialect",
-}
-"""Module of each dialect; it has an object ``dialect``. The order is that of recognition."""
-
-_SUFFIXES = {".onnx": "onnx"}
-"""The dialect that is tried first on files of a suffix that no other one has."""
-
-_GROUP = "passlib.dialects"
+_OWN = "onnx"
+"""The dialect of the core. The others register, those of this distribution too."""
 
 
-@lru_cache(maxsize=1)
-def _foreign() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # which takes 20 ms to import
-
-    return {point.name: point for point in entry_points(group=_GROUP)}
+def _registered() -> Mapping[str, EntryPoint]:
+    return extensions("passlib.dialects")
 
 
 def names() -> tuple[str, ...]:
@@ -50,7 +37,7 @@ def names() -> tuple[str, ...]:
     >>> sorted(names())
     ['ark', 'dlprim', 'mxnet', 'nnvm', 'onnx']
     """
-    return (*_BUILT_IN, *(name for name in _foreign() if name not in _BUILT_IN))
+    return (*(name for name in _registered() if name != _OWN), _OWN)
 
 
 def check_known(name: str) -> None:
@@ -61,7 +48,7 @@ def check_known(name: str) -> None:
     UnsupportedError
         There is none; the message lists the known ones.
     """
-    if name not in _BUILT_IN and name not in _foreign():
+    if name != _OWN and name not in _registered():
         message = f"there is no dialect {name!r}; there are {', '.join(names())}"
         raise UnsupportedError(message)
 
@@ -82,12 +69,12 @@ def find(name: str) -> Dialect:
     'MXNet'
     """
     check_known(name)
-    if name in _BUILT_IN:
-        found: Any = importlib.import_module(_BUILT_IN[name]).dialect
-    else:
-        found = _foreign()[name].load()
-    dialect: Dialect = found
-    return dialect
+    if name == _OWN:
+        from passlib.dialects.onnx.dialect import dialect
+
+        return dialect
+    found: Dialect = _registered()[name].load()
+    return found
 
 
 def recognise(path: str | os.PathLike[str]) -> Dialect:
@@ -113,13 +100,11 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
     # A folder may share the prefix of an MXNet model.
     place = check_path(path, folders=True)
     # A wing is imported when its turn comes; a file of a known suffix is mostly what it says.
-    first = [_SUFFIXES[place.suffix]] if place.suffix in _SUFFIXES else []
-    for name in dict.fromkeys((*first, *_BUILT_IN)):
-        dialect = find(name)
-        if dialect.recognises(place):
-            return dialect
-    known = [find(name) for name in names()]
-    for dialect in known[len(_BUILT_IN) :]:
+    if place.suffix == ".onnx" and find(_OWN).recognises(place):
+        return find(_OWN)
+    known = []
+    for name in names():
+        known.append(dialect := find(name))
         if dialect.recognises(place):
             return dialect
     if not place.exists():

@@ -49,14 +49,14 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
             f"a model is saved under a path of str, not bytes; use os.fsdecode({text!r})"
         )
     ends = text.endswith((os.sep, f"{os.sep}.")) or Path(text).name in ("", os.pardir)
-    # The files of MXNet have the name and a suffix, so that a folder is not in their way.
-    if ends or (dialect.name != "mxnet" and Path(text).is_dir()):
+    if ends or (not dialect.appends_suffixes and Path(text).is_dir()):
         example = Path(text) / "model"
         what = f"this is a folder; add the name of a file in it, such as {example}"
         raise IsADirectoryError(errno.EISDIR, what, text)
     place = Path(text)
     suffix = place.suffix.lower()
-    if place.name.endswith(_MXNET) and dialect.name not in ("mxnet", "onnx"):
+    reserved = place.name.endswith(_MXNET) and not dialect.appends_suffixes
+    if reserved and suffix in dialect.suffixes:
         better = place.with_name(f"{place.name.removesuffix(_MXNET)}.json")
         raise UnsupportedError(
             f"{place}: models with names in {_MXNET} are read as MXNet's, and this one would be "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from passlib.errors import PasslibError, did_you_mean, listed
+from passlib.files.extensions import load_extensions
 from passlib.files.fork_lock import ForkLock
-from passlib.files.on_demand import demand
 from passlib.library.call import Backend
 from passlib.library.declared import Declaration
 from passlib.library.handle import standard_path
@@ -25,11 +25,17 @@ _backends: dict[str, Backend] = {}
 _standard: dict[str, Backend] = {}
 """Passes that come with passlib. They yield their names to all others."""
 
-_STANDARD_KINDS: Final = ("standard passes in Python", "compiled standard passes")
-"""What provides them, on demand."""
-
-_STANDARD_PLACE: Final = "passlib.passes.standard."
+_OWN: Final = __name__.partition(".")[0] + "."
 """Where the functions of those in Python are defined."""
+
+
+_PROVIDERS: list[Callable[[], object]] = [lambda: load_extensions("passlib.pass_modules")]
+"""What registers passes that nobody loads, called when a name is not known."""
+
+
+def provide(register_all: Callable[[], object]) -> None:
+    """Call a function that registers passes when a name is not known; once is enough."""
+    _PROVIDERS.append(register_all)
 
 
 def find_backend(name: str) -> Backend:
@@ -82,10 +88,10 @@ def find_standard(name: str) -> Backend:
 
 
 def _standard_pass(name: str) -> Backend | None:
-    for kind in (None, *_STANDARD_KINDS):
-        if kind is not None:
+    for provider in (None, *_PROVIDERS):
+        if provider is not None:
             # Without the lock, which the imports of another thread may be waiting for.
-            demand(kind)
+            provider()
         with _lock:
             if name in _standard:
                 return _standard[name]
@@ -103,8 +109,8 @@ def passes() -> dict[str, Declaration]:
     >>> "foldConstants" in pl.library.passes()
     True
     """
-    for kind in _STANDARD_KINDS:
-        demand(kind)
+    for provider in _PROVIDERS:
+        provider()
     with _lock:
         known = {**_standard, **_backends}
     return {name: backend.declaration for name, backend in sorted(known.items())}
@@ -142,7 +148,7 @@ def register(new: Mapping[str, Backend]) -> None:
 def _is_standard(backend: Backend) -> bool:
     """Whether a pass comes with passlib."""
     if isinstance(backend, PythonPass):
-        return backend.place.startswith(_STANDARD_PLACE)
+        return backend.place.startswith(_OWN)
     library = backend.library
     return library is not None and Path(library.path).resolve() == standard_path().resolve()
 

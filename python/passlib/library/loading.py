@@ -14,7 +14,7 @@ from passlib.errors import FormatError, LoadError, PasslibError
 from passlib.files.fork_lock import ForkLock
 from passlib.files.regular import read_regular
 from passlib.library import registry
-from passlib.library.backends import register, require_free
+from passlib.library.backends import provide, register, require_free
 from passlib.library.call import Backend
 from passlib.library.compiled import CompiledPass, Partitioner
 from passlib.library.declared import Declaration, PassNames, read_declarations
@@ -244,3 +244,6 @@ def _log(library: Library) -> None:
     logger.info("Found %d graph passes in library", len(library.passes))
     for i, name in enumerate(library.passes):
         logger.info("\tGraph Pass [%d] %s", i, name)
+
+
+provide(load_standard)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from passlib.dialects import Dialect, find
-from passlib.errors import LoadError
+from passlib import dialects
+from passlib.dialects import Dialect
+from passlib.errors import LoadError, UnsupportedError
 from passlib.files.fork_lock import ForkLock
 from passlib.library.handle import Library
 from passlib.library.operator import Operator
@@ -14,7 +15,10 @@ _operators: dict[str, Operator] = {}
 
 def _host() -> Dialect:
     """Return the dialect whose graphs have operators of libraries: the ABI's own."""
-    return find("mxnet")
+    for name in dialects.names():
+        if dialects.find(name).hosts_operators:
+            return dialects.find(name)
+    raise UnsupportedError("no installed dialect has operators of libraries")
 
 
 def find_operator(name: str) -> Operator | None:
@@ -54,7 +58,7 @@ def require_names(library: Library, *, replace: bool) -> None:
         if holder is not None:
             other = f"already registered by {holder.library.path!r}"
         elif _host().has_operator(name):
-            other = "one that MXNet itself has"
+            other = f"one that {_host().title} itself has"
         else:
             continue
         message = (

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from passlib.arrays.views import AnyArray, to_parts
-from passlib.dialects.weights.files import write_parts
-from passlib.dialects.weights.names import join_names, split_names
-from passlib.files.saving import written_from
-from passlib.files.stamps import read_together
-from passlib.mxnet import files
-from passlib.mxnet.nd.weights import load_weights
-from passlib.mxnet.symbol import files as symbol_files
-from passlib.mxnet.writing import write_model
+from passlib import dialects
+from passlib.arrays.views import AnyArray
+from passlib.dialects.protocol import Checkpoints
+from passlib.errors import UnsupportedError
+from passlib.model.graph import ModelGraph
 
-if TYPE_CHECKING:
-    from passlib.mxnet.symbol.symbol import Symbol
 
-logger = logging.getLogger(__name__)
+def _files() -> Checkpoints:
+    for name in dialects.names():
+        found = dialects.find(name).checkpoints
+        if found is not None:
+            return found
+    raise UnsupportedError("no installed dialect has checkpoints")
 
 
 def load_params(
@@ -56,22 +54,12 @@ def load_params(
     >>> arg_params["w"].shape
     (2, 3)
     """
-    return read_together(files.symbol_path(prefix), lambda: _load_params(prefix, epoch))
-
-
-def _load_params(
-    prefix: str | os.PathLike[str], epoch: int
-) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
-    path = files.params_path(prefix, epoch)
-    content = load_weights(path)
-    if not content:
-        logger.warning("the parameter file %s is empty", path)
-    return split_names(content, str(path))
+    return _files().load_params(prefix, epoch)
 
 
 def load_checkpoint(
     prefix: str | os.PathLike[str], epoch: int
-) -> tuple[Symbol, dict[str, AnyArray], dict[str, AnyArray]]:
+) -> tuple[Any, dict[str, AnyArray], dict[str, AnyArray]]:
     """Read a symbol and the weights of an epoch.
 
     The symbol file is ``<prefix>-symbol.json``; otherwise as `load_params`.
@@ -92,14 +80,13 @@ def load_checkpoint(
     >>> symbol.list_arguments(), arg_params["fc_weight"].shape, aux_params
     (['x', 'fc_weight'], (2, 3), {})
     """
-    path = files.symbol_path(prefix)
-    return read_together(path, lambda: (symbol_files.load(path), *_load_params(prefix, epoch)))
+    return _files().load_checkpoint(prefix, epoch)
 
 
 def save_checkpoint(
     prefix: str | os.PathLike[str],
     epoch: int,
-    symbol: Symbol | None,
+    symbol: ModelGraph | None,
     arg_params: Mapping[str, Any],
     aux_params: Mapping[str, Any],
     remove_amp_cast: bool = True,
@@ -133,13 +120,4 @@ def save_checkpoint(
     ...     print(sorted(os.listdir(folder)))
     ['net-0003.params', 'net-symbol.json']
     """
-    target = files.params_path(prefix, epoch)
-    # As in MXNet, checkpoints do not record the devices of arrays.
-    content = {n: to_parts(a) for n, a in join_names(arg_params, aux_params).items()}
-    with written_from(content.values()):
-        if symbol is None:
-            write_parts(target, content, archive=False)
-        else:
-            text = symbol.tojson(remove_amp_cast)
-            write_model(files.symbol_path(prefix), text, target, content)
-    logger.info("saved checkpoint to %s", target)
+    _files().save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_cast)

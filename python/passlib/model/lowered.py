@@ -10,13 +10,13 @@ from passlib.arrays.views import from_parts
 from passlib.dialects import ModelData
 from passlib.errors import GraphError, InputError, UnsupportedError
 from passlib.lowering import Lowered
+from passlib.model.graph import ModelGraph
 from passlib.model.inputs import input_types
-from passlib.mxnet.symbol.symbol import Symbol
 from passlib.runtime.sessions import as_dense
 
 
 def lowered_for(
-    symbol: Symbol,
+    symbol: ModelGraph,
     data: ModelData,
     shapes: Mapping[str, Sequence[int | None]] | None,
     types: Mapping[str, Any] | None,
@@ -25,7 +25,7 @@ def lowered_for(
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
     data : ModelData
         The model.
     shapes, types : mapping of str to shape or dtype, optional

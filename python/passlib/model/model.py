@@ -16,11 +16,11 @@ from passlib.files.saving import durability, written_from
 from passlib.lowering.builder import OPSET
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs
+from passlib.model.graph import ModelGraph
 from passlib.model.inputs import as_fed
 from passlib.model.lowered import lowered_for
 from passlib.model.optimized import OptimizedModel
 from passlib.model.weights import check_weights, frozen, remaining, replaced
-from passlib.mxnet.symbol.symbol import Symbol
 from passlib.runtime.export.file import save_onnx
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
 
@@ -32,7 +32,7 @@ class Model(OptimizedModel):
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
     args, aux : mapping of str to array, optional
         Weights and auxiliary states by name. They are not copied: do not modify their elements
         while the model is in use.
@@ -63,7 +63,7 @@ class Model(OptimizedModel):
 
     def __init__(
         self,
-        symbol: Symbol,
+        symbol: ModelGraph,
         args: Mapping[str, Any] | None = None,
         aux: Mapping[str, Any] | None = None,
         dialect: str | None = None,

@@ -15,8 +15,8 @@ from passlib.library.pipeline.simplification import simplified
 from passlib.library.pipeline.sizes import text_of_shapes
 from passlib.model.edits import with_nested, with_sizes
 from passlib.model.parts import ModelParts
+from passlib.model.sequence import as_steps, refuse_options
 from passlib.model.weights import drop_removed
-from passlib.mxnet.symbol.sequence import as_steps, refuse_options
 
 _M = TypeVar("_M", bound="OptimizedModel")
 
@@ -39,11 +39,11 @@ class OptimizedModel(ModelParts):
         ----------
         name : str, list or Pipeline
             Name of a pass, ``simplify`` or ``clean`` (see `passlib.simplify`), text of a pipeline,
-            or a list, as of `Symbol.optimize_for`.
+            or a list, as of `ModelGraph.optimize_for`.
         **options
             Passed to the pass as ``str(value)``, except ``shapes`` and ``types`` (in MXNet
             ``shape_dict`` and ``type_dict``) of inputs, ``stype_dict``, ``skip_infer`` and
-            ``keep_inferred``, see `Symbol.optimize_for`.
+            ``keep_inferred``, see `ModelGraph.optimize_for`.
 
         Raises
         ------

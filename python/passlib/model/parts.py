@@ -20,8 +20,8 @@ from passlib.graph.native import ORIGIN, without_origins
 from passlib.lowering import TypeSpec
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
+from passlib.model.graph import ModelGraph, graph_of
 from passlib.model.weights import Weights, all_frozen, frozen, owner
-from passlib.mxnet.symbol.symbol import Symbol
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 from passlib.runtime.runner import Runner
 
@@ -37,7 +37,7 @@ class ModelParts:
     @classmethod
     def of_parts(
         cls: type[_M],
-        symbol: Symbol,
+        symbol: ModelGraph,
         args: Mapping[str, Any],
         aux: Mapping[str, Any],
         template: Any,
@@ -55,13 +55,13 @@ class ModelParts:
     @classmethod
     def of_data(cls: type[_M], data: ModelData, dialect: str) -> _M:
         """Make a model of what a dialect read: weights are not compared with the graph."""
-        symbol = Symbol.of_graph(data.graph, data.attributes, dialect)
+        symbol = graph_of(data.graph, data.attributes, dialect)
         args, aux = _as_held(data.args), _as_held(data.aux)
         return cls.of_parts(symbol, args, aux, data.template, owned=True)
 
     def _set(
         self,
-        symbol: Symbol,
+        symbol: ModelGraph,
         args: Mapping[str, Any],
         aux: Mapping[str, Any],
         template: Any,
@@ -78,7 +78,7 @@ class ModelParts:
         self._passed_on: frozenset[str] | None = None
 
     @property
-    def symbol(self) -> Symbol:
+    def symbol(self) -> ModelGraph:
         """The graph."""
         return self._symbol
 

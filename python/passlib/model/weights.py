@@ -17,7 +17,7 @@ from passlib.arrays.views import computed, read_only
 from passlib.dialects import Dialect, ModelData, find, infer
 from passlib.errors import GraphError, listed
 from passlib.library.lent import NumpyArrays
-from passlib.mxnet.symbol.symbol import Symbol
+from passlib.model.graph import ModelGraph
 
 _SHOWN = 20
 """Lines of a representation."""
@@ -85,14 +85,14 @@ class Weights(Mapping[str, Any]):
         return "\n".join(("{", *lines, "}"))
 
 
-def check_weights(symbol: Symbol, model: ModelData) -> None:
+def check_weights(symbol: ModelGraph, model: ModelData) -> None:
     """Check that the weights of a model fit its graph.
 
     Shapes are inferred where the package onnx is installed, which inference needs.
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
         The graph.
     model : ModelData
         With the same graph.
@@ -119,7 +119,7 @@ def check_weights(symbol: Symbol, model: ModelData) -> None:
         raise GraphError(f"the weights do not fit the graph: {problem}")
 
 
-def _contradiction(symbol: Symbol, arrays: Mapping[str, Any]) -> str:
+def _contradiction(symbol: ModelGraph, arrays: Mapping[str, Any]) -> str:
     """Return what inference has against weights, and not against the graph alone."""
     if importlib.util.find_spec("onnx") is None:
         return ""
@@ -179,7 +179,7 @@ def replaced(
     return {**present, **values}
 
 
-def is_foreign(symbol: Symbol, dialect: Dialect, names: Set[str]) -> bool:
+def is_foreign(symbol: ModelGraph, dialect: Dialect, names: Set[str]) -> bool:
     """Whether arrays have names that the graph does not have, and lack some of its parameters."""
     if not names:
         return False
@@ -235,7 +235,7 @@ def _summary(array: Any) -> str:
 
 
 def remaining(
-    before: Symbol, after: Symbol, *weights: Mapping[str, Any]
+    before: ModelGraph, after: ModelGraph, *weights: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
     """Return weights without those of variables that one graph has and another lacks."""
     gone = set(before.graph.missing_variables(after.graph))
@@ -244,7 +244,7 @@ def remaining(
     return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]
 
 
-def drop_removed(before: Symbol, after: Symbol, *weights: NumpyArrays) -> None:
+def drop_removed(before: ModelGraph, after: ModelGraph, *weights: NumpyArrays) -> None:
     """Take the weights of variables that a pass removed out of what was lent to it."""
     stated = [arrays.gone for arrays in weights if arrays.gone is not None]
     if len(stated) == len(weights):

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import passlib._core as _core
 from passlib.dialects.operator_rules import Rules
 from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.protocol import Checkpoints, Dialect, ModelData
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed
@@ -21,7 +21,7 @@ from passlib.files.stamps import read_together
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding
-from passlib.mxnet import files, schema
+from passlib.mxnet import checkpoint, files, schema
 from passlib.mxnet.inference.infer import infer
 from passlib.mxnet.inference.open_sizes import has_open_sizes, open_sizes
 from passlib.mxnet.inference.parameter_shapes import complete as complete_types
@@ -31,6 +31,7 @@ from passlib.mxnet.numpy_mode import written
 from passlib.mxnet.reading import symbol
 from passlib.mxnet.schema import outputs, variables
 from passlib.mxnet.schema.library_operator import LibraryOperator
+from passlib.mxnet.symbol.symbol import Symbol
 from passlib.mxnet.validation import validate
 from passlib.mxnet.writing import write_model
 
@@ -67,6 +68,9 @@ class MXNet(Dialect):
     ordered = True
     hosts_operators = True
     own_attributes = frozenset((symbol.ATTRIBUTES,))
+    appends_suffixes = True
+    graph_class = Symbol
+    checkpoints: ClassVar[Checkpoints | None] = checkpoint
 
     def default_attributes(self) -> dict[str, str]:
         return symbol.default_attributes()
@@ -203,6 +207,10 @@ class MXNet(Dialect):
         self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False
     ) -> Overriding:
         return open_sizes(graph, known, train=train)
+
+    def registered_name(self, op: str) -> str:
+        operator = schema.find(op)
+        return op if operator is None else operator.name
 
     def has_operator(self, name: str) -> bool:
         return schema.find(name) is not None

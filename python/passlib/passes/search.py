@@ -11,8 +11,8 @@ from passlib.errors import GraphError
 from passlib.library.declared import Declaration
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
-from passlib.mxnet.symbol import Symbol
-from passlib.mxnet.symbol.optimize import Request, optimize_graph
+from passlib.model.graph import ModelGraph
+from passlib.model.optimize import Request, optimize_graph
 from passlib.passes.rewriting import Patterns
 
 
@@ -47,13 +47,13 @@ class Found:
 
 
 def find(
-    model: Model | Symbol, pattern: str | Sequence[str], *, shapes: bool = False
+    model: Model | ModelGraph, pattern: str | Sequence[str], *, shapes: bool = False
 ) -> list[Found]:
     """List all places where a pattern matches, overlapping ones too.
 
     Parameters
     ----------
-    model : Model or Symbol
+    model : Model or ModelGraph
         A symbol has no weights: nothing in it is a ``param``.
     pattern : str or sequence of str
         See docs/patterns.md.
@@ -85,7 +85,7 @@ def find(
 
 
 def why(
-    model: Model | Symbol, pattern: str | Sequence[str], node: str, *, shapes: bool = False
+    model: Model | ModelGraph, pattern: str | Sequence[str], node: str, *, shapes: bool = False
 ) -> str | None:
     """Return why a pattern does not match with its first result at a node.
 
@@ -134,7 +134,7 @@ def why(
     return reasons[0] or None
 
 
-def _run(model: Model | Symbol, look: Callable[[Graph], None], shapes: bool) -> None:
+def _run(model: Model | ModelGraph, look: Callable[[Graph], None], shapes: bool) -> None:
     """Show a copy of the model's graph to a function, as to a pass."""
     declaration = Declaration("find", "", (), (), needs_shapes=shapes, library=__name__)
     weights: dict[str, Any] = {}
@@ -142,6 +142,6 @@ def _run(model: Model | Symbol, look: Callable[[Graph], None], shapes: bool) -> 
     if isinstance(model, Model):
         symbol = model.symbol
         weights = {"args": dict(model.args), "aux": dict(model.aux)}
-    assert isinstance(symbol, Symbol)
+    assert isinstance(symbol, ModelGraph)
     backend = PythonPass(declaration, look, f"{__name__}.find")
     optimize_graph(symbol, Request(backend, **weights))

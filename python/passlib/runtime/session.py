@@ -13,8 +13,9 @@ import numpy as np
 from passlib.dialects import find
 from passlib.errors import InputError, PasslibError
 from passlib.files.optional import require
+from passlib.graph.plain import PlainGraph
 from passlib.library.ending import ForeignCall
-from passlib.lowering import Graph, Lowered, TypeSpec, blame, describe
+from passlib.lowering import Lowered, TypeSpec, blame, describe
 from passlib.lowering.types import Value
 from passlib.runtime.interrupts import interruptible
 from passlib.runtime.settings import DEFAULT, Settings
@@ -219,7 +220,7 @@ class Session:
 
 
 def run(
-    symbol: Graph,
+    symbol: PlainGraph,
     inputs: Mapping[str, np.ndarray],
     params: Mapping[str, np.ndarray],
     *,
@@ -230,7 +231,7 @@ def run(
 
     Parameters
     ----------
-    symbol : Graph
+    symbol : PlainGraph
     inputs : mapping of str to numpy.ndarray
         Data, whose element types and shapes the model is lowered for.
     params : mapping of str to numpy.ndarray
@@ -256,7 +257,7 @@ def run(
     """
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
     specs = {name: TypeSpec(array.dtype, array.shape) for name, array in arrays.items()}
-    dialect = find(getattr(symbol, "dialect", "mxnet"))
+    dialect = find(symbol.dialect)
     lowered = dialect.lower(symbol, specs, params, train=train)
     return Session(lowered, Settings(optimization=optimization)).run(arrays)
 

@@ -8,7 +8,7 @@ from typing import Any
 from passlib.errors import InputError
 from passlib.graph.node import Entry
 from passlib.model import Model
-from passlib.mxnet.symbol import Symbol
+from passlib.model.graph import ModelGraph
 
 
 def with_outputs(model: Model, entries: Sequence[Entry]) -> Model:
@@ -25,7 +25,7 @@ def with_outputs(model: Model, entries: Sequence[Entry]) -> Model:
 
 def of_symbol(
     model: Model,
-    symbol: Symbol,
+    symbol: ModelGraph,
     args: Mapping[str, Any] | None = None,
     aux: Mapping[str, Any] | None = None,
 ) -> Model:
@@ -34,7 +34,7 @@ def of_symbol(
     Parameters
     ----------
     model : Model
-    symbol : Symbol
+    symbol : ModelGraph
     args, aux : mapping of str to array, optional
         Other weights than the model's.
     """

@@ -1,8 +1,10 @@
-"""Symbols of other dialects: no operator of MXNet is applied to them."""
+"""Graphs of other dialects: no method or operator of MXNet is for them."""
 
 from __future__ import annotations
 
+import copy
 import operator
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +37,13 @@ def test_comparison_is_for_mxnet(model: Model, sign) -> None:
 
 @pytest.mark.parametrize("sign", [operator.add, operator.mul, operator.lt, operator.pow])
 def test_arithmetic_is_for_mxnet(model: Model, sign) -> None:
-    for other in (model.symbol, 2, layer()):
-        with pytest.raises(TypeError, match="'onnx'"):
+    for other in (model.symbol, 2):
+        with pytest.raises(TypeError, match="'ModelGraph'"):
             sign(model.symbol, other)
-    with pytest.raises(TypeError, match="'onnx'"):
+    for pair in ((model.symbol, layer()), (layer(), model.symbol)):
+        with pytest.raises(TypeError, match="of 'onnx'"):
+            sign(*pair)
+    with pytest.raises(TypeError, match="'ModelGraph'"):
         operator.neg(model.symbol)
 
 
@@ -74,6 +79,43 @@ def test_groups_are_of_one_model(model: Model, tmp_path: Path) -> None:
 
 def test_composition_is_for_mxnet(model: Model) -> None:
     relu = passlib.sym.relu(passlib.sym.var("x"))
-    for outer, inner in ((model.symbol, relu), (relu, model.symbol), (model.symbol, model.symbol)):
-        with pytest.raises(UnsupportedError, match="'onnx' cannot be composed"):
-            outer(x=inner)
+    with pytest.raises(UnsupportedError, match="'onnx' cannot be composed"):
+        relu(x=model.symbol)
+    with pytest.raises(TypeError, match="not callable"):
+        model.symbol(x=relu)
+
+
+MXNETS = "relu bind simple_bind eval __call__ __add__ asnumpy handle of_json backward"
+
+
+def test_the_graph_has_what_every_dialect_has(model: Model, tmp_path: Path) -> None:
+    graph = model.symbol
+    assert type(graph) is passlib.model.ModelGraph
+    assert not isinstance(graph, passlib.Symbol)
+    assert isinstance(layer(), passlib.model.ModelGraph)
+    assert [name for name in MXNETS.split() if hasattr(graph, name)] == []
+    assert repr(graph) == "<ModelGraph Neg_1: 3 nodes, 1 output>"
+    assert "<table" in graph._repr_html_()
+    assert graph.list_arguments() == ["x"]
+    assert graph.list_inputs() == ["x"]
+    assert graph.list_outputs() == ["y"]
+    assert graph.list_auxiliary_states() == []
+    assert graph.infer_shape() == ([(3,)], [(3,)], [])
+    assert graph.infer_shape_partial(x=(3,))[1] == [(3,)]
+    assert graph.infer_type() == ([np.float32], [np.float32], [])
+    assert graph.infer_type_partial()[1] == [np.float32]
+    assert graph.get_internals().list_outputs() == ["x", "c1", "y"]
+    assert graph.get_internals()["c1"].name == graph.get_children().name
+    assert [part.list_outputs() for part in graph.get_internals()[:2]] == [["x"], ["c1"]]
+    assert graph.attr_dict() == {node.name: node.attrs for node in graph.nodes() if node.attrs}
+    assert graph.attr("domain") == graph.list_attr().get("domain")
+    assert "Op:Neg" in graph.debug_str()
+    assert copy.copy(graph) is copy.deepcopy(graph) is graph
+    graph.save(tmp_path / "graph.json")
+    assert (tmp_path / "graph.json").read_text("utf-8") == graph.tojson()
+    again = pickle.loads(pickle.dumps(graph))
+    assert type(again) is type(graph)
+    assert again.tojson() == graph.tojson()
+    changed = graph.optimize_for("removeNoOps")
+    assert type(changed) is type(graph)
+    assert Model(changed).dialect == "onnx"

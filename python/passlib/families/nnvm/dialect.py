@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import passlib._core as _core
 from passlib.dialects.model_checks import misfit
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
-from passlib.dialects.table import find
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.names import join_names
 from passlib.errors import FormatError, PasslibError, UnsupportedError
@@ -31,6 +30,7 @@ from passlib.files.regular import check_path, is_regular, open_regular
 from passlib.files.saving import Save
 from passlib.files.stamps import read_together
 from passlib.graph.node import VARIABLE, Node
+from passlib.mxnet.dialect import dialect as mxnet
 
 _BEGINNING = re.compile(rb"\s*\{")
 
@@ -69,22 +69,28 @@ class NNVM(Dialect):
         return 1 if op == VARIABLE else schema.count_outputs(op, attributes)
 
     def auxiliary_inputs(self) -> Mapping[str, list[int]]:
-        return {**find("mxnet").auxiliary_inputs(), **schema.AUXILIARY}
+        return {**mxnet.auxiliary_inputs(), **schema.AUXILIARY}
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
-        found = find("mxnet").parameters_among(graph, names)
+        found = mxnet.parameters_among(graph, names)
         for name, _, op, _, slot in graph.uses(names):
             if slot in schema.PARAMETER_INPUTS.get(op, ()):
                 found.add(name)
         return found
 
+    def mutable_inputs(self, node: Node) -> Collection[int]:
+        return mxnet.mutable_inputs(node)
+
+    def registered_name(self, op: str) -> str:
+        return mxnet.registered_name(op)
+
     def visible_outputs(self, node: Node) -> int:
-        return 1 if node.op in schema.HIDDEN_OUTPUTS else find("mxnet").visible_outputs(node)
+        return 1 if node.op in schema.HIDDEN_OUTPUTS else mxnet.visible_outputs(node)
 
     def output_name(self, node: Node, index: int) -> str:
         if index == 0 and node.op in schema.HIDDEN_OUTPUTS:
             return f"{node.name}_output"
-        return find("mxnet").output_name(node, index)
+        return mxnet.output_name(node, index)
 
     def recognises(self, path: Path) -> bool:
         try:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from passlib.dialects.json_text import parse_plain
-from passlib.dialects.table import find
 from passlib.errors import PasslibError
 from passlib.graph.attribute_text import parse_int, parse_optional_ints
 from passlib.graph.node import MOST_OUTPUTS
+from passlib.mxnet.dialect import dialect as mxnet
 
 TVM_OPERATOR = "tvm_op"
 """The one operator of TVM's graph executor: a call of a compiled function."""
@@ -112,7 +112,7 @@ def count_outputs(op: str, attributes: Mapping[str, str]) -> int:
     if count or op == TVM_OPERATOR:
         return count
     try:
-        return find("mxnet").count_outputs(op, attributes)
+        return mxnet.count_outputs(op, attributes)
     except (PasslibError, ValueError, TypeError, LookupError):
         return 0
 
@@ -134,7 +134,7 @@ def is_mxnet(operators: Iterable[str], graph_attributes: str) -> bool:
     names = set(operators)
     if names & _ONLY_NNVM:
         return False
-    has_operator = find("mxnet").has_operator
+    has_operator = mxnet.has_operator
     return any(_ONLY_MXNET.match(name) and has_operator(name) for name in names)
 
 

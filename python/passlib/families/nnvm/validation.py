@@ -18,7 +18,6 @@ from passlib.dialects.model_checks import (
 )
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
-from passlib.dialects.table import find
 from passlib.errors import FormatError, PasslibError
 from passlib.families.nnvm.lowering import load_table
 from passlib.families.nnvm.reading.file import read_file
@@ -29,6 +28,7 @@ from passlib.families.nnvm.schema import NOT_LOWERED, TVM_OPERATOR
 from passlib.files.regular import memory_named, read_regular
 from passlib.files.stamps import check_whole
 from passlib.graph.node import VARIABLE
+from passlib.mxnet.dialect import dialect as mxnet
 
 _CREATING: Final = re.compile(r"_|random_|(arange|full|normal|ones|uniform|zeros)$")
 """The beginning of names of operators that may have no inputs, those of MXNet included."""
@@ -69,7 +69,7 @@ def validate(path: Path, dialect: Dialect) -> list[Problem]:
 
 
 def _operators(graph: _core.Graph) -> Iterator[Problem]:
-    table, mxnet = load_table(), find("mxnet")
+    table = load_table()
 
     def known(name: str) -> bool:
         own = name == TVM_OPERATOR or name.startswith("__") or name in NOT_LOWERED

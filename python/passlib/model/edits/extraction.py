@@ -13,21 +13,21 @@ from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.graph.rewire import with_sources
 from passlib.lowering import TypeSpec
-from passlib.mxnet.symbol.symbol import Symbol
+from passlib.model.graph import ModelGraph
 
 
 def extracted(
-    symbol: Symbol,
+    symbol: ModelGraph,
     dialect: Dialect,
     inputs: Sequence[str] | str | None,
     outputs: Sequence[str] | str | None,
     weights: Mapping[str, Any],
-) -> Symbol:
+) -> ModelGraph:
     """Return the part of a graph that computes some values from others.
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
     dialect : Dialect
         That of the symbol.
     inputs : sequence of str, optional
@@ -72,7 +72,7 @@ def _names(what: str, given: Sequence[str] | str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _found(symbol: Symbol, places: Mapping[str, Entry], what: str, name: str) -> Entry:
+def _found(symbol: ModelGraph, places: Mapping[str, Entry], what: str, name: str) -> Entry:
     entry = places.get(name)
     if entry is None:
         owner = _owner_of_nested(symbol, name)
@@ -86,7 +86,7 @@ def _found(symbol: Symbol, places: Mapping[str, Entry], what: str, name: str) ->
     return entry
 
 
-def _owner_of_nested(symbol: Symbol, name: str) -> Node | None:
+def _owner_of_nested(symbol: ModelGraph, name: str) -> Node | None:
     """Return the node of the outermost graph that has a value of this name in a nested graph."""
     for node in symbol.nodes():
         pending = list(node.subgraphs)
@@ -100,7 +100,7 @@ def _owner_of_nested(symbol: Symbol, name: str) -> Node | None:
 
 
 def _sources(
-    symbol: Symbol, cuts: Mapping[str, Entry], weights: Mapping[str, Any]
+    symbol: ModelGraph, cuts: Mapping[str, Entry], weights: Mapping[str, Any]
 ) -> dict[tuple[Node, int], Node]:
     """Return the variables that take the place of values that are no variables yet."""
     inner = {name: entry for name, entry in cuts.items() if not entry.node.is_variable}
@@ -115,7 +115,7 @@ def _sources(
     return sources
 
 
-def _types(symbol: Symbol, weights: Mapping[str, Any]) -> Mapping[Node, tuple[TypeSpec, ...]]:
+def _types(symbol: ModelGraph, weights: Mapping[str, Any]) -> Mapping[Node, tuple[TypeSpec, ...]]:
     if importlib.util.find_spec("onnx") is None:  # which inference needs
         return {}
     shapes = {name: array.shape for name, array in weights.items()}
@@ -135,7 +135,7 @@ def _attributes(spec: TypeSpec) -> dict[str, str]:
 
 
 def _check_complete(
-    made: Symbol, dialect: Dialect, cuts: Collection[str], weights: Mapping[str, Any]
+    made: ModelGraph, dialect: Dialect, cuts: Collection[str], weights: Mapping[str, Any]
 ) -> None:
     needed = [name for name in dialect.data_inputs(made.graph) if name not in weights]
     missing = [name for name in needed if name not in cuts]

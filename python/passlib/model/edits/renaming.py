@@ -11,15 +11,15 @@ from passlib.arrays.given import as_mapping
 from passlib.dialects import Dialect
 from passlib.errors import GraphError, did_you_mean
 from passlib.graph.node import VARIABLE
-from passlib.mxnet.symbol.symbol import Symbol
+from passlib.model.graph import ModelGraph, graph_of
 
 
-def renamed(symbol: Symbol, dialect: Dialect, names: Mapping[str, str]) -> Symbol:
+def renamed(symbol: ModelGraph, dialect: Dialect, names: Mapping[str, str]) -> ModelGraph:
     """Return a graph with other names; all that has one of the old names gets the new one.
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
     dialect : Dialect
         That of the symbol.
     names : mapping of str to str
@@ -52,7 +52,7 @@ def renamed(symbol: Symbol, dialect: Dialect, names: Mapping[str, str]) -> Symbo
         _check_outputs(outputs, made, graph.heads())
     if dialect.names_outputs:
         attributes |= dialect.with_output_names(result, outputs)
-    return Symbol.of_graph(result, attributes, dialect.name)
+    return graph_of(result, attributes, dialect.name)
 
 
 def _checked(names: Mapping[Any, Any]) -> dict[str, str]:
@@ -70,7 +70,7 @@ def _is_name(new: Any) -> bool:
     return new != "" and "\0" not in new and not halves
 
 
-def _unknown(name: str, symbol: Symbol, known: set[str]) -> str:
+def _unknown(name: str, symbol: ModelGraph, known: set[str]) -> str:
     outputs = zip(symbol.list_outputs(), symbol.entries, strict=True)
     for output, entry in outputs:
         if output == name:

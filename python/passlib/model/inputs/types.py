@@ -12,13 +12,13 @@ from passlib.dialects import Dialect, ModelData
 from passlib.dialects.inference import infer
 from passlib.errors import InputError, listed
 from passlib.lowering import Shape, TypeSpec
-from passlib.mxnet.symbol.symbol import Symbol
+from passlib.model.graph import ModelGraph
 
 _FLOAT32 = np.dtype(np.float32)
 
 
 def input_types(
-    symbol: Symbol,
+    symbol: ModelGraph,
     dialect: Dialect,
     data: ModelData,
     shapes: Mapping[str, Sequence[int | None]] | None,
@@ -28,7 +28,7 @@ def input_types(
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
     dialect : Dialect
     data : ModelData
         The model.

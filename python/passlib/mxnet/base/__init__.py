@@ -60,7 +60,7 @@ from passlib.mxnet.base.python import (
     string_types,
     with_metaclass,
 )
-from passlib.mxnet.symbol.for_arrays import NotImplementedForSymbol
+from passlib.mxnet.symbol.symbol import NotImplementedForSymbol
 
 __all__ = [
     "_LIB",

@@ -15,13 +15,13 @@ from passlib.arrays.context import require_host
 from passlib.arrays.views import to_parts
 from passlib.dialects.weights.names import ARG, AUX
 from passlib.errors import GraphError, PasslibError, listed, printable
-from passlib.graph.substitute import substitute
 from passlib.mxnet import files, symbol
 from passlib.mxnet.nn.block_graph import BlockGraph, PassCall
 from passlib.mxnet.nn.initializers import Initial
 from passlib.mxnet.nn.nesting import flatten, regroup
 from passlib.mxnet.nn.parameter_dict import ParameterDict
 from passlib.mxnet.nn.variables import make_parameters, outputs_of, require_symbol, variable_names
+from passlib.mxnet.symbol.composition.substitute import substitute
 from passlib.mxnet.symbol.symbol import Symbol
 from passlib.mxnet.writing import write_model
 

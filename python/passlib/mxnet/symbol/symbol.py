@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import numpy as np
 
 import passlib._core as _core
-from passlib.dialects import find
-from passlib.errors import listed, printable
+from passlib.arrays.given import as_shapes, as_types
+from passlib.dialects import find, infer
+from passlib.dialects.operator_types import refusals
+from passlib.errors import UnsupportedError
 from passlib.files.saving import replacing
-from passlib.graph.native import ORIGIN
-from passlib.graph.node import VARIABLE, Entry
-from passlib.graph.substitute import substitute
-from passlib.graph.tables import Table
-from passlib.library.pipeline import name_of
+from passlib.graph.node import Entry
+from passlib.graph.plain import PlainGraph
+from passlib.model import inferred
+from passlib.model.graph import ModelGraph
+from passlib.mxnet.inference.infer import infer as infer_mxnet
+from passlib.mxnet.inference.type_checks import ElementTypeError
+from passlib.mxnet.numpy_mode import is_numpy
 from passlib.mxnet.reading.symbol import read_symbol
 from passlib.mxnet.schema.hidden import HIDDEN
-from passlib.mxnet.symbol import inference
-from passlib.mxnet.symbol.composition import functions
-from passlib.mxnet.symbol.composition.arithmetic import Arithmetic
-from passlib.mxnet.symbol.for_arrays import ForArrays
+from passlib.mxnet.schema.library_operator import library_rules
+from passlib.mxnet.schema.namespaces import INTERNAL
+from passlib.mxnet.symbol.composition.functions import method, operator
+from passlib.mxnet.symbol.composition.substitute import substitute
 from passlib.mxnet.symbol.mixed_precision import MIXED_PRECISION, without_casts
-from passlib.mxnet.symbol.optimize import Request, optimize_graph
-from passlib.mxnet.symbol.sequence import as_steps, refuse_options, run_steps
-from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, framed
 from passlib.runtime import binding
 
 if TYPE_CHECKING:
@@ -33,16 +37,92 @@ if TYPE_CHECKING:
     from passlib.arrays.ndarray import NDArray
     from passlib.runtime.executor import Executor
 
+_OTHER_TYPES: Final = (np.int32, np.bool_, np.float64, np.int64, np.int8, np.uint8)
+"""Types of variables that shapes are inferred with where an operator does not take float32."""
 
-class Symbol(ForArrays, Arithmetic):
-    """A graph, seen from its outputs. Immutable; `optimize_for` returns a new one.
+
+class _Names(NamedTuple):
+    """MXNet's operators for one operator of Python."""
+
+    both: str
+    """Of two symbols."""
+    scalar: str
+    """Of a symbol and a number."""
+    reverse: str
+    """Of a number and a symbol."""
+
+
+_NAMES = {
+    "+": _Names("_Plus", "_PlusScalar", "_PlusScalar"),
+    "-": _Names("_Minus", "_MinusScalar", "_RMinusScalar"),
+    "*": _Names("_Mul", "_MulScalar", "_MulScalar"),
+    "/": _Names("_Div", "_DivScalar", "_RDivScalar"),
+    "%": _Names("_Mod", "_ModScalar", "_RModScalar"),
+    "**": _Names("_Power", "_PowerScalar", "_rpower_scalar"),
+    "==": _Names("_equal", "_equal_scalar", "_equal_scalar"),
+    "!=": _Names("_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
+    ">": _Names("_greater", "_greater_scalar", "_lesser_scalar"),
+    ">=": _Names("_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"),
+    "<": _Names("_lesser", "_lesser_scalar", "_greater_scalar"),
+    "<=": _Names("_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar"),
+}
+
+
+_REASONS: Final = {
+    **dict.fromkeys(
+        ("as_in_context", "asnumpy", "asscalar", "copy", "wait_to_read"),
+        "a symbol has no elements; bind or eval it to compute them",
+    ),
+    **dict.fromkeys(
+        ("as_nd_ndarray", "as_np_ndarray"), "there is one kind of symbol, and none of mx.np"
+    ),
+    **dict.fromkeys(
+        ("backward", "detach", "gradient"), "passlib does not train, so there are no gradients"
+    ),
+    "__bool__": "a symbol has no truth value: comparisons of symbols are new symbols; compare with "
+    "'is', or tojson() for equal graphs",
+    "get_backend_symbol": "use optimize_for, which runs the passes of loaded libraries",
+}
+
+
+class NotImplementedForSymbol(UnsupportedError, TypeError):  # noqa: N818, MXNet's name
+    """A method that arrays have and symbols do not.
+
+    Parameters
+    ----------
+    function : callable
+    alias : str, optional
+        The operator of Python that calls it.
+    *args : object
+        Its arguments.
+    why : str
+        What to do instead.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> str(mx.base.NotImplementedForSymbol(mx.nd.NDArray.asnumpy, None))
+    'Symbol.asnumpy: is for arrays, not for symbols '
+    """
+
+    def __init__(self, function: Any, alias: str | None, *args: Any, why: str = "") -> None:
+        name = getattr(function, "__name__", str(function))
+        also = f" (operator {alias})" if alias else ""
+        what = why or f"is for arrays, not for symbols {args or ''}"
+        super().__init__(f"Symbol.{name}{also}: {what}")
+
+
+class Symbol(ModelGraph):
+    """A graph of MXNet's operators. Immutable; `optimize_for` returns a new one.
+
+    Python's operators apply MXNet's, element by element, to another symbol whose output has the
+    same shape, or to a number; comparisons compute 0 or 1. Every operator is a method too:
+    ``x.relu()`` is ``sym.relu(x)``.
 
     Parameters
     ----------
     entries : sequence of Entry
         The outputs.
-    dialect : str
-        The family of models that the graph belongs to.
 
     Examples
     --------
@@ -54,36 +134,27 @@ class Symbol(ForArrays, Arithmetic):
 
     __slots__ = ()
 
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        super().__init__(entries, find("mxnet"))
+
     @classmethod
-    def of_graph(
-        cls,
-        graph: _core.Graph,
-        attributes: Mapping[str, str] | None = None,
-        dialect: str = "mxnet",
-    ) -> Symbol:
+    def of_graph(cls, graph: _core.Graph, attributes: Mapping[str, str] | None = None) -> Symbol:
         """Wrap a native graph, which nobody may change afterwards.
 
         Parameters
         ----------
         graph : _core.Graph
-            Checked, each node after its inputs; in post-order if the dialect wants that.
+            Checked, each node after its inputs, in post-order.
         attributes : mapping of str to str, optional
             The graph's own attributes, as JSON by key.
-        dialect : str
         """
-        return cls.of_native(graph, attributes, find(dialect))
+        return cls.of_native(graph, attributes, find("mxnet"))
 
     @classmethod
     def of_json(cls, text: str | bytes) -> Symbol:
         """Read a symbol from MXNet's JSON; parameters and errors are those of `load_json`."""
         graph, attributes, _ = read_symbol(text)
         return cls.of_graph(graph, attributes)
-
-    @property
-    def name(self) -> str | None:
-        """The name of the node whose outputs these are; None for a group of several nodes."""
-        nodes = {id(entry.node): entry.node for entry in self.entries}
-        return next(iter(nodes.values())).name if len(nodes) == 1 else None
 
     def attr(self, key: str) -> str | None:
         """Look up an attribute of the output's node; None if it has none of this name.
@@ -101,36 +172,6 @@ class Symbol(ForArrays, Arithmetic):
         """Return the attributes of all nodes that have any, by node name."""
         return {node.name: _with_plain_keys(node.attrs) for node in self.nodes() if node.attrs}
 
-    def get_internals(self) -> Symbol:
-        """Return a group of all outputs of all nodes: ``get_internals()["relu0_output"]``."""
-        visible = self._conventions.visible_outputs
-        return self.with_entries(
-            [Entry(node, i) for node in self.nodes() for i in range(visible(node))]
-        )
-
-    def get_children(self) -> Symbol | None:
-        """Return a group of the inputs of the output's node; None for a variable."""
-        nodes = {id(entry.node): entry.node for entry in self.entries}
-        inputs = [entry for node in nodes.values() for entry in node.inputs]
-        return self.with_entries(inputs) if inputs else None
-
-    def debug_str(self) -> str:
-        """Describe every node in a few lines: operator, name, inputs, attributes."""
-        lines = ["Symbol Outputs:"]
-        lines += [f"\toutput[{i}]={e.node.name}({e.index})" for i, e in enumerate(self.entries)]
-        for node in self.nodes():
-            if node.is_variable:
-                lines.append(f"Variable:{node.name}")
-                continue
-            lines += ["--------------------", f"Op:{node.op}, Name={node.name}", "Inputs:"]
-            lines += [
-                f"\targ[{i}]={e.node.name}({e.index}) version={e.version}"
-                for i, e in enumerate(node.inputs)
-            ]
-            lines += ["Attrs:"] if node.attrs else []
-            lines += [f"\t{key}={value}" for key, value in sorted(node.attrs.items())]
-        return "\n".join(printable(line, keep="\t") for line in lines) + "\n"
-
     # Writing.
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
@@ -143,11 +184,9 @@ class Symbol(ForArrays, Arithmetic):
         remove_amp_cast : bool
             Leave out the casts that automatic mixed precision put in, as MXNet does.
         """
-        graph = self.graph
-        if remove_amp_cast and not graph.operators().keys().isdisjoint(MIXED_PRECISION):
-            graph = self.with_entries(without_casts(self.entries)).graph
-        attributes = self.family.written_attributes(self._attributes)
-        return graph.print(pretty=True, attributes=dict(attributes), omitted=ORIGIN)
+        if remove_amp_cast and not self.graph.operators().keys().isdisjoint(MIXED_PRECISION):
+            return ModelGraph.tojson(self.with_entries(without_casts(self.entries)))
+        return super().tojson()
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
         """Write `tojson` to a file, which is replaced as a whole or not at all."""
@@ -155,135 +194,49 @@ class Symbol(ForArrays, Arithmetic):
         with replacing(fname) as path:
             path.write_text(text, "utf-8", newline="")
 
-    # Passes.
-
-    def optimize_for(
-        self,
-        backend: Any,
-        args: MutableMapping[str, Any] | list[Any] | None = None,
-        aux: MutableMapping[str, Any] | list[Any] | None = None,
-        ctx: Context | None = None,
-        shape_dict: Mapping[str, Sequence[int]] | None = None,
-        type_dict: Mapping[str, Any] | None = None,
-        stype_dict: Mapping[str, Any] | None = None,
-        skip_infer: bool = False,
-        keep_inferred: bool = False,
-        **options: Any,
-    ) -> Symbol:
-        """Run a pass and return the resulting symbol; this one stays as it is.
-
-        Parameters
-        ----------
-        backend : str, list or Pipeline
-            Name of a pass of a loaded library (see `passlib.library.load`) or in Python. Where no
-            pass has that name, the text of a pipeline: ``"first, second{level=2}"``. A list or a
-            `passlib.Pipeline` is run in order; repeats end when the graph does not change.
-        args, aux : dict of str to array, optional
-            Weights (and data) and auxiliary states by name. The pass reads and writes their
-            memory. After success these dictionaries also hold the parameters that it allocated,
-            and no longer those whose node is gone. A list, as in MXNet 1.7, has an array for
-            each variable or none; what the pass allocates is appended to it.
-        ctx : Context, optional
-            Must be the CPU.
-        shape_dict, type_dict, stype_dict : mapping, optional
-            Shapes, dtypes and storage types of variables that are not in args and aux, by name.
-        skip_infer : bool
-            Do not infer shapes and dtypes for the pass. Otherwise, if any array, shape or dtype is
-            given or the pass declares itself, every node has ``__ext_shape__`` and
-            ``__ext_dtype__`` while the pass runs. This needs the package onnx; without it a warning
-            is logged if something is given.
-        keep_inferred : bool
-            Keep these two attributes in the result.
-        **options
-            Passed on as ``str(value)``, except ``shapes`` and ``types``: mappings of these names
-            stand for ``shape_dict`` and ``type_dict``.
-
-        Raises
-        ------
-        TypeError, ValueError
-            Shapes or types are no mappings; a list has another length.
-        PasslibError
-            No loaded library has the pass.
-        PassError
-            The pass failed; the message includes its library's. Symbol and dictionaries are
-            unchanged, but values that the pass wrote into an array's memory stay written.
-        GraphError
-            Shapes contradict each other, or one is given for a variable that does not exist.
-        """
-        if callable(backend):  # the function of a pass
-            backend = name_of(backend)
-        del stype_dict  # MXNet's argument; storage types do not reach a pass
-        steps = as_steps(backend)
-        # Where Model and convert say shapes and types; a pass's own options are no mappings.
-        given_as = ["shape_dict", "type_dict"]
-        if isinstance(options.get("shapes"), Mapping):
-            given_as[0] = "shapes"
-            shape_dict = _once("shapes", options.pop("shapes"), "shape_dict", shape_dict)
-        if isinstance(options.get("types"), Mapping):
-            given_as[1] = "types"
-            type_dict = _once("types", options.pop("types"), "type_dict", type_dict)
-        if steps is not None:
-            refuse_options(options)
-            common: dict[str, Any] = {given_as[0]: shape_dict, given_as[1]: type_dict, "ctx": ctx}
-            common.update(skip_infer=skip_infer, keep_inferred=keep_inferred)
-
-            def run(symbol: Symbol, name: str, args: Any, aux: Any, *, chosen: Any) -> Symbol:
-                return symbol.optimize_for(name, args, aux, **{**common, **chosen})
-
-            return run_steps(self, steps, backend, (args, aux), run)
-        request = Request(
-            backend=backend,
-            args=args,
-            aux=aux,
-            ctx=ctx,
-            shapes={} if shape_dict is None else shape_dict,
-            types={} if type_dict is None else type_dict,
-            given_as=(given_as[0], given_as[1]),
-            skip_infer=skip_infer,
-            keep_inferred=keep_inferred,
-            options=options,
-        )
-        return self.of_native(*optimize_graph(self, request), self._conventions)
-
     # Shapes, and running.
 
-    def infer_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer the shapes of all arguments, outputs and auxiliary states.
+    def _inferred_shapes(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+    ) -> Any:
+        shapes = as_shapes("infer_shape", inferred.named(self, args, kwargs))
+        numpy = is_numpy(self)
+        if not numpy:  # () is unknown there
+            shapes = {name: shape for name, shape in shapes.items() if shape}
+        known = self._of_any_types(shapes, partial=partial)
+        return inferred.shapes(
+            self,
+            known,
+            partial=partial,
+            numpy=numpy,
+            reasons=lambda: refusals(library_rules(self), known),
+        )
 
-        Parameters
-        ----------
-        *args, **kwargs : shape
-            Shapes of arguments, in the order of `list_arguments` or by name.
+    def _of_any_types(self, shapes: Mapping[str, Any], *, partial: bool) -> inferred.Outputs:
+        """Infer from shapes alone: variables have the first type that all operators take.
 
-        Returns
-        -------
-        arguments, outputs, auxiliary states : list of tuple
-            None each, with a warning, if anything stays unknown.
-
-        Raises
-        ------
-        GraphError
-            Shapes contradict each other.
+        MXNet infers shapes whatever the types are, and lowering wants types.
         """
-        return inference.infer_shape(self, args, kwargs, partial=False)
 
-    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer like `infer_shape`; unknown shapes are ``()``, unknown sizes are 0.
+        def attempt(dtype: Any) -> inferred.Outputs:
+            return infer_mxnet(self, shapes, default_dtype=np.dtype(dtype), partial=partial)
 
-        Under `passlib.util.np_shape` unknown shapes are None, unknown sizes are -1.
-        """
-        return inference.infer_shape(self, args, kwargs, partial=True)
+        try:
+            return attempt(np.float32)
+        except ElementTypeError as error:
+            refused = error
+        for dtype in _OTHER_TYPES:
+            with contextlib.suppress(ElementTypeError):
+                return attempt(dtype)
+        raise refused
 
-    def infer_type(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer the element types of all arguments, outputs and auxiliary states.
-
-        Parameters and results are those of `infer_shape`, with types for shapes.
-        """
-        return inference.infer_type(self, args, kwargs, partial=False)
-
-    def infer_type_partial(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer like `infer_type`; unknown types are None."""
-        return inference.infer_type(self, args, kwargs, partial=True)
+    def _inferred_types(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+    ) -> Any:
+        types = as_types("infer_type", inferred.named(self, args, kwargs))
+        known = infer(self, {}, types).outputs
+        reasons = lambda: refusals(library_rules(self), known)  # noqa: E731
+        return inferred.types(self, known, partial=partial, reasons=reasons)
 
     def bind(
         self,
@@ -318,73 +271,117 @@ class Symbol(ForArrays, Arithmetic):
         """Compute the outputs from arrays for all variables, by name."""
         return binding.evaluate(self, ctx, **arrays)
 
-    # Python's protocols.
+    # Composition.
 
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[Symbol]:
-        return (self.with_entries((entry,)) for entry in self.entries)
-
-    def __getitem__(self, index: int | str | slice) -> Symbol:
-        """Choose an output, by number or by its name in `list_outputs`, or a range of them."""
-        if isinstance(index, slice):
-            return self.with_entries(self.entries[index])
-        if isinstance(index, str):
-            matches = [i for i, name in enumerate(self.list_outputs()) if name == index]
-            if len(matches) != 1:
-                what = "several outputs are" if matches else "no output is"
-                message = f"{what} named {index!r}; there are: {listed(self.list_outputs())}"
-                raise ValueError(message)
-            index = matches[0]
-        try:
-            return self.with_entries((self.entries[index],))
-        except IndexError:
-            message = f"there is no output {index}, the symbol has {len(self)}"
-            raise IndexError(message) from None
+    @property
+    def handle(self) -> None:
+        """None: there is no object of MXNet's C library."""
+        return None
 
     def __getattr__(self, name: str) -> Any:
-        return functions.method(self, name, type(self))
+        return method(self, name, Symbol)
 
     def __call__(self, *, name: str | None = None, **inputs: Symbol) -> Symbol:
         """Replace variables by other symbols, by the variables' names."""
-        return type(self)(substitute(self, inputs, name))
+        return Symbol(substitute(self, inputs, name))
 
-    def __copy__(self) -> Symbol:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Symbol:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Symbol.of_graph, (self.graph, self._attributes, self.dialect)
-
-    def __repr__(self) -> str:
-        names = (
-            printable(self.name or "")
-            or "group [" + listed([e.node.name for e in self.entries]) + "]"
+    def _apply(self, sign: str, other: Any, *, swapped: bool = False) -> Symbol:
+        names = _NAMES[sign]
+        if isinstance(other, Symbol):
+            operands = (other, self) if swapped else (self, other)
+            return operator(names.both, INTERNAL, Symbol)(*operands)
+        if isinstance(other, (Number, np.generic)):
+            name = names.reverse if swapped else names.scalar
+            return operator(name, INTERNAL, Symbol)(self, scalar=other)
+        if isinstance(other, PlainGraph):
+            hint = "; graphs are compared with first.graph.equals(second.graph)"
+            raise TypeError(
+                f"{sign} would make a node of MXNet's operator, and one of the operands is of "
+                f"{other.dialect!r}" + (hint if sign in ("==", "!=") else "")
+            )
+        left, right = (other, self) if swapped else (self, other)
+        message = (
+            f"unsupported operands for {sign}: {type(left).__name__!r} and "
+            f"{type(right).__name__!r}; a symbol goes with a symbol or a number"
         )
-        nodes = len(self.graph)
-        outputs = len(self)
-        return (
-            f"<Symbol {names}: {nodes} node{'s' * (nodes != 1)}, "
-            f"{outputs} output{'s' * (outputs != 1)}>"
-        )
+        raise TypeError(message)
 
-    def _repr_html_(self) -> str:
-        counts = sorted(self.graph.operators().items(), key=lambda item: (-item[1], item[0]))
-        rows = [(op, str(count)) for op, count in counts if op != VARIABLE]
-        table = Table(("operator", "count"), rows)._repr_html_()
-        drawn = len(self.graph) <= MOST_IN_NOTEBOOKS
-        frame = framed(repr(self), content_of(Side(self))) if drawn else ""
-        return f"<p>{escape(repr(self))}</p>{table}{frame}"
+    def __add__(self, other: Any) -> Symbol:
+        return self._apply("+", other)
+
+    def __radd__(self, other: Any) -> Symbol:
+        return self._apply("+", other, swapped=True)
+
+    def __sub__(self, other: Any) -> Symbol:
+        return self._apply("-", other)
+
+    def __rsub__(self, other: Any) -> Symbol:
+        return self._apply("-", other, swapped=True)
+
+    def __mul__(self, other: Any) -> Symbol:
+        return self._apply("*", other)
+
+    def __rmul__(self, other: Any) -> Symbol:
+        return self._apply("*", other, swapped=True)
+
+    def __truediv__(self, other: Any) -> Symbol:
+        return self._apply("/", other)
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return self._apply("/", other, swapped=True)
+
+    def __mod__(self, other: Any) -> Symbol:
+        return self._apply("%", other)
+
+    def __rmod__(self, other: Any) -> Symbol:
+        return self._apply("%", other, swapped=True)
+
+    def __pow__(self, other: Any) -> Symbol:
+        return self._apply("**", other)
+
+    def __rpow__(self, other: Any) -> Symbol:
+        return self._apply("**", other, swapped=True)
+
+    def __neg__(self) -> Symbol:
+        # MXNet multiplies by -1.0.
+        return self._apply("*", -1.0)
+
+    def __abs__(self) -> Symbol:
+        return operator("abs", "", Symbol)(self)
+
+    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]
+        return self._apply("==", other)
+
+    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
+        return self._apply("!=", other)
+
+    def __gt__(self, other: Any) -> Symbol:
+        return self._apply(">", other)
+
+    def __ge__(self, other: Any) -> Symbol:
+        return self._apply(">=", other)
+
+    def __lt__(self, other: Any) -> Symbol:
+        return self._apply("<", other)
+
+    def __le__(self, other: Any) -> Symbol:
+        return self._apply("<=", other)
+
+    __hash__ = ModelGraph.__hash__
 
 
-def _once(name: str, given: Any, other: str, known: Any) -> Any:
-    """Return a mapping that may be given under one of two names."""
-    if known:
-        raise TypeError(f"{name} and {other} are two names of one argument; give one of them")
-    return given
+def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        del self, args, kwargs
+        raise NotImplementedForSymbol(method, None, why=why)
+
+    method.__name__ = name
+    method.__doc__ = f"Raise NotImplementedForSymbol: {why}."
+    return method
+
+
+for _name, _why in _REASONS.items():
+    setattr(Symbol, _name, _refusing(_name, _why))
 
 
 def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:

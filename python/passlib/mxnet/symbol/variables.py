@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from passlib.arrays import dtypes
-from passlib.errors import UnsupportedError
 from passlib.graph import scope
 from passlib.graph.node import Entry
+from passlib.model.graph import ModelGraph
+from passlib.model.graph import group as parts_of_one_model
 from passlib.mxnet.schema.hidden import hidden_on_variable, is_dunder
 from passlib.mxnet.symbol.composition.variable import Variable
 from passlib.mxnet.symbol.symbol import Symbol
@@ -16,7 +17,7 @@ from passlib.mxnet.symbol.symbol import Symbol
 _STORAGE_TYPES = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 
 
-def group(symbols: Iterable[Symbol]) -> Symbol:
+def group(symbols: Iterable[ModelGraph]) -> Any:
     """Put the outputs of several symbols into one, in order.
 
     Raises
@@ -34,31 +35,12 @@ def group(symbols: Iterable[Symbol]) -> Symbol:
     ['a_output', 'b_output']
     """
     members = list(symbols) if isinstance(symbols, Iterable) else []
-    if not members or not all(isinstance(member, Symbol) for member in members):
+    if not members or not all(isinstance(member, ModelGraph) for member in members):
         message = "Group expects a list of at least one symbol, and nothing but symbols"
         raise TypeError(message)
-    entries = tuple(entry for member in members for entry in member.entries)
-    foreign = next((member for member in members if member.dialect != "mxnet"), None)
-    if foreign is None:
-        return Symbol(entries)
-    made = foreign.with_entries(entries)
-    for member in members:
-        # What a model's file states would be lost, or be taken for what another file states.
-        own = member.with_entries(member.entries).attributes
-        if member.dialect != made.dialect or not _are_of_one_file(own, made.attributes):
-            raise UnsupportedError(
-                f"Group cannot put a graph of the dialect {made.dialect!r} together with one of "
-                f"{member.dialect!r} from another model"
-            )
-    return made
-
-
-def _are_of_one_file(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
-    # Texts that stand for a file's content are of a class of their own, and equal in all files.
-    return first.keys() == second.keys() and all(
-        text is second[key] or (type(text) is str and text == second[key])
-        for key, text in first.items()
-    )
+    if all(isinstance(member, Symbol) for member in members):
+        return Symbol([entry for member in members for entry in member.entries])
+    return parts_of_one_model(members)
 
 
 def var(

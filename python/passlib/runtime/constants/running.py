@@ -16,7 +16,8 @@ from passlib.arrays import dtypes
 from passlib.dialects import find
 from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import PasslibError
-from passlib.lowering import Graph, Lowered
+from passlib.graph.plain import PlainGraph
+from passlib.lowering import Lowered
 from passlib.runtime.constants.harmless import is_harmless
 from passlib.runtime.session import Session
 from passlib.runtime.settings import Settings
@@ -29,14 +30,14 @@ _LARGEST: Final = 1 << 30
 _SECONDS: Final = 120
 
 
-def run_constants(symbol: Graph, params: Mapping[str, np.ndarray[Any, Any]]) -> list[Any]:
+def run_constants(symbol: PlainGraph, params: Mapping[str, np.ndarray[Any, Any]]) -> list[Any]:
     """Compute the outputs of a graph that depend on its weights alone.
 
     Each operator is run without optimization. What might end the process runs in another one.
 
     Parameters
     ----------
-    symbol : Graph
+    symbol : PlainGraph
     params : mapping of str to numpy.ndarray
         Weights and auxiliary states.
 
@@ -50,7 +51,7 @@ def run_constants(symbol: Graph, params: Mapping[str, np.ndarray[Any, Any]]) -> 
     PasslibError
         ONNX Runtime failed, refused the model, or ended its process; the graph has no model.
     """
-    lowered = find(getattr(symbol, "dialect", "mxnet")).lower(symbol, {}, params)
+    lowered = find(symbol.dialect).lower(symbol, {}, params)
     if is_harmless(lowered.model):
         return Session(lowered, Settings(optimization="none")).run({})
     return _run_apart(lowered)

@@ -11,7 +11,7 @@ from passlib.dialects.onnx.keys import CAPTURED, FORMAL, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.model import Model
-from passlib.mxnet.symbol import Symbol
+from passlib.model.graph import ModelGraph
 from passlib.workbench.delta import smallest
 from passlib.workbench.reduction.search import Inputs, Search, changed, with_nodes
 
@@ -93,7 +93,7 @@ def with_smaller_nested(search: Search, model: Model, inputs: Inputs) -> Model:
 def _with_smaller(search: Search, model: Model, inputs: Inputs, place: tuple[str, int]) -> Model:
     name, number = place
     node = next(each for each in model.symbol.nodes() if each.name == name)
-    body: Symbol = node.subgraphs[number]
+    body: ModelGraph = node.subgraphs[number]
     inner = [each for each in _walk(body) if not each.is_variable]
 
     def candidate(kept: Sequence[Node]) -> Model:
@@ -111,7 +111,7 @@ def _with_smaller(search: Search, model: Model, inputs: Inputs, place: tuple[str
     return candidate(kept) if len(kept) < len(inner) else model
 
 
-def _cut(body: Symbol, gone: set[Node]) -> Symbol:
+def _cut(body: ModelGraph, gone: set[Node]) -> ModelGraph:
     """Return a nested graph without some of its nodes, those nested deeper included."""
     made: dict[Node, Node] = {}
     instead: dict[Node, Entry] = {}
@@ -132,7 +132,7 @@ def _cut(body: Symbol, gone: set[Node]) -> Symbol:
     return body.with_entries([source(entry) for entry in body.entries])
 
 
-def _compact(node: Node, graphs: Sequence[Symbol]) -> Node:
+def _compact(node: Node, graphs: Sequence[ModelGraph]) -> Node:
     """Return a node with other nested graphs, and as inputs what these capture."""
     if FORMAL not in node.attrs:
         return node
@@ -150,7 +150,7 @@ def _compact(node: Node, graphs: Sequence[Symbol]) -> Node:
     )
 
 
-def _renumbered(graph: Symbol, places: Mapping[int, int]) -> Symbol:
+def _renumbered(graph: ModelGraph, places: Mapping[int, int]) -> ModelGraph:
     """Return a nested graph whose variables stand for other inputs of the enclosing node."""
     made: dict[Node, Node] = {}
     for node in graph.nodes():
@@ -162,11 +162,11 @@ def _renumbered(graph: Symbol, places: Mapping[int, int]) -> Symbol:
     return graph.with_entries([entry._replace(node=made[entry.node]) for entry in graph.entries])
 
 
-def _nested_in(symbol: Symbol) -> list[Node]:
+def _nested_in(symbol: ModelGraph) -> list[Node]:
     return [node for node in _walk(symbol) if node.subgraphs]
 
 
-def _walk(symbol: Symbol) -> Iterator[Node]:
+def _walk(symbol: ModelGraph) -> Iterator[Node]:
     """Iterate over the nodes of a graph and of those nested in it."""
     pending = [symbol]
     while pending:

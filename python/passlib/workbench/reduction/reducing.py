@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from passlib.model import Model
-from passlib.mxnet.symbol import Symbol
+from passlib.model.graph import ModelGraph
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.parts import with_outputs
@@ -140,7 +140,7 @@ def _with_fewer_nodes(search: Search, inputs: Inputs) -> tuple[Model, Inputs]:
     return part, fed
 
 
-def _count(symbol: Symbol) -> int:
+def _count(symbol: ModelGraph) -> int:
     """Count the operators of a graph and of those nested in it."""
     count, pending = 0, [symbol]
     while pending:

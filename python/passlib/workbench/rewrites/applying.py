@@ -11,7 +11,7 @@ from passlib.graph.native import freeze
 from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.model import Model
-from passlib.mxnet.symbol import Symbol
+from passlib.model.graph import graph_of
 from passlib.workbench.parts import of_symbol
 from passlib.workbench.rewrites.splitting import HEAD, Item, Rewrite, rewrites_between
 
@@ -73,7 +73,7 @@ class Rewriting:
         family.complete(graph)
         own_attributes = family.own_after(before.symbol, graph)
         attributes = {**before.symbol.attributes, **own_attributes}
-        symbol = Symbol.of_graph(graph, attributes, before.dialect)
+        symbol = graph_of(graph, attributes, before.dialect)
         return of_symbol(before, symbol, *self._weights(chosen))
 
     def _standing(self, node: Node) -> Node:

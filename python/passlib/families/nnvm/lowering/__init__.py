@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from passlib.dialects.table import find
 from passlib.errors import UnsupportedError
 from passlib.families.nnvm.lowering.table import table
 from passlib.families.nnvm.schema import is_mxnet, saved_version
@@ -22,6 +21,7 @@ from passlib.graph.node import Entry, Node, postorder
 from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec, Value, lower_graph
 from passlib.lowering.inference import infer_graph
 from passlib.lowering.table import LoweringFunction
+from passlib.mxnet.dialect import dialect as mxnet
 
 __all__ = ["infer_node", "load_table", "lower"]
 
@@ -36,10 +36,10 @@ class _Both(Lowerings):
     """NNVM's own operators, and MXNet's for names that NNVM does not have."""
 
     def find(self, operator: str) -> LoweringFunction | None:
-        return table.find(operator) or find("mxnet").lowerings().find(operator)
+        return table.find(operator) or mxnet.lowerings().find(operator)
 
     def operators(self) -> list[str]:
-        return sorted({*table.operators(), *find("mxnet").lowerings().operators()})
+        return sorted({*table.operators(), *mxnet.lowerings().operators()})
 
 
 @functools.cache
@@ -70,13 +70,12 @@ def lower(
     attributes = getattr(graph, "attributes", {}).get("attrs", "")
     if is_mxnet((node.op for node in graph.nodes()), attributes):
         _refuse_old(graph.nodes(), saved_version(attributes))
-        return find("mxnet").lower(graph, inputs, params, train=train)
+        return mxnet.lower(graph, inputs, params, train=train)
     return lower_graph(graph, both, inputs, params, train=train, complete=_complete)
 
 
 def _refuse_old(nodes: Sequence[Node], version: int) -> None:
     """Refuse nodes of old files that MXNet upgrades before it runs them, since NNVM does not."""
-    mxnet = find("mxnet")
     for node in nodes:
         lacks = max(mxnet.mutable_inputs(node), default=-1) >= len(node.inputs)
         flattens = node.op in ("argmax", "argmin") and node.attrs.get("axis", "").strip() == "-1"
@@ -122,4 +121,4 @@ class _Single:
 
 def _complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
     if table.find(node.op) is None:
-        find("mxnet").complete_types(node, inputs, outputs)
+        mxnet.complete_types(node, inputs, outputs)

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.dialects import infer
+from passlib.dialects import find, infer
 from passlib.errors import PasslibError
 from passlib.graph.fresh_names import NameSource
 from passlib.library.python import Graph
-from passlib.mxnet import schema
-from passlib.mxnet.schema.library_operator import LibraryOperator
+from passlib.library.registry import find_operator
 from passlib.passes.standard.families.nodes import constant, is_controlled
 
 _NOT_FOLDED = re.compile(
@@ -28,17 +27,17 @@ _NOT_FOLDED = re.compile(
 """Operators that draw random numbers, write to their inputs, run graphs or keep weights small."""
 
 
-def is_function(op: str) -> bool:
+def is_function(graph: Graph, node: Any) -> bool:
     """Whether the results of an operator depend on its inputs only, and it does nothing else.
 
     Nothing is known of operators of libraries.
     """
-    found = schema.find(op)
-    if found is None:
-        return not _NOT_FOLDED.search(op)
-    if isinstance(found, LibraryOperator):
-        return False
-    return not found.mutable_inputs() and not any(map(_NOT_FOLDED.search, (op, found.name)))
+    family = find(graph.dialect)
+    return (
+        find_operator(node.op) is None
+        and not family.mutable_inputs(node)
+        and not any(map(_NOT_FOLDED.search, (node.op, family.registered_name(node.op))))
+    )
 
 
 class Weights:
@@ -61,7 +60,7 @@ class Weights:
 
     def is_foldable(self, node: EditableNode) -> bool:
         """Whether an operator may be computed beforehand."""
-        if self._is_controlled or node.subgraphs or not is_function(node.op):
+        if self._is_controlled or node.subgraphs or not is_function(self._graph, node):
             return False
         # Outputs of the model are named after their nodes.
         return not any(value.is_output for value in node.outputs)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.dialects import find
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.library.python import Graph
-from passlib.mxnet import schema
 
 T = TypeVar("T")
 
@@ -30,10 +30,7 @@ def operator(graph: Graph, node: EditableNode) -> str:
         return f"nnvm.{node.op}"
     if graph.dialect == "nnvm" and node.op.islower() and not node.op.startswith("_"):
         return node.op  # in both registries, with different attributes
-    if graph.dialect not in ("mxnet", "nnvm"):
-        return node.op
-    found = schema.find(node.op)
-    return node.op if found is None else found.name
+    return find(graph.dialect).registered_name(node.op)
 
 
 def attribute(node: EditableNode, key: str, preset: T, parse: Callable[[str], T]) -> T | None:

@@ -16,13 +16,14 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.given import as_mapping, as_shapes, as_types
+from passlib.dialects import find
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import GraphError, listed
 from passlib.files.collector import collection_off
+from passlib.graph.node import Node
+from passlib.graph.plain import PlainGraph
 from passlib.library.backends import find_backend
 from passlib.library.call import Backend, Call, Holder, Outcome, Param
-from passlib.mxnet.symbol.composition.composable import Composable
-from passlib.mxnet.symbol.removed import removed_parameters
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ _kept: WeakKeyDictionary[_core.Graph, tuple[list[Any], list[tuple[str, str]]]] =
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller of ``optimize_for`` asks for; `Symbol.optimize_for` describes the fields.
+    """What a caller of ``optimize_for`` asks for; `ModelGraph.optimize_for` describes the fields.
 
     ``given_as`` has the names under which the caller gave shapes and types, for messages.
     """
@@ -54,12 +55,12 @@ class Request:
     options: Mapping[str, object] = field(default_factory=dict)
 
 
-def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, dict[str, str]]:
     """Run a pass or a partitioner on a symbol.
 
     Parameters
     ----------
-    symbol : Composable
+    symbol : PlainGraph
     request : Request
 
     Returns
@@ -72,7 +73,7 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     Raises
     ------
     PasslibError, PassError, GraphError
-        As by `Symbol.optimize_for`.
+        As by `ModelGraph.optimize_for`.
     """
     if not isinstance(request.backend, (str, Backend)):
         message = f"backend must be the name of a pass or partitioner, not {request.backend!r}"
@@ -84,7 +85,7 @@ def optimize_graph(symbol: Composable, request: Request) -> tuple[_core.Graph, d
     args, aux = request.args, request.aux
     if isinstance(args, list) or isinstance(aux, list):
         return _of_lists(symbol, request)
-    dialect = symbol.family
+    dialect = find(symbol.dialect)
     found.declaration.require_dialect(dialect.name)
     options = found.declaration.checked(request.options)
     shapes, types = _given_types(symbol, request)
@@ -144,9 +145,9 @@ def _arrays(given: Any) -> Iterable[Any]:
     return given.values() if isinstance(given, dict) else ()
 
 
-def _of_lists(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+def _of_lists(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, dict[str, str]]:
     """Take lists, as MXNet 1.7 does: in the order of the variables, new arrays at the end."""
-    variables = symbol.family.variables(symbol.graph)
+    variables = find(symbol.dialect).variables(symbol.graph)
     by_name: list[MutableMapping[str, Any] | None] = []
     for what, given, names in zip(
         ("args", "aux"), (request.args, request.aux), variables, strict=True
@@ -171,14 +172,14 @@ def _of_lists(symbol: Composable, request: Request) -> tuple[_core.Graph, dict[s
 
 
 def _commit(
-    symbol: Composable, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
+    symbol: PlainGraph, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
 ) -> None:
     """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
 
     @cache
     def parameters() -> set[str]:
         readable = {name for part in lent for name, *_ in part.params}
-        return removed_parameters(symbol, outcome.graph, outcome.gone, readable)
+        return _removed_parameters(symbol, outcome.graph, outcome.gone, readable)
 
     for part, new, is_arg in zip(lent, outcome.params, (True, False), strict=True):
         gone = [name for name in outcome.gone if (name not in was_aux) == is_arg]
@@ -186,7 +187,7 @@ def _commit(
 
 
 def _given_types(
-    symbol: Composable, request: Request
+    symbol: PlainGraph, request: Request
 ) -> tuple[dict[str, tuple[int | None, ...]], dict[str, np.dtype[Any]]]:
     """Return the shapes and element types that the caller gives, checked."""
     shapes_name, types_name = request.given_as
@@ -196,7 +197,7 @@ def _given_types(
             as_mapping(what, given, "...")
         return {}, {}
     weights = {*(request.args or ()), *(request.aux or ())}
-    inputs = [n for n in symbol.family.data_inputs(symbol.graph) if n not in weights]
+    inputs = [n for n in find(symbol.dialect).data_inputs(symbol.graph) if n not in weights]
     hint = inputs[0] if inputs else ""
     shapes = as_shapes(shapes_name, request.shapes, hint)
     types = as_types(types_name, request.types, hint)
@@ -227,7 +228,7 @@ class _Types:
 
     def __init__(
         self,
-        symbol: Composable,
+        symbol: PlainGraph,
         params: Callable[[], Sequence[Param]],
         shapes: Mapping[str, Sequence[int | None]],
         types: Mapping[str, np.dtype[Any]],
@@ -254,7 +255,7 @@ class _Types:
         if kept is not None and kept[0] == key:
             return kept[1]
         arrays = {name: array for name, array, _ in params}
-        texts = symbol.family.stated_texts(symbol, arrays) or self._inferred(params)
+        texts = find(symbol.dialect).stated_texts(symbol, arrays) or self._inferred(params)
         _kept[symbol.graph] = (key, texts)
         return texts
 
@@ -280,3 +281,39 @@ class _Types:
             ]
         )
         return graph
+
+
+def _removed_parameters(
+    symbol: PlainGraph, after: _core.Graph, gone: Sequence[str], lent: Collection[str]
+) -> set[str]:
+    """Return those of the removed variables that were parameters.
+
+    These are the variables that only parameters can be, by the operators that used them, and those
+    that the pass computed with: all their users are gone as well, and depended on arrays alone.
+
+    Parameters
+    ----------
+    symbol : PlainGraph
+        The graph before the pass.
+    after : _core.Graph
+    gone : sequence of str
+        Variables that ``after`` does not have.
+    lent : collection of str
+        Variables whose arrays the pass could read.
+    """
+    found = find(symbol.dialect).parameters_among(symbol.graph, set(gone))
+    rest = {name for name in gone if name in lent and name not in found}
+    if not rest:
+        return found
+    remaining = {node.name for node in after.nodes()}
+    constant: dict[Node, bool] = {}
+    folded = dict.fromkeys(rest, True)
+    for node in symbol.nodes():
+        if node.is_variable:
+            constant[node] = node.name in lent
+            continue
+        constant[node] = all(constant[entry.node] for entry in node.inputs)
+        for entry in node.inputs:
+            if entry.node.is_variable and entry.node.name in folded:
+                folded[entry.node.name] &= constant[node] and node.name not in remaining
+    return found | {name for name, was in folded.items() if was}

@@ -99,7 +99,7 @@ def run_steps(
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : ModelGraph
     steps : tuple of Step or Repeat
     text : object
         What the caller gave, for messages.

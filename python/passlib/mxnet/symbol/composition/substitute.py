@@ -34,10 +34,10 @@ def substitute(
         No variable has that name, a replacement has several outputs, or an operator would have to
         write to something that is no variable.
     UnsupportedError
-        One of the graphs is not of MXNet's dialect.
+        A replacement is of another dialect.
     """
-    for each in (graph, *replacements.values()):
-        if isinstance(each, PlainGraph) and each.dialect != "mxnet":
+    for each in replacements.values():
+        if isinstance(each, PlainGraph) and each.dialect != graph.dialect:
             raise UnsupportedError(
                 f"a graph of the dialect {each.dialect!r} cannot be composed with others; such "
                 "graphs are changed by passes"
