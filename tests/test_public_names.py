@@ -104,12 +104,12 @@ def test_the_package_imports_its_modules_when_they_are_used() -> None:
 
 
 SMALL = {
-    "load": ("passlib.load(path)", "nd model.checkpoint dialects.onnx.validation.file"),
+    "load": ("passlib.load(path)", "mxnet dialects.onnx.validation.file"),
     "inspect": (
         "from passlib.cli import main\nmain(['inspect', path])",
-        "nd symbol model library dialects.onnx.lowering.model dialects.onnx.writing.storage",
+        "mxnet model library dialects.onnx.lowering.model dialects.onnx.writing.storage",
     ),
-    "simplify": ("passlib.simplify(path)", "nd model.checkpoint runtime.export.model workbench"),
+    "simplify": ("passlib.simplify(path)", "mxnet runtime.export.model workbench"),
 }
 
 
