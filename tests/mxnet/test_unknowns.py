@@ -66,6 +66,24 @@ def test_partial_shapes(number: int, numpy: bool) -> None:
     assert found[:2] == ([spelt(s) for s in arguments], [spelt(s) for s in outputs])
 
 
+@pytest.mark.parametrize(
+    ("given", "target", "reverse"),
+    [
+        ((2, 0, 4), (0, -1), False),
+        ((0, 3, 4), (-1, 4), False),
+        ((2, 3, 0), (-3, -2), False),
+        ((2, 3, 0), (-1, 0), True),
+    ],
+)
+def test_a_reshape_completes_one_size_of_its_data(
+    given: tuple[int, ...], target: tuple[int, ...], reverse: bool
+) -> None:
+    made = sym.reshape(x, shape=target, reverse=reverse)
+    _, (result,), _ = made.infer_shape(x=(2, 3, 4))
+    arguments, outputs, _ = sym.elemwise_add(made, sym.ones(shape=result)).infer_shape(x=given)
+    assert (arguments, outputs) == ([(2, 3, 4)], [result])
+
+
 def test_export_knows_what_infer_shape_partial_leaves_unknown() -> None:
     import passlib as pl
 

@@ -166,6 +166,20 @@ def _regression_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     return None, label if agree or None in sizes else data
 
 
+@rule("Reshape", "reshape")
+def _reshape(at: Attributes, shapes: Known, output: Shape | None) -> Known:
+    """Complete the one unknown dimension of the data by the number of elements of the result."""
+    del at
+    data = shapes[0]
+    if data is None or data.count(None) != 1 or output is None or None in output:
+        return ()
+    known = math.prod(size for size in data if size is not None)
+    elements = math.prod(size for size in output if size is not None)
+    if not known or elements % known:
+        return ()
+    return (tuple(elements // known if size is None else size for size in data),)
+
+
 @rule("SVMOutput")
 def _svm_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     del at
