@@ -51,7 +51,7 @@ class ConstantReader {
     const bool main = !level.nested;
     if (main) constants_.reserve(level.initializers.size());
     for (const Initializer& initializer : level.initializers) {
-      addTensor({initializer.tensor.name, initializer.tensor.message, Constant::kInitializer,
+      addTensor({initializer.tensor.name, initializer.tensor.message, Constant::What::kInitializer,
                  Kind::kTensor, main});
     }
     for (const NodeRecord& node : level.nodes) {
@@ -60,13 +60,14 @@ class ConstantReader {
       const Bytes name = level.names[node.outputs.first];
       switch (value.kind) {
         case Kind::kTensor:
-          addTensor({name, value.content, Constant::kNode, value.kind, main});
+          addTensor({name, value.content, Constant::What::kNode, value.kind, main});
           break;
         case Kind::kInt:
         case Kind::kInts:
         case Kind::kFloat:
         case Kind::kFloats:
-          if (main) constants_.push_back({name, value.message, Constant::kNode, value.kind, main});
+          if (main)
+            constants_.push_back({name, value.message, Constant::What::kNode, value.kind, main});
           break;
         default:
           break;

@@ -16,7 +16,7 @@ namespace passlib::onnx {
 
 /// A constant that passes see as an array, or whose data is in another file; checked.
 struct Constant {
-  enum What : uint8_t { kInitializer, kNode };
+  enum class What : uint8_t { kInitializer, kNode };
   Bytes name;
   Bytes message;  ///< a TensorProto, or an AttributeProto with numbers
   What what;
@@ -25,7 +25,7 @@ struct Constant {
   bool external = false;
 
   std::string place() const {
-    return (what == kInitializer ? "initializer " : "constant ") + shown(name);
+    return (what == What::kInitializer ? "initializer " : "constant ") + shown(name);
   }
 };
 
