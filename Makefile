@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
+.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
@@ -181,6 +181,10 @@ sweep-empty: .venv/installed
 # Every version of every operator with inputs of unknown type.
 sweep-untyped: .venv/installed
 	$(BIN)/python tests/support/untyped_inputs.py
+
+# Small files of each format with one huge number.
+sweep-numbers: .venv/installed
+	$(BIN)/python tests/support/huge_numbers.py
 
 # Random graphs with control flow: both modes of simplification, and single passes.
 sweep-graphs: .venv/installed
