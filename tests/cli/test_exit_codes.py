@@ -18,7 +18,7 @@ from commands import passlib_command
 from onnx_models import CHAIN, LOOP, save
 from passlib.cli import main
 from passlib.cli.command import COMMANDS
-from passlib.files.saving import Save
+from passlib.files.regular import Save
 from places import DATA
 
 PASSES = '''

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import passlib
-from passlib.files.saving import Save
+from passlib.files.regular import Save
 
 SAVES = 12
 X = np.ones((1, 2), np.float32)
@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_given_away_is_saved_all_the_same(
         return os.stat_result(found)
 
     monkeypatch.setattr(os, "fchown", refuse)
-    monkeypatch.setattr("passlib.files.saving.os.fstat", of_another)
+    monkeypatch.setattr("passlib.files.regular.os.fstat", of_another)
     model(2).save(tmp_path / "m")
     assert stat.S_IMODE((tmp_path / "m-symbol.json").stat().st_mode) == 0o640
 

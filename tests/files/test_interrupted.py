@@ -14,7 +14,7 @@ import pytest
 import passlib
 import places
 from failing_saves import MAKERS
-from passlib.files.saving import durability
+from passlib.files.regular import durability
 
 SCRIPT = places.TESTS / "support" / "failing_saves.py"
 

@@ -12,7 +12,7 @@ import pytest
 import passlib
 from failing_saves import MAKERS
 from passlib.errors import FormatError
-from passlib.files.temporary import own_prefix
+from passlib.files.regular import own_prefix
 from waiting import within_seconds
 
 

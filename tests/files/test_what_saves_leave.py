@@ -13,8 +13,7 @@ import pytest
 import passlib
 from failing_saves import MAKERS, changed
 from passlib.errors import FormatError
-from passlib.files.saving import Save
-from passlib.files.temporary import own_prefix
+from passlib.files.regular import Save, own_prefix
 
 
 def contents(folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 import passlib
 from passlib.errors import PasslibError
-from passlib.files.saving import durability
+from passlib.files.regular import durability
 
 checker = pytest.importorskip("onnx.checker")
 

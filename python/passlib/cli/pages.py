@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from passlib.files.saving import replacing
+from passlib.files.regular import replacing
 
 
 def write_page(path: str | os.PathLike[str], page: str) -> Path:

@@ -1,19 +1,44 @@
-"""Opening of paths that may lead to anything: only regular files are read.
-
-Opening a pipe waits for a writer, and reading a device may never end.
-"""
+"""Files: only regular ones are read, and a save replaces all files of a model, or none."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import gc
+import hashlib
+import itertools
+import json
 import os
+import re
+import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import struct
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO, Final
+from types import TracebackType
+from typing import Any, BinaryIO, Final, TypeVar
 
-from passlib.errors import FormatError
+import passlib._core as _core
+from passlib.errors import FormatError, PasslibError
+
+
+@contextmanager
+def collection_off() -> Iterator[None]:
+    """Disable the collector in the block, which makes the many objects of a graph.
+
+    The collector would traverse all of them repeatedly and find no garbage.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
 
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
@@ -130,3 +155,559 @@ def _check_mode(path: Path, mode: int, *, writing: bool = False) -> None:
         f"{path}: this is {kind}, and only regular files are read and written"
         + ("" if stat.S_ISDIR(mode) else f"; {advice}")
     )
+
+
+PATIENCE = 10.0
+"""Seconds to wait for another process that saves the same model."""
+
+_TEMPORARY = re.compile(r"\.passlib-[0-9a-f]{16}-[0-9a-f]{16}\.tmp")
+
+
+def own_prefix(main: Path) -> str:
+    """Return how the names of all hidden files of one model begin, however long its own is."""
+    return f".passlib-{hashlib.sha256(os.fsencode(main.name)).hexdigest()[:16]}"
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a path has the name of a file that is being written."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def new_name(folder: Path, main: Path) -> Path:
+    """Return a hidden name for a file of a model."""
+    return folder / f"{own_prefix(main)}-{os.urandom(8).hex()}.tmp"
+
+
+def create_temporary(folder: Path, main: Path) -> tuple[Path, int]:
+    """Create a file that is being written, and lock it while its descriptor is open.
+
+    Raises
+    ------
+    OSError
+        The folder is not writable; the error names it rather than the file.
+    """
+    while True:
+        path = new_name(folder, main)
+        try:
+            file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, str(folder)) from None
+        # Until it is locked, another save may take it for one that a killed process left.
+        lock(file)
+        if os.fstat(file).st_nlink:
+            return path, file
+        os.close(file)
+
+
+def lock(file: int, *, sweeping: bool = False) -> bool:
+    """Lock an open file; return whether that succeeded.
+
+    A save waits for one that sweeps, and then finds its file deleted or spared. The lock is one
+    of the open file description: it lasts until the descriptor is closed, and
+    libraries that call ``flock``, as HDF5 does, do not meet it.
+    """
+    kind = fcntl.F_RDLCK if sweeping else fcntl.F_WRLCK
+    command = fcntl.F_OFD_SETLK if sweeping else fcntl.F_OFD_SETLKW
+    whole = struct.pack("hhqqi", kind, os.SEEK_SET, 0, 0, 0)
+    try:
+        fcntl.fcntl(file, command, whole)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder against other saves, which wait; where it cannot be locked, do nothing.
+
+    Raises
+    ------
+    FormatError
+        Another process holds the folder and does not come to an end.
+    """
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise waited(folder, "saving in this folder") from None
+                time.sleep(0.01)
+                continue
+            except OSError:  # the file system has no locks
+                pass
+            break
+        yield
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
+    finally:
+        os.close(file)
+
+
+def waited(place: Path, what: str) -> FormatError:
+    """Return the error for another process that does not come to an end."""
+    return FormatError(
+        f"{place}: another process has been {what} for {PATIENCE:.0f} seconds; try again when it "
+        "is done"
+    )
+
+
+_T = TypeVar("_T")
+
+_LARGEST = 1 << 16
+
+
+def stamp_path(main: Path) -> Path:
+    """Return the path of the stamp, which stands beside a model while its files are replaced."""
+    return main.with_name(f"{own_prefix(main)}.stamp")
+
+
+def stamp(main: Path, new: Sequence[tuple[Path, Path | None]]) -> bytes:
+    """Return the content of a stamp: how the files are before a save, and how afterwards.
+
+    Parameters
+    ----------
+    main : Path
+    new : sequence of (Path, Path or None)
+        Each file, and the one that replaces it; None if it is removed.
+    """
+    # Files that an earlier save left mixed are in no state to return to.
+    whole = is_whole(main)
+    states = {
+        os.path.relpath(final, main.parent): [
+            _state(final) if whole else [],
+            None if made is None else _state(made),
+        ]
+        for final, made in new
+    }
+    return json.dumps(states).encode()
+
+
+def is_whole(main: Path) -> bool:
+    """Whether the files of a model are of one save, as far as a stamp beside them says."""
+    try:
+        states = json.loads(read_regular(stamp_path(main))[:_LARGEST])
+        found = [(_state(main.parent / name), old, new) for name, (old, new) in states.items()]
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, PasslibError):
+        return True  # there is no stamp, or nothing that passlib wrote
+    return all(now == old for now, old, _ in found) or all(now == new for now, _, new in found)
+
+
+def check_whole(main: str | os.PathLike[str]) -> None:
+    """Refuse the files of a model that an interrupted save left half replaced.
+
+    Raises
+    ------
+    FormatError
+    """
+    path = Path(os.path.realpath(main))
+    if not is_whole(path):
+        raise FormatError(
+            f"{main}: a save was interrupted, and the files of this model are now of two saves; "
+            f"save the model again, or put together what belongs together (its other files are "
+            f"{own_prefix(path)}-*.tmp in the same folder) and delete {stamp_path(path).name}"
+        )
+
+
+def read_together(
+    main: str | os.PathLike[str], read: Callable[[], _T], *, bound: bool = True
+) -> _T:
+    """Read a file and those that belong to it, which are of one save.
+
+    If another process saves them meanwhile, they are read again.
+
+    Parameters
+    ----------
+    main : path-like
+        The file that was given to `passlib.files.regular.Save`.
+    read : callable
+    bound : bool
+        As `Save` was given.
+
+    Raises
+    ------
+    FormatError
+        An interrupted save left the files half replaced, or other processes save them all the
+        time.
+    """
+    path = Path(os.path.realpath(main))
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        before = _state(path)
+        error: BaseException | None = None
+        try:
+            found = read()
+        except (PasslibError, OSError) as raised:
+            error = raised
+        # In this order: a stamp disappears after the main file was replaced.
+        if bound and stamp_path(path).exists():
+            with alone_in(path.parent):
+                check_whole(main)
+                return read()
+        if before == _state(path):
+            if error is not None:
+                raise error
+            return found
+    raise waited(Path(main), "saving this model")
+
+
+def _state(path: Path) -> list[Any] | None:
+    """Return what changes when a file is replaced; None if there is none."""
+    with suppress(OSError, ValueError):
+        about = path.stat()
+        return [about.st_ino, about.st_size, about.st_mtime_ns]
+    return None
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, which come without the name of the file."""
+
+_LONGEST_NAME = 255
+"""In bytes, on the file systems of Linux."""
+
+_durable: ContextVar[bool] = ContextVar("durable", default=True)
+_sources: ContextVar[Sequence[Any]] = ContextVar("sources", default=())
+
+
+@contextmanager
+def written_from(arrays: Iterable[Any]) -> Iterator[None]:
+    """Check the files that arrays are mapped from, now and before a save in the block replaces any.
+
+    Raises
+    ------
+    FormatError
+        Such a file was changed after it was mapped.
+    """
+    arrays = list(arrays)
+    _core.check_files(arrays)
+    token = _sources.set(arrays)
+    try:
+        yield
+    finally:
+        _sources.reset(token)
+
+
+@contextmanager
+def durability(durable: bool) -> Iterator[None]:
+    """Choose whether saves inside the block wait until their files are on the disk.
+
+    Without it a save is still whole or absent after the process was killed, but not after the
+    machine lost power. ``PASSLIB_FSYNC=0`` in the environment chooses so for all saves.
+
+    Parameters
+    ----------
+    durable : bool
+    """
+    token = _durable.set(durable)
+    try:
+        yield
+    finally:
+        _durable.reset(token)
+
+
+class Save:
+    """The files of one save.
+
+    New files are written under hidden names in the same folders. When the block succeeds, they
+    are flushed to the disk and renamed, ``main`` last. If the block or a rename raises, the new
+    files are deleted and existing ones are as before. What a killed save leaves is deleted by the
+    next save of the same main file, and read by nobody.
+
+    Parameters
+    ----------
+    main : path-like
+        The file that leads to the others, such as the graph of a model.
+    bound : bool
+        Whether the other files have fixed names, so that they cannot be replaced by the rename of
+        the main file. A stamp (`passlib.files.regular`) lets readers recognise the state between.
+    left : callable, optional
+        Return the files that nobody needs once the main file is in place; they are deleted.
+
+    Attributes
+    ----------
+    main : Path
+    """
+
+    def __init__(
+        self,
+        main: str | os.PathLike[str],
+        *,
+        bound: bool = False,
+        left: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
+        self.main = Path(os.path.realpath(main))
+        self._bound = bound
+        self._left = left
+        self._durable = _durable.get() and os.environ.get("PASSLIB_FSYNC", "1") != "0"
+        self._new: dict[Path, Path | None] = {}
+        self._free: set[Path] = set()
+        self._temporary: list[Path] = []
+        self._locks: list[int] = []
+
+    def __enter__(self) -> Save:
+        return self
+
+    def replace(self, target: str | os.PathLike[str], *, free: bool = False) -> Path:
+        """Return an empty file to write, which becomes ``target``.
+
+        Parameters
+        ----------
+        target : path-like
+            Symbolic links are followed.
+        free : bool
+            Whether the name was chosen because nothing has it, see `free_name`. If another save
+            chose it too, the later one of them fails: its main file would lead to the other's
+            data.
+
+        Returns
+        -------
+        Path
+            In the same folder, with the permissions and the owner of the old file, as far as the
+            user may give a file away, or the default ones.
+
+        Raises
+        ------
+        FormatError
+            The target is a pipe, a device or a socket.
+        OSError
+            The target is a folder, or its folder is missing or not writable.
+        """
+        final = Path(os.path.realpath(target))
+        if final.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "cannot write a file over a folder", str(target))
+        if not final.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(final.parent))
+        check_path(target, writing=True)
+        if final in self._new:
+            what = "these would be two files of one name"
+            raise FileExistsError(errno.EEXIST, what, str(target))
+        if final.parent not in {other.parent for other in self._new} and _remains(
+            final.parent, self.main
+        ):
+            with alone_in(final.parent):
+                # Files that an interrupted save left half replaced are needed until this one ends.
+                if is_whole(self.main):
+                    self._sweep(final.parent)
+        temporary, file = self._create(final.parent)
+        self._new[final] = temporary
+        if free:
+            self._free.add(final)
+        if final.exists():
+            _take_over(file, final.stat())
+        return temporary
+
+    def remove(self, target: str | os.PathLike[str]) -> None:
+        """Delete a file together with the replacement of the others, if there is one."""
+        self._new.setdefault(Path(os.path.realpath(target)), None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                _core.check_files(_sources.get())
+                self._commit()
+        except OSError as raised:
+            error = raised
+            raise
+        finally:
+            if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+                error.filename = str(self.main)
+            for temporary in self._temporary:
+                with suppress(OSError):
+                    temporary.unlink()
+            for file in self._locks:
+                os.close(file)
+
+    def _commit(self) -> None:
+        if self._durable:
+            # Not the open descriptors: a writer may have replaced a file by another one.
+            for temporary in filter(None, self._new.values()):
+                _sync(temporary)
+        with alone_in(self.main.parent):
+            for final in self._free:
+                if final.exists():
+                    what = "another save chose the same name for its data; save again"
+                    raise FileExistsError(errno.EEXIST, what, str(final))
+            self._put_in_place()
+            for folder in {final.parent for final in self._new}:
+                self._sweep(folder)
+            with suppress(OSError, PasslibError):  # the next save tries again
+                for path in self._left():
+                    path.unlink()
+
+    def _put_in_place(self) -> None:
+        files = [(final, made) for final, made in self._new.items() if made or final.exists()]
+        files.sort(key=lambda each: each[0] == self.main)
+        whole = is_whole(self.main)
+        stamped = stamp_path(self.main)
+        done: list[tuple[Path, Path | None]] = []
+        try:
+            if self._bound and len(files) > 1 and self.main.exists():
+                self._write(stamped, stamp(self.main, files))
+            for final, made in files:
+                if final == self.main:
+                    if self._durable and done:
+                        self._sync_folders()
+                else:
+                    before = self._copied(final) if final.exists() else None
+                    done.append((final, before))
+                if made:
+                    made.replace(final)
+                else:
+                    final.unlink()
+        except BaseException:
+            if _restored(done) and whole:
+                with suppress(OSError):  # it says that all files are the old ones
+                    stamped.unlink(missing_ok=True)
+            raise
+        if self._durable:
+            self._sync_folders()
+        with suppress(OSError):  # it says that all files are the new ones
+            stamped.unlink(missing_ok=True)
+
+    def _write(self, final: Path, content: bytes) -> None:
+        made, file = self._create(final.parent)
+        os.write(file, content)
+        if self._durable:
+            os.fsync(file)
+        made.replace(final)
+        if self._durable:
+            _sync_folder(final.parent)
+
+    def _create(self, folder: Path) -> tuple[Path, int]:
+        made, file = create_temporary(folder, self.main)
+        self._temporary.append(made)
+        self._locks.append(file)
+        return made, file
+
+    def _copied(self, path: Path) -> Path:
+        """Return a second, hidden name of a file, or a copy where there are no links."""
+        made = new_name(path.parent, self.main)
+        try:
+            os.link(path, made)
+        except OSError:
+            made, _ = self._create(path.parent)
+            shutil.copy2(path, made)
+        self._temporary.append(made)
+        return made
+
+    def _sweep(self, folder: Path) -> None:
+        for path in _remains(folder, self.main):
+            with suppress(OSError):
+                file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                try:
+                    if lock(file, sweeping=True):
+                        path.unlink()
+                finally:
+                    os.close(file)
+
+    def _sync_folders(self) -> None:
+        for folder in {final.parent for final in self._new}:
+            _sync_folder(folder)
+
+
+@contextmanager
+def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a new empty file to write, which becomes ``target`` when the block succeeds.
+
+    If the block raises, the new file is deleted and an existing one stays unchanged. Arrays that
+    are mapped from the old file keep their content, so a model can be saved over itself.
+
+    Parameters
+    ----------
+    target : path-like
+        See `Save.replace`, which also lists the errors. A pipe or a device, such as
+        ``/dev/stdout``, cannot be replaced and is yielded itself.
+
+    Yields
+    ------
+    Path
+    """
+    path = Path(target)
+    if is_temporary(path) and path.is_file():
+        yield path  # one of the files of a save, which replaces the target itself
+    elif path.exists() and not path.is_dir() and not path.is_file():
+        yield path
+    else:
+        with Save(target) as save:
+            yield save.replace(target)
+
+
+def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
+    """Choose a name next to a file under which there is no file yet.
+
+    Parameters
+    ----------
+    path : Path
+    suffix : str
+        Without a point: ``x.onnx`` leads to ``x.onnx.data``, ``x.onnx.1.data`` and so on; where
+        that is too long for a name, its beginning is left out.
+    taken : collection of Path
+        Names that are about to be used.
+    """
+    for number in itertools.count():
+        end = f".{number}.{suffix}" if number else f".{suffix}"
+        stem = path.name
+        while len(os.fsencode(stem + end)) > _LONGEST_NAME:
+            stem = stem[1:]
+        name = path.with_name(stem + end)
+        if not os.path.lexists(name) and name not in taken:
+            break
+    return name
+
+
+def _remains(folder: Path, main: Path) -> list[Path]:
+    """Return the hidden files of saves of a model, living ones too."""
+    with suppress(OSError):
+        return [path for path in folder.glob(f"{own_prefix(main)}-*.tmp") if is_temporary(path)]
+    return []
+
+
+def _restored(done: list[tuple[Path, Path | None]]) -> bool:
+    """Put old files back; return whether that succeeded."""
+    failed = False
+    for final, before in reversed(done):
+        try:
+            if before is None:
+                final.unlink(missing_ok=True)
+            else:
+                before.replace(final)
+        except OSError:  # noqa: PERF203
+            failed = True
+    return not failed
+
+
+def _take_over(file: int, before: os.stat_result) -> None:
+    """Give a new file the owner and the permissions of the one that it replaces."""
+    mine = os.fstat(file)
+    for user, group in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
+        if (user, group) in ((mine.st_uid, mine.st_gid), (-1, mine.st_gid)):
+            break
+        with suppress(OSError):  # only root gives files away
+            os.fchown(file, user, group)
+            break
+    os.fchmod(file, stat.S_IMODE(before.st_mode))
+
+
+def _sync(path: Path, flags: int = 0) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to the disk, where the file system can do that."""
+    with suppress(OSError):
+        _sync(folder, os.O_DIRECTORY)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import passlib._core as _core
-from passlib.files.collector import collection_off
+from passlib.files.regular import collection_off
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
 WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}

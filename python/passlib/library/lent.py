@@ -13,7 +13,7 @@ from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.arrays.views import computed
-from passlib.files.collector import collection_off
+from passlib.files.regular import collection_off
 from passlib.library.call import Arrays, Call, Param
 from passlib.library.declared import Lending
 

@@ -14,7 +14,7 @@ from passlib.arrays.given import as_shapes, as_types
 from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects import Dialect, find, infer
 from passlib.errors import UnsupportedError, listed, printable
-from passlib.files.saving import replacing
+from passlib.files.regular import replacing
 from passlib.graph.native import ORIGIN
 from passlib.graph.node import VARIABLE, Entry
 from passlib.graph.plain import PlainGraph

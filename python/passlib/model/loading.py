@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from passlib import dialects
-from passlib.files.collector import collection_off
-from passlib.files.regular import memory_named
+from passlib.files.regular import collection_off, memory_named
 from passlib.model.given import content_of
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign

@@ -11,8 +11,7 @@ from passlib.arrays import NDArray
 from passlib.arrays.given import as_mapping
 from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, UnsupportedError
-from passlib.files.collector import collection_off
-from passlib.files.saving import durability, written_from
+from passlib.files.regular import collection_off, durability, written_from
 from passlib.lowering.builder import OPSET
 from passlib.model.edits import extracted, renamed
 from passlib.model.explanation import hint, unknown_inputs

@@ -19,7 +19,7 @@ from passlib.arrays.given import as_mapping, as_shapes, as_types
 from passlib.dialects import find
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import GraphError, listed
-from passlib.files.collector import collection_off
+from passlib.files.regular import collection_off
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.library.backends import find_backend

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from passlib.errors import UnsupportedError
-from passlib.files.collector import collection_off
+from passlib.files.regular import collection_off
 from passlib.library.lent import NumpyArrays
 from passlib.library.pipeline import Step, Steps, check, execute, steps_of, weights_differ
 from passlib.library.pipeline.cost import CostName, cost_of

@@ -10,8 +10,7 @@ from typing import Any
 from passlib.arrays.views import AnyArray, from_parts, to_parts
 from passlib.dialects.weights.files import load_parts, write_parts
 from passlib.dialects.weights.names import join_names, split_names
-from passlib.files.saving import written_from
-from passlib.files.stamps import read_together
+from passlib.files.regular import read_together, written_from
 from passlib.mxnet import files
 from passlib.mxnet.symbol import files as symbol_files
 from passlib.mxnet.symbol.symbol import Symbol

@@ -16,8 +16,7 @@ from passlib.dialects.protocol import Checkpoints, Dialect, ModelData
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed
-from passlib.files.regular import open_regular
-from passlib.files.stamps import read_together
+from passlib.files.regular import open_regular, read_together
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding

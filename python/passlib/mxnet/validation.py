@@ -20,7 +20,7 @@ from passlib.dialects.protocol import Dialect
 from passlib.dialects.weights.files import bytes_left, load_parts
 from passlib.dialects.weights.names import split_names
 from passlib.errors import FormatError, GraphError, PasslibError, listed
-from passlib.files.stamps import check_whole
+from passlib.files.regular import check_whole
 from passlib.graph.attribute_text import parse_optional_ints
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node

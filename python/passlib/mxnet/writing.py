@@ -7,7 +7,7 @@ from pathlib import Path
 
 from passlib.arrays.storage import Array
 from passlib.dialects.weights.files import write_parts
-from passlib.files.saving import Save
+from passlib.files.regular import Save
 
 
 def write_model(

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, TypeProto, helper
 
 import passlib.dialects.onnx.dialect as onnx_dialect
-from passlib.dialects.onnx.reading.file import read_bytes
+from passlib.dialects.onnx.reading import read_bytes
 from passlib.lowering.types import TypeSpec
 
 

@@ -11,7 +11,7 @@ from onnx import defs, parser
 
 import passlib
 from opset_changes import MAKERS, outcome, pairs, steps, trial
-from passlib.dialects.onnx.writing.options import meaning
+from passlib.dialects.onnx.writing import options as meaning
 from passlib.errors import UnsupportedError
 from rewriting import results
 

@@ -10,20 +10,16 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
-from passlib.dialects.onnx.parsing import map_file
-from passlib.dialects.onnx.reading.file import read, read_bytes
-from passlib.dialects.onnx.writing.assembly import output_names
-from passlib.dialects.onnx.writing.outputs import OUTPUTS, Present, selection
+from passlib.dialects.onnx.reading import Document, document_of, map_file, read, read_bytes
+from passlib.dialects.onnx.writing.saving import OUTPUTS, Present, output_names, selection
 from passlib.dialects.onnx.writing.stated import STATED, stated_text
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import GraphError
-from passlib.files.regular import check_path
-from passlib.files.stamps import read_together
+from passlib.files.regular import check_path, read_together
 from passlib.graph.attribute_text import parse_position
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from passlib.dialects.onnx.external import EXTERNAL
+from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.files.optional import require
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx import attributes
-from passlib.dialects.onnx.document import Document
-from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.reading import EXTERNAL, Document
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
 from passlib.graph.native import WITH_GRAPHS
 

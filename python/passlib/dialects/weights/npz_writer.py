@@ -13,7 +13,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.arrays.storage import Array, Sparse
 from passlib.errors import UnsupportedError
-from passlib.files.saving import replacing, written_from
+from passlib.files.regular import replacing, written_from
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:

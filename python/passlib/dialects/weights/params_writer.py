@@ -17,7 +17,7 @@ from passlib.arrays.context import Context, cpu
 from passlib.arrays.storage import ROW_SPARSE, Array, Sparse
 from passlib.dialects.weights.ndarray_list import LIST_MAGIC, V2_MAGIC, V3_MAGIC
 from passlib.errors import UnsupportedError
-from passlib.files.saving import replacing, written_from
+from passlib.files.regular import replacing, written_from
 
 
 def write_list(

@@ -21,8 +21,7 @@ from passlib.families.ark.resolve import Resolver
 from passlib.families.ark.tensors import numpy_type
 from passlib.families.ark.validation.file import validate
 from passlib.families.ark.writing.file import write
-from passlib.files.regular import check_path, memory_named, open_regular, read_regular
-from passlib.files.saving import replacing
+from passlib.files.regular import check_path, memory_named, open_regular, read_regular, replacing
 from passlib.graph.node import VARIABLE, Node
 from passlib.lowering import TypeSpec
 

@@ -37,7 +37,7 @@ from passlib.families.dlprim.validation.network import check_network
 from passlib.families.dlprim.weight_file import WeightFile
 from passlib.families.dlprim.writing.files import write_files
 from passlib.families.dlprim.writing.network import write_network
-from passlib.files.stamps import read_together
+from passlib.files.regular import read_together
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec

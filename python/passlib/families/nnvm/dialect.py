@@ -26,9 +26,7 @@ from passlib.families.nnvm.reading.weights import WEIGHTS_SUFFIX, read_weights, 
 from passlib.families.nnvm.validation import validate
 from passlib.families.nnvm.writing.file import render
 from passlib.families.nnvm.writing.tvm_params import write as write_tvm_params
-from passlib.files.regular import check_path, is_regular, open_regular
-from passlib.files.saving import Save
-from passlib.files.stamps import read_together
+from passlib.files.regular import Save, check_path, is_regular, open_regular, read_together
 from passlib.graph.node import VARIABLE, Node
 from passlib.mxnet.dialect import dialect as mxnet
 

@@ -25,8 +25,7 @@ from passlib.families.nnvm.reading.template import parse
 from passlib.families.nnvm.reading.types import input_types
 from passlib.families.nnvm.reading.weights import bytes_left, read_weights, weights_path
 from passlib.families.nnvm.schema import NOT_LOWERED, TVM_OPERATOR
-from passlib.files.regular import memory_named, read_regular
-from passlib.files.stamps import check_whole
+from passlib.files.regular import check_whole, memory_named, read_regular
 from passlib.graph.node import VARIABLE
 from passlib.mxnet.dialect import dialect as mxnet
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, Protocol
 
-from passlib.dialects.onnx.document import document_of
 from passlib.dialects.onnx.nested import nested_bytes
+from passlib.dialects.onnx.reading import document_of
 from passlib.graph.native import WITH_GRAPHS, operators_of
 from passlib.graph.plain import PlainGraph
 from passlib.library.pipeline.work import work_of

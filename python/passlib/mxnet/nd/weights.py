@@ -17,7 +17,7 @@ from passlib.dialects.weights.npz_writer import write_npz
 from passlib.dialects.weights.params_writer import write_list
 from passlib.errors import UnsupportedError
 from passlib.files.optional import require
-from passlib.files.saving import replacing, written_from
+from passlib.files.regular import replacing, written_from
 
 
 def load_weights(path: str | os.PathLike[str]) -> dict[str, AnyArray]:

@@ -15,7 +15,7 @@ from passlib.arrays.given import as_shapes, as_types
 from passlib.dialects import find, infer
 from passlib.dialects.operator_types import refusals
 from passlib.errors import UnsupportedError
-from passlib.files.saving import replacing
+from passlib.files.regular import replacing
 from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
 from passlib.model import inferred

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableGraph, EditableNode, EditableValue
-from passlib.dialects.onnx.document import document_of
 from passlib.dialects.onnx.keys import ABSENT, FORMAL, ID, OUTER
 from passlib.dialects.onnx.nested import constant_array, parameter_rank
+from passlib.dialects.onnx.reading import document_of
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, operator

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from passlib.errors import PasslibError
 from passlib.files.installation import get_include
-from passlib.files.saving import replacing
+from passlib.files.regular import replacing
 
 Mode = Literal["release", "debug", "asan"]
 

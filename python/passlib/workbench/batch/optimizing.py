@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from passlib.errors import InputError, PasslibError, counted, listed
-from passlib.files.saving import replacing
+from passlib.files.regular import replacing
 from passlib.graph.native import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify

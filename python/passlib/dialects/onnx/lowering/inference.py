@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.document import Document, document_of
 from passlib.dialects.onnx.keys import ABSENT, ID
 from passlib.dialects.onnx.lowering.model import detached_weights
 from passlib.dialects.onnx.lowering.stand_ins import put_stand_ins
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness import inferred
 from passlib.dialects.onnx.soundness.model import versions_of
-from passlib.dialects.onnx.writing.assembly import assemble
+from passlib.dialects.onnx.writing.saving import assemble
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph, Shape
 from passlib.lowering.types import TypeSpec

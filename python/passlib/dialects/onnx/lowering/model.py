@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlib.dialects.onnx import external
-from passlib.dialects.onnx.document import Document, document_of
+from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.keys import OPAQUE
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
 from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness import (
     check_model,
     check_sizes,
@@ -20,7 +20,7 @@ from passlib.dialects.onnx.soundness import (
     open_sizes,
 )
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
-from passlib.dialects.onnx.writing.assembly import Assembled, assemble
+from passlib.dialects.onnx.writing.saving import Assembled, assemble
 from passlib.errors import UnsupportedError
 from passlib.graph.plain import whole
 from passlib.lowering import Graph

@@ -9,11 +9,11 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.document import document_of
 from passlib.dialects.onnx.keys import ABSENT, ID
+from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
-from passlib.dialects.onnx.writing.assembly import assemble
+from passlib.dialects.onnx.writing.saving import assemble
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph
 

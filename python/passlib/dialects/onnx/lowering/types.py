@@ -9,8 +9,8 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.document import Document, InputType, document_of
 from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.reading import Document, InputType, document_of
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import InputError, UnsupportedError
 from passlib.files.optional import require

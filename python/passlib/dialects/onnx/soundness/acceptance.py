@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.external import EXTERNAL
 from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info
+from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.dialects.onnx.soundness.corrected import questionable
 from passlib.dialects.onnx.soundness.forms import is_defined
 from passlib.dialects.onnx.soundness.inference import (

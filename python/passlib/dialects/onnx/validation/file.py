@@ -11,11 +11,9 @@ import numpy as np
 
 from passlib.dialects.onnx import schema, tensors
 from passlib.dialects.onnx.attributes import is_graph
-from passlib.dialects.onnx.external import EXTERNAL, Folder
 from passlib.dialects.onnx.keys import INPUTS_ALSO
 from passlib.dialects.onnx.messages import copy_of
-from passlib.dialects.onnx.parsing import map_file, parse_model
-from passlib.dialects.onnx.reading.file import read
+from passlib.dialects.onnx.reading import EXTERNAL, Folder, map_file, parse_model, read
 from passlib.dialects.onnx.soundness import check_model, complaint_about
 from passlib.dialects.onnx.validation.early import LateInput, late_inputs
 from passlib.dialects.onnx.validation.isolated import Findings, check

@@ -3,10 +3,219 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import numpy as np
+
+from passlib.arrays import dtypes
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.writing import attribute_parser
+from passlib.dialects.onnx.attributes import (
+    FLOAT,
+    FLOATS,
+    GRAPH,
+    GRAPHS,
+    INT,
+    INTS,
+    SPARSE_TENSOR,
+    SPARSE_TENSORS,
+    STRING,
+    STRINGS,
+    TENSOR,
+    TENSORS,
+    TYPE_PROTO,
+    TYPE_PROTOS,
+)
+from passlib.dialects.onnx.tensors import code_of, to_bytes
+from passlib.errors import UnsupportedError
+from passlib.files.optional import require
+
+
+def parse(name: str, text: str, kind: int, node: str) -> Any:
+    """Make an attribute from its text.
+
+    Parameters
+    ----------
+    name : str
+    text : str
+    kind : int
+        The type; 0 to guess it from the text.
+    node : str
+        For messages.
+
+    Returns
+    -------
+    onnx.AttributeProto
+
+    Raises
+    ------
+    UnsupportedError
+        The text is not a value of this type.
+    """
+    onnx: Any = require("onnx", extra="onnx")
+    made = onnx.AttributeProto(name=name)
+    kind = kind or _guess(text)
+    made.type = kind
+    try:
+        _PARSERS[kind](made, text)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        shown = text if len(text) <= 60 else text[:60] + "..."
+        raise UnsupportedError(
+            f"{node}: attribute {name!r}: {shown!r} is not a value of type "
+            f"{onnx.AttributeProto.AttributeType.Name(kind)} ({error})"
+        ) from None
+    return made
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+
+
+def _guess(text: str) -> int:
+    """Guess the type of an attribute that has no schema."""
+    if _INTEGER.match(text):
+        return INT
+    if _is_float(text):
+        return FLOAT
+    if text[:1] in "[(" and text[-1:] in "])":
+        items = _items(text)
+        if all(_INTEGER.match(item) for item in items):
+            return INTS
+        if all(map(_is_float, items)):
+            return FLOATS
+        try:
+            if all(isinstance(item, str) for item in json.loads(text)):
+                return STRINGS
+        except (ValueError, RecursionError):
+            return STRING
+    return STRING
+
+
+def _is_float(text: str) -> bool:
+    if "_" in text or not text.isascii():
+        return False  # Python accepts more forms of numbers than others do
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _items(text: str) -> list[str]:
+    """Split ``[1, 2]``, ``(1, 2)`` or ``1, 2``."""
+    inner = text.strip()
+    if inner[:1] in ("[", "("):
+        if inner[-1:] != {"[": "]", "(": ")"}[inner[0]]:
+            raise ValueError("the bracket is not closed")
+        inner = inner[1:-1]
+    return [item.strip() for item in inner.split(",") if item.strip()]
+
+
+def _integer(text: str) -> int:
+    if text in ("True", "False", "true", "false"):
+        return int(text in ("True", "true"))
+    return int(text)
+
+
+def _tensor(target: Any, described: Any) -> None:
+    """Fill a TensorProto from its JSON form."""
+    dtype = dtypes.as_dtype(described["dtype"])
+    wide = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
+    array = np.array(described["data"], wide).astype(dtype).reshape(described["shape"])
+    target.data_type = code_of(dtype, "tensor")
+    target.dims.extend(array.shape)
+    target.raw_data = to_bytes(array)
+
+
+def _set_int(made: Any, text: str) -> None:
+    made.i = _integer(text)
+
+
+def _set_float(made: Any, text: str) -> None:
+    made.f = float(text)
+
+
+def _set_string(made: Any, text: str) -> None:
+    made.s = text.encode()
+
+
+def _set_ints(made: Any, text: str) -> None:
+    made.ints.extend(map(_integer, _items(text)))
+
+
+def _set_floats(made: Any, text: str) -> None:
+    made.floats.extend(map(float, _items(text)))
+
+
+def _set_strings(made: Any, text: str) -> None:
+    values = json.loads(text)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("this is not a JSON list of strings")
+    made.strings.extend(value.encode() for value in values)
+
+
+def _set_tensor(made: Any, text: str) -> None:
+    _tensor(made.t, json.loads(text))
+
+
+def _set_tensors(made: Any, text: str) -> None:
+    for described in json.loads(text):
+        _tensor(made.tensors.add(), described)
+
+
+def _sparse(target: Any, described: Any) -> None:
+    target.dims.extend(described["shape"])
+    _tensor(target.values, described["values"])
+    _tensor(target.indices, described["indices"])
+
+
+def _set_sparse(made: Any, text: str) -> None:
+    _sparse(made.sparse_tensor, json.loads(text))
+
+
+def _set_sparse_list(made: Any, text: str) -> None:
+    for described in json.loads(text):
+        _sparse(made.sparse_tensors.add(), described)
+
+
+def _read_message(target: Any, described: Any) -> None:
+    json_format: Any = require("google.protobuf.json_format", extra="onnx")
+    try:
+        json_format.ParseDict(described, target)
+    except json_format.ParseError as error:
+        raise ValueError(str(error)) from None
+
+
+def _set_type(made: Any, text: str) -> None:
+    _read_message(made.tp, json.loads(text))
+
+
+def _set_types(made: Any, text: str) -> None:
+    for described in json.loads(text):
+        _read_message(made.type_protos.add(), described)
+
+
+def _refuse(made: Any, text: str) -> None:
+    del made, text
+    raise ValueError("passes can keep or copy nested graphs, not make them from text")
+
+
+_PARSERS: dict[int, Callable[[Any, str], None]] = {
+    FLOAT: _set_float,
+    INT: _set_int,
+    STRING: _set_string,
+    TENSOR: _set_tensor,
+    GRAPH: _refuse,
+    FLOATS: _set_floats,
+    INTS: _set_ints,
+    STRINGS: _set_strings,
+    TENSORS: _set_tensors,
+    GRAPHS: _refuse,
+    SPARSE_TENSOR: _set_sparse,
+    SPARSE_TENSORS: _set_sparse_list,
+    TYPE_PROTO: _set_type,
+    TYPE_PROTOS: _set_types,
+}
 
 
 class AttributeMaker:
@@ -51,7 +260,7 @@ class AttributeMaker:
             domain = schema.plain(domain)
             version = self._imports.get(domain, 0) or schema.newest_version(domain, 1 << 30)
             kind = schema.attribute_types(op, domain, version).get(key, 0)
-        made = attribute_parser.parse(key, text, kind, f"node {name!r} ({op})")
+        made = parse(key, text, kind, f"node {name!r} ({op})")
         message: bytes = made.SerializeToString()
         return message
 

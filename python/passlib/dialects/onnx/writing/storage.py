@@ -12,21 +12,21 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import passlib._core as _core
-from passlib.dialects.onnx import external
-from passlib.dialects.onnx.document import Document
+from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.messages import external_tensors
-from passlib.dialects.onnx.parsing import map_file, parse_model
+from passlib.dialects.onnx.reading import Document, map_file, parse_model
 from passlib.dialects.onnx.writing import wire
-from passlib.dialects.onnx.writing.assembly import Assembled, as_in_file
 from passlib.dialects.onnx.writing.options import Placement, place
-from passlib.dialects.onnx.writing.replaced import (
+from passlib.dialects.onnx.writing.saving import (
+    Assembled,
+    as_in_file,
     check_replaceable,
     data_left_behind,
     folders_of,
     mark,
 )
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.saving import Save, free_name
+from passlib.files.regular import Save, free_name
 
 INLINE_LIMIT = (1 << 31) - (1 << 24)
 """Models of more bytes than this get their weights moved to a file of their own.

@@ -11,7 +11,7 @@ from passlib.families.dlprim.findings import Findings
 from passlib.families.dlprim.reading.files import network_path, read_stated, weights_path
 from passlib.families.dlprim.reading.weights import read_weights
 from passlib.families.dlprim.validation.network import check_network
-from passlib.files.stamps import check_whole
+from passlib.files.regular import check_whole
 
 
 def validate(path: Path) -> list[Problem]:

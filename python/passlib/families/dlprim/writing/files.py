@@ -9,7 +9,7 @@ from typing import Any
 
 from passlib.families.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
 from passlib.families.dlprim.writing import dlp, h5
-from passlib.files.saving import Save
+from passlib.files.regular import Save
 
 
 def write_files(

@@ -1,0 +1,482 @@
+"""ONNX files: mapped, with the data next to them, as graphs with weights."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+import passlib._core as _core
+from passlib.arrays import dtypes
+from passlib.dialects.onnx.keys import DOCUMENT, ID
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
+from passlib.dialects.protocol import ModelData
+from passlib.errors import FormatError, UnsupportedError
+from passlib.files.optional import require
+from passlib.files.regular import open_regular
+
+
+def map_file(path: Path) -> _core.FileMapping | bytes:
+    """Map a file into memory for reading."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return b""
+        return _core.FileMapping(file.fileno(), str(path.absolute()))
+
+
+def parse_model(
+    data: _core.FileMapping | bytes, *, outline: bool = False
+) -> tuple[Any, dict[int, np.ndarray[Any, Any]]]:
+    """Parse a serialized model.
+
+    Parameters
+    ----------
+    data : buffer
+    outline : bool
+        Cut long lists in attributes of operators that are not ONNX's own.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        Without the raw data of its larger weights.
+    payloads : dict of int to numpy.ndarray
+        That raw data as bytes, by number of the initializer; views of ``data``.
+
+    Raises
+    ------
+    FormatError
+        The data is not an ONNX model.
+    """
+    onnx: Any = require("onnx", extra="onnx")
+    decode_error: Any = require("google.protobuf.message", extra="onnx").DecodeError
+    if not len(data):
+        raise FormatError("the file is empty")
+    message, spans = _core.strip_onnx(data, outline)
+    try:
+        model = onnx.ModelProto.FromString(message)
+    except decode_error as error:
+        raise FormatError(f"this is not an ONNX model: {error}") from None
+    if not model.HasField("graph"):
+        raise FormatError("this ONNX model has no graph")
+    bytes_of = {
+        number: np.frombuffer(memoryview(data), np.uint8, length, start)
+        for number, (start, length) in spans.items()
+    }
+    return model, bytes_of
+
+
+EXTERNAL = 1
+"""``TensorProto.DataLocation`` of data outside the message."""
+
+_ALIGNMENT = 4096
+"""Alignment of larger arrays in data files, so that they can be mapped."""
+
+
+def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
+    """Return file, offset and length (None: to the end of the file) of external data.
+
+    Raises
+    ------
+    FormatError
+        The file is not named, or offset or length is not a number.
+    """
+    stated = {entry.key: entry.value for entry in tensor.external_data}
+    location = stated.get("location")
+    if not isinstance(location, str) or not location:
+        raise FormatError(f"{place}: external data without a location")
+    numbers: list[int | None] = []
+    for key in ("offset", "length"):
+        text = stated.get(key)
+        if text is None:
+            numbers.append(None)
+        elif isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20:
+            numbers.append(int(text))
+        else:
+            raise FormatError(f"{place}: external data with {key} {text!r}")
+    return location, numbers[0] or 0, numbers[1]
+
+
+def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
+    """Set the location of a tensor's data; other entries stay, except a checksum."""
+    tensor.data_location = EXTERNAL
+    new = {"location": location, "offset": str(offset), "length": str(length)}
+    for entry in tensor.external_data:
+        if entry.key in new:
+            entry.value = new.pop(entry.key)
+    for key, value in new.items():
+        tensor.external_data.add(key=key, value=value)
+    # The checksum is that of the old data.
+    kept = [entry for entry in tensor.external_data if entry.key != "checksum"]
+    if len(kept) < len(tensor.external_data):
+        copies = [(entry.key, entry.value) for entry in kept]
+        del tensor.external_data[:]
+        for key, value in copies:
+            tensor.external_data.add(key=key, value=value)
+
+
+def append(
+    file: BinaryIO, tensor: Any, array: np.ndarray[Any, Any], location: str
+) -> tuple[int, int]:
+    """Write the elements of a tensor at the end of a data file, and set its location.
+
+    Returns
+    -------
+    offset, length : int
+        In bytes.
+    """
+    if array.nbytes >= _ALIGNMENT:
+        file.write(bytes(-file.tell() % _ALIGNMENT))
+    offset = file.tell()
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    file.write(array.reshape(-1).view(np.uint8).data)
+    set_location(tensor, location, offset, array.nbytes)
+    return offset, array.nbytes
+
+
+def resolve(folder: Path, location: str, place: str) -> Path:
+    """Return the file at a location, which must be inside the model's folder.
+
+    Raises
+    ------
+    FormatError
+        The location is absolute, leads out of the folder by ``..`` or a link, has no file, or is
+        no path that a file can have.
+    """
+    pure = PurePosixPath(location)
+    if pure.is_absolute() or ".." in pure.parts or "\0" in location or "\\" in location:
+        raise FormatError(
+            f"{place}: the location {location!r} of external data leads out of the model's "
+            "folder; it must be a plain path relative to it"
+        )
+    try:
+        (folder / location).lstat()
+    except FileNotFoundError:
+        pass  # reported below
+    except (OSError, ValueError) as error:
+        shown = repr(location[:80]) + ("..." if len(location) > 80 else "")
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(
+            f"{place}: no file can be at the location {shown} of external data: {reason}"
+        ) from error
+    real = Path(os.path.realpath(folder / location))
+    if not real.is_relative_to(os.path.realpath(folder)):
+        raise FormatError(
+            f"{place}: the location {location!r} of external data is a link out of the model's "
+            "folder; put the file itself there"
+        )
+    if not real.is_file():
+        raise FormatError(f"{place}: there is no file {location!r} next to the model")
+    return real
+
+
+class Folder:
+    """The folder of a model: maps each data file once.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[str, tuple[Path, _core.FileMapping | bytes]] = {}
+
+    @property
+    def mapped(self) -> Iterator[_core.FileMapping | bytes]:
+        """The data files that were mapped so far."""
+        return (data for _, data in self._files.values())
+
+    def file(self, location: str, place: str) -> tuple[Path, _core.FileMapping | bytes]:
+        """Map the data file at a location, once; see `resolve`."""
+        found = self._files.get(location)
+        if found is None:
+            path = resolve(self._path, location, place)
+            maps = dict(self._files.values())
+            found = path, maps[path] if path in maps else _mapped(path)
+            self._files[location] = found
+        return found
+
+    def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any] | None:
+        """Map the data of a tensor.
+
+        Returns
+        -------
+        numpy.ndarray or None
+            Read-only; None for element types that NumPy cannot represent.
+
+        Raises
+        ------
+        FormatError
+            The location is not allowed, or the file is shorter than the tensor.
+        """
+        data, offset, _ = self._span(tensor, place)
+        if tensor.data_type not in ELEMENT_TYPES:
+            return None
+        dtype = dtypes.as_dtype(ELEMENT_TYPES[tensor.data_type])
+        shape = tuple(tensor.dims)
+        return np.frombuffer(memoryview(data), dtype, math.prod(shape), offset).reshape(shape)
+
+    def content(self, tensor: Any, place: str) -> bytes:
+        """Read the data of a tensor of any type; raises the errors of `array`."""
+        data, offset, end = self._span(tensor, place)
+        return data[offset:end]
+
+    def _span(self, tensor: Any, place: str) -> tuple[_core.FileMapping | bytes, int, int]:
+        """Return the mapped file of a tensor, and where its data starts and ends there."""
+        location, offset, length = location_of(tensor, place)
+        _, data = self.file(location, place)
+        end = len(data) if length is None else offset + length
+        if offset > end or end > len(data):
+            raise FormatError(
+                f"{place}: external data from byte {offset} to {end}, but {location!r} has "
+                f"{len(data)} bytes"
+            )
+        count = element_count(list(tensor.dims), place)
+        name = ELEMENT_TYPES.get(tensor.data_type)
+        if name is None:
+            return data, offset, end
+        size = count * dtypes.as_dtype(name).itemsize
+        if end - offset != size and (length is not None or end - offset < size):
+            raise FormatError(
+                f"{place}: {end - offset} bytes of external data, but dimensions "
+                f"{list(tensor.dims)} of {name} take {size}"
+            )
+        return data, offset, offset + size
+
+
+def _mapped(path: Path) -> _core.FileMapping | bytes:
+    with open_regular(path) as opened:
+        size = os.fstat(opened.fileno()).st_size
+        return _core.FileMapping(opened.fileno(), str(path)) if size else b""
+
+
+class InputType(NamedTuple):
+    """The type that a file states for an input."""
+
+    code: int | None
+    """As in ``TensorProto.DataType``; None unless it is a tensor."""
+    sizes: list[int] | None
+    """-1 for unknown ones; None for an unknown rank."""
+    other: bool
+    """Whether it is a sequence, a map, a sparse tensor or an optional value."""
+
+
+class Document:
+    """A model as it is in the file. Nothing in it changes after reading.
+
+    The messages of the package onnx are made when they are first asked for.
+
+    Parameters
+    ----------
+    data : _core.FileMapping or bytes
+        The file's content.
+    path : Path
+        The file.
+    file : _core.OnnxFile
+        What was read from it.
+    arrays : dict of str to numpy.ndarray
+        Not to be changed. Constants of the main graph that passes see as arrays.
+    folder : Folder
+        The files with its other data.
+
+    Attributes
+    ----------
+    file : _core.OnnxFile
+    graph : _core.Graph
+        The graph that was read from the file.
+    ir_version : int
+    imports : dict of str to int
+        Versions of operator sets by domain.
+    import_list : list of (str, int)
+        The same as the file states them, in its order.
+    has_external : bool
+        Whether any tensor states a place for its data in another file.
+    nested_bytes : dict of str to int
+        The sizes of constants of nested graphs that were asked for, by `ID`.
+    """
+
+    def __init__(
+        self,
+        data: _core.FileMapping | bytes,
+        path: Path,
+        file: _core.OnnxFile,
+        arrays: dict[str, np.ndarray[Any, Any]],
+        folder: Folder,
+    ) -> None:
+        self.folder = folder
+        self.data = data
+        self.path = path
+        self.arrays = arrays
+        self.file = file
+        self.graph: _core.Graph = file.graph
+        self.ir_version: int = file.ir_version
+        self.import_list: list[tuple[str, int]] = file.imports()
+        self.imports: dict[str, int] = dict(self.import_list)
+        self.has_external: bool = file.has_external
+        self.nested_bytes: dict[str, int] = {}
+
+    def check(self) -> None:
+        """Raise a FormatError if a file of the model was changed after it was read."""
+        for data in (self.data, *self.folder.mapped):
+            if isinstance(data, _core.FileMapping):
+                data.check()
+
+    @cached_property
+    def model(self) -> Any:
+        """The onnx.ModelProto, without the larger weights."""
+        try:
+            return parse_model(self.data)[0]
+        except FormatError as error:
+            raise error.within(self.path) from error
+
+    @cached_property
+    def outline(self) -> Any:
+        """The same with the long lists of attributes cut, for checks and inference."""
+        return parse_model(self.data, outline=True)[0]
+
+    @cached_property
+    def inputs(self) -> dict[str, InputType]:
+        """The types of the inputs of the main graph that have no default, by `ID`."""
+        described = [InputType(*each) for each in self.file.inputs()]
+        return {
+            key: described[int(key.removeprefix("input."))]
+            for _, key in self.graph.variables_with(ID)
+            if key.startswith("input.")
+        }
+
+    @cached_property
+    def constants(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The constants of the main graph that passes see as arrays, by `ID`."""
+        named = self.graph.variables_with(ID)
+        return {key: self.arrays[name] for name, key in named if name in self.arrays}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _joined, (self.path, list(self._pieces()), dict(self.arrays))
+
+    def _pieces(self) -> Iterator[bytes | str]:
+        """Iterate over the content; large weights are stated by the names of their arrays."""
+        end = 0
+        if not self.has_external:
+            _, spans = _core.strip_onnx(self.data)
+            names = {key: name for name, key in self.graph.variables_with(ID)}
+            for number, (start, length) in spans.items():
+                name = names[f"initializer.{number}"]
+                if name in self.arrays:
+                    yield self.data[end:start]
+                    yield name
+                    end = start + length
+        yield self.data[end:]
+
+
+def _joined(
+    path: Path, pieces: list[bytes | str], arrays: dict[str, np.ndarray[Any, Any]]
+) -> Document:
+    parts = (arrays[piece].tobytes() if isinstance(piece, str) else piece for piece in pieces)
+    data = b"".join(parts)
+    return Document(data, path, _core.OnnxFile(data), arrays, Folder(path.parent))
+
+
+class Reference(str):
+    """The text of the graph's attribute `DOCUMENT`, with the document itself."""
+
+    document: Document
+
+    @classmethod
+    def to(cls, document: Document) -> Reference:
+        """Make the text for a document."""
+        made = cls("{}")
+        made.document = document
+        return made
+
+
+def document_of(attributes: Mapping[str, str]) -> Document:
+    """Return the document that a graph's attributes lead to.
+
+    Raises
+    ------
+    UnsupportedError
+        The graph did not come from an ONNX file, or was rebuilt without its attributes.
+    """
+    found = attributes.get(DOCUMENT)
+    if isinstance(found, Reference):
+        return found.document
+    raise UnsupportedError(
+        "this ONNX graph has lost the file it came from, and with it operator sets and types; "
+        "use the symbol of a model returned by passlib.load or optimize_for"
+    )
+
+
+def read(path: Path) -> ModelData:
+    """Read a model.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    ModelData
+        Its weights are views of the mapped file and of the files next to it.
+
+    Raises
+    ------
+    FormatError, GraphError, UnsupportedError
+        See `dialects.protocol.Dialect.load`.
+    """
+    return _read(map_file(path), path)
+
+
+def read_bytes(data: bytes) -> ModelData:
+    """Read a model that is no file: as `read`, but its data cannot be in other files.
+
+    Raises
+    ------
+    UnsupportedError
+        It is.
+    """
+    return _read(data, Path("model.onnx"), has_folder=False)
+
+
+def _read(data: _core.FileMapping | bytes, path: Path, *, has_folder: bool = True) -> ModelData:
+    try:
+        file = _core.OnnxFile(data)
+        if file.has_external and not has_folder:
+            raise UnsupportedError(
+                "this ONNX model has data in other files, and bytes have no folder to look in; "
+                "load it from its file"
+            )
+        folder = Folder(path.parent)
+        arrays = file.arrays(_dtype_of, _external(file, folder))
+    except FormatError as error:
+        raise error.within(path if has_folder else "the given bytes") from error
+    document = Document(data, path, file, arrays, folder)
+    attributes = {
+        "ir_version": str(file.ir_version),
+        "opset_import": json.dumps(document.imports),
+        DOCUMENT: Reference.to(document),
+    }
+    return ModelData(file.graph, attributes, arrays, {}, document)
+
+
+def _dtype_of(code: int) -> np.dtype[Any]:
+    return dtypes.as_dtype(ELEMENT_TYPES[code])
+
+
+def _external(file: _core.OnnxFile, folder: Folder) -> list[np.ndarray[Any, Any] | None]:
+    """Map the data of constants that is in other files."""
+    arrays = []
+    for place, kind, dims, stated in file.external():
+        tensor = SimpleNamespace(
+            data_type=kind,
+            dims=dims,
+            external_data=[SimpleNamespace(key=key, value=value) for key, value in stated],
+        )
+        arrays.append(folder.array(tensor, place))
+    return arrays

@@ -1,5 +1,0 @@
-"""Reading ONNX files."""
-
-from __future__ import annotations
-
-__all__: list[str] = []

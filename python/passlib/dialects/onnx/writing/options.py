@@ -1,0 +1,608 @@
+"""Options of saving ONNX models: the data file, and the operator set."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import numpy as np
+
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within
+from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
+from passlib.dialects.onnx.soundness import (
+    check_accepted,
+    check_model,
+    inferred,
+    unsafe_to_infer,
+    without_weights,
+)
+from passlib.dialects.onnx.soundness.model import versions_of
+from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
+from passlib.dialects.onnx.writing.saving import Assembled
+from passlib.errors import GraphError, UnsupportedError, listed
+from passlib.files.optional import require
+
+__all__ = ["Placement", "converted", "place", "placement_of"]
+
+
+COMPARED: Final = 28
+"""The newest operator set whose changes were compared with ONNX Runtime."""
+
+
+class Conversion(NamedTuple):
+    """A model that is taken from one version of ONNX's own operator set to another one."""
+
+    model: Any
+    present: int
+    target: int
+
+    def crosses(self, version: int) -> bool:
+        """Whether one of both versions is before an operator set, and the other is not."""
+        return (self.present < version) != (self.target < version)
+
+    @property
+    def is_upward(self) -> bool:
+        """Whether the version rises."""
+        return self.present < self.target
+
+    def check(self) -> None:
+        """Refuse nodes that would compute something else.
+
+        Raises
+        ------
+        UnsupportedError
+            Names the node.
+        """
+        for graph in graphs_within(self.model.graph):
+            around = _Around(self.model, graph)
+            for node in graph.node:
+                if schema.plain(node.domain):
+                    continue
+                reason = self._objection(node, around)
+                if reason:
+                    name = node.name or next(iter(node.output), "")
+                    raise UnsupportedError(
+                        f"node {name!r} ({node.op_type}): operator set {self.present} cannot be "
+                        f"taken to {self.target}: {reason}; save the model without opset"
+                    )
+
+    def _objection(self, node: Any, around: _Around) -> str:
+        versions = _versions(node.op_type)
+        for version in versions:
+            if version > COMPARED and self.crosses(version):
+                return f"the operator changed in set {version}, which passlib does not know"
+        for operator, version, rule in _RULES:
+            # Upsample becomes Resize in set 10.
+            same = node.op_type == operator or (node.op_type, operator) == ("Upsample", "Resize")
+            if same and self.crosses(version):
+                reason = rule(node, around, self.is_upward)
+                if reason:
+                    return reason
+        return ""
+
+
+def _versions(operator: str) -> list[int]:
+    defs: Any = require("onnx.defs", extra="onnx")
+    return [version for version in range(COMPARED + 1, int(defs.onnx_opset_version()) + 1)
+            if _since(defs, operator, version) == version]  # fmt: skip
+
+
+def _since(defs: Any, operator: str, version: int) -> int:
+    with suppress(defs.SchemaError):
+        return int(defs.get_schema(operator, version).since_version)
+    return 0
+
+
+class _Around:
+    """A graph around its nodes: who computes values, who uses them, and their ranks."""
+
+    def __init__(self, model: Any, graph: Any) -> None:
+        self._model = model
+        self._graph = graph
+
+    @cached_property
+    def makers(self) -> dict[str, str]:
+        """The operators that compute values, by name."""
+        return {name: node.op_type for node in self._graph.node for name in node.output}
+
+    @cached_property
+    def users(self) -> dict[str, list[str]]:
+        """The operators that use values, by name."""
+        found: dict[str, list[str]] = {}
+        for node in self._graph.node:
+            for name in node.input:
+                found.setdefault(name, []).append(node.op_type)
+        return found
+
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """The ranks of values, as far as inference knows them."""
+        model = self._model
+        with suppress(GraphError):
+            model = inferred(copy_of(model))
+        return {
+            value.name: len(value.type.tensor_type.shape.dim)
+            for graph in graphs_within(model.graph)
+            for value in (*graph.input, *graph.value_info, *graph.output)
+            if value.type.tensor_type.HasField("shape")
+        }
+
+
+def _attribute(node: Any, name: str, preset: int) -> int:
+    return next((int(each.i) for each in node.attribute if each.name == name), preset)
+
+
+def _is_last(node: Any, around: _Around, preset: int) -> bool:
+    axis = _attribute(node, "axis", preset)
+    return axis == -1 or axis + 1 == around.ranks.get(node.input[0])
+
+
+def _hardmax(node: Any, around: _Around, upward: bool) -> str:
+    if _is_last(node, around, 1 if upward else -1):
+        return ""
+    return "before set 13 the axis and those after it are one, and it is not known to be the last"
+
+
+def _softmax(node: Any, around: _Around, upward: bool) -> str:
+    if upward:
+        return ""
+    if not _is_last(node, around, -1):
+        return (
+            "before set 13 the axis and those after it are one, and it is not known to be the last"
+        )
+    users = around.users.get(node.output[0], ())
+    if around.makers.get(node.input[0]) == "Flatten" or "Reshape" in users:
+        return "ONNX's converter would remove the Flatten before it and a Reshape after it"
+    return ""
+
+
+def _dropout(node: Any, around: _Around, upward: bool) -> str:
+    if len(node.output) > 1 and node.output[1]:
+        return "its second result, the mask, has another meaning from set 12 on"
+    return ""
+
+
+def _resize(node: Any, around: _Around, upward: bool) -> str:
+    return "it takes other elements from set 11 on"
+
+
+def _broadcast(node: Any, around: _Around, upward: bool) -> str:
+    axis = _attribute(node, "axis", 0)
+    if not upward or not axis:
+        return ""
+    ranks = [around.ranks.get(name) for name in node.input]
+    if ranks[0] is not None and ranks[1] is not None and axis == ranks[0] - ranks[1]:
+        return ""
+    return f"ONNX's converter takes a second input that begins at axis {axis} for one at axis 0"
+
+
+_Rule = Callable[[Any, _Around, bool], str]
+
+_RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
+    *((name, 7, _broadcast) for name in ("Add", "Div", "Mul", "Pow", "Sub")),
+    ("Dropout", 12, _dropout),
+    ("Hardmax", 13, _hardmax),
+    ("LogSoftmax", 13, _softmax),
+    ("Resize", 11, _resize),
+    ("Softmax", 13, _softmax),
+)
+"""Operators, the sets in which they changed, and what tells which nodes would change.
+
+All other changes up to `COMPARED` were found to keep the numbers, or are refused by ONNX's
+converter or checker: ``make sweep-opsets`` compares them.
+"""
+
+
+def repair(conversion: Conversion, result: Any) -> None:
+    """Do in a converted model what ONNX's converter has left out.
+
+    Parameters
+    ----------
+    conversion : Conversion
+        With the model before.
+    result : onnx.ModelProto
+    """
+    if not (conversion.is_upward and conversion.crosses(21)):
+        return
+    before = {
+        node.output[0]: list(node.input)
+        for graph in graphs_within(conversion.model.graph)
+        for node in graph.node
+        if node.op_type == "GroupNormalization" and not schema.plain(node.domain)
+    }
+    if not before:
+        return
+    names = {name for graph in graphs_within(result.graph) for node in graph.node
+             for name in (*node.input, *node.output, node.name)}  # fmt: skip
+    for graph in graphs_within(result.graph):
+        nodes: list[Any] = []
+        for node in graph.node:
+            if before.get(next(iter(node.output), "")) == list(node.input):
+                stem = f"{node.output[0]}_by_channel"
+                while any(name.startswith(stem) for name in names):
+                    stem += "_"
+                nodes += _spread(node, stem)
+            nodes.append(node)
+        if len(nodes) > len(graph.node):
+            copies = [copy_of(node) for node in nodes]
+            del graph.node[:]
+            graph.node.extend(copies)
+
+
+def _spread(node: Any, stem: str) -> Iterator[Any]:
+    """Let a GroupNormalization take a scale and a bias for each channel, not for each group.
+
+    Each number is repeated for the channels of its group, by nodes whose names begin with ``stem``.
+    """
+    helper: Any = require("onnx.helper", extra="onnx")
+
+    def made(operator: str, what: str, *inputs: str, **attributes: Any) -> Any:
+        name = f"{stem}_{what}"
+        return helper.make_node(operator, inputs, [name], name=name, **attributes)
+
+    groups = _attribute(node, "num_groups", 1)
+    names = {"channels": f"{stem}_channels", "size": f"{stem}_size", "shape": f"{stem}_shape"}
+    yield made("Shape", "channels", node.input[0], start=1, end=2)
+    yield made("Constant", "groups", value_ints=[groups])
+    yield made("Div", "size", names["channels"], f"{stem}_groups")
+    yield made("Constant", "one", value_ints=[1])
+    yield made("Concat", "shape", f"{stem}_one", names["size"], axis=0)
+    yield made("Constant", "flat", value_ints=[-1])
+    yield made("Constant", "last", value_ints=[1])
+    for place, what in ((1, "scale"), (2, "bias")):
+        yield made("Unsqueeze", f"{what}_column", node.input[place], f"{stem}_last")
+        yield made("Expand", f"{what}_repeated", f"{stem}_{what}_column", names["shape"])
+        yield made("Reshape", what, f"{stem}_{what}_repeated", f"{stem}_flat")
+        node.input[place] = f"{stem}_{what}"
+
+
+def place(
+    assembled: Assembled,
+    placement: Placement,
+    folder: Folder,
+    location: str,
+    create: Callable[[], BinaryIO],
+) -> None:
+    """Write the weights that a placement moves to a data file, and put all others in the model.
+
+    Initializers of nested graphs are weights, too. Values of attributes move only if they are in
+    a data file already. Strings, and elements that are neither raw nor of a type that NumPy has,
+    stay in the model.
+
+    Parameters
+    ----------
+    assembled : Assembled
+        Its messages get the new locations; its arrays that moved are removed from it, and none
+        is external any more.
+    placement : Placement
+    folder : Folder
+        Of the model as it was read, with the data files that it has so far.
+    location : str
+        The data file, relative to the model.
+    create : callable
+        Opens it; called only if a weight moves.
+    """
+    arrays = assembled.arrays
+    assembled.external = {}
+    written: dict[tuple[int, int], tuple[int, int]] = {}
+    with ExitStack() as stack:
+        file: BinaryIO | None = None
+        for number, tensor in _weights(assembled.model):
+            data = arrays.get(number)
+            if data is None:
+                data = _elements(tensor, folder)
+            if data is None:
+                continue
+            if not placement.moves(data.nbytes):
+                _put_inside(tensor, None if number in arrays else data)
+                continue
+            if file is None:
+                file = stack.enter_context(create())
+            for field in DATA_FIELDS:
+                tensor.ClearField(field)
+            # Weights that shared their data still do. Other addresses are soon used again.
+            key = (data.ctypes.data, data.nbytes)
+            if number in arrays and key in written:
+                set_location(tensor, location, *written[key])
+            else:
+                position = append(file, tensor, data, location)
+                if number in arrays:
+                    written[key] = position
+            arrays.pop(number, None)
+
+
+def _weights(model: Any) -> Iterator[tuple[int, Any]]:
+    """Iterate over initializers, those of the main graph first, and other external tensors."""
+    # Held in a list, because ids of wrappers are unique only while the wrappers live.
+    found = [tensor for graph in graphs_within(model.graph) for tensor in graph.initializer]
+    known = set(map(id, found))
+    found += [tensor for tensor in external_tensors(model) if id(tensor) not in known]
+    yield from enumerate(found)
+
+
+def _elements(tensor: Any, folder: Folder) -> np.ndarray[Any, Any] | None:
+    """Return the elements of a tensor, as bytes where NumPy lacks the type; None for strings."""
+    if tensor.HasField("segment"):
+        return None
+    what = repr(tensor.name)
+    if tensor.data_location == EXTERNAL:
+        return np.frombuffer(folder.content(tensor, what), np.uint8)
+    if tensor.HasField("raw_data"):
+        return np.frombuffer(tensor.raw_data, np.uint8)
+    return to_array(tensor, what)
+
+
+def _put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
+    """Make a tensor one of the model; without data its elements are written with the file."""
+    if tensor.data_location != EXTERNAL:
+        return
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
+    if data is not None:
+        tensor.raw_data = data.tobytes()
+
+
+_THRESHOLD = 1024
+"""The default of ``onnx.save_model``."""
+
+
+class Placement(NamedTuple):
+    """Where weights go.
+
+    Attributes
+    ----------
+    external : bool
+        Whether weights go to a data file; otherwise all are in the model.
+    location : str
+        Path of the data file relative to the model; empty for a free name.
+    size_threshold : int
+        Bytes from which on a weight goes to the data file.
+    """
+
+    external: bool
+    location: str
+    size_threshold: int
+
+    def moves(self, size: int) -> bool:
+        """Whether a weight of a number of bytes goes to the data file."""
+        return self.external and size >= self.size_threshold
+
+    def target(self, path: Path) -> Path | None:
+        """Return the data file of a model at a path; None where its name is not chosen.
+
+        Raises
+        ------
+        UnsupportedError
+            The location is not a path inside the model's folder, or it is the model's own.
+        """
+        if not self.location:
+            return None
+        pure = PurePosixPath(self.location)
+        if pure.is_absolute() or ".." in pure.parts or {"\0", "\\"}.intersection(self.location):
+            raise UnsupportedError(
+                f"location is {self.location!r}; it must be a plain path relative to the folder of "
+                f"the model, such as {path.name + '.data'!r}"
+            )
+        target = path.parent / pure
+        if target == path or target.is_dir():
+            what = "the model itself" if target == path else "a folder"
+            raise UnsupportedError(f"location is {self.location!r}, which is {what}")
+        return target
+
+
+def placement_of(
+    external_data: Any = None, location: Any = None, size_threshold: Any = None
+) -> Placement | None:
+    """Return the placement that the options of `Model.save` ask for; None for that of the file.
+
+    Raises
+    ------
+    TypeError
+        An option is of another type, or one of the data file is given without
+        ``external_data=True``.
+    """
+    if external_data is not None and not isinstance(external_data, bool):
+        raise TypeError(
+            f"external_data is {external_data!r}, but must be True or False; the name of the data "
+            "file is location='...'"
+        )
+    if not external_data and (location is not None or size_threshold is not None):
+        name = "location" if location is not None else "size_threshold"
+        raise TypeError(f"{name} is about the data file of external_data=True; give that as well")
+    if external_data is None:
+        return None
+    if location is not None and not isinstance(location, (str, os.PathLike)):
+        raise TypeError(f"location is {location!r}, but must be the name of a file")
+    threshold = _THRESHOLD if size_threshold is None else size_threshold
+    if isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 0:
+        raise TypeError(f"size_threshold is {threshold!r}, but must be a number of bytes")
+    return Placement(external_data, os.fspath(location or ""), threshold)
+
+
+_OLDEST_FORMAT: Final = 3
+"""The oldest IR version that ONNX's converter reads."""
+
+
+def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | None:
+    """Convert a model to another version of ONNX's own operator set, and check the result.
+
+    Parameters
+    ----------
+    assembled : Assembled
+        Is consumed.
+    opset : int
+    original : onnx.ModelProto
+        Of the file that the model was loaded from.
+
+    Returns
+    -------
+    Assembled or None
+        The same weights, types of values and annotations; other nodes where operators differ.
+        None for a model that has the version.
+
+    Raises
+    ------
+    TypeError
+        The version is no whole number.
+    UnsupportedError
+        The package onnx does not know the version, or its converter cannot convert the model;
+        the message names the node or the part of the model.
+    GraphError
+        A node does not have the form that its operator requires.
+    """
+    model = assembled.model
+    _check_version(opset)
+    present = versions_of(model.opset_import).get("")
+    if present is None:
+        raise UnsupportedError(
+            "the model imports no version of ONNX's own operator set; save it without opset"
+        )
+    if present == opset:
+        return None
+    _check_convertible(model)
+    check_model(model)
+    _check_inferable(model)
+    conversion = Conversion(model, present, opset)
+    conversion.check()
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    given = without_weights(model, assembled.arrays)
+    try:
+        result = require("onnx.version_converter", extra="onnx").convert_version(given, opset)
+    except (inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
+        raise UnsupportedError(_reason(str(error), model, present, opset)) from error
+    except MemoryError as error:
+        raise GraphError("converting this model needs more memory than there is") from error
+    repair(conversion, result)
+    made = _joined(assembled, result)
+    try:
+        check_accepted(made.model, made.held, original)
+    except GraphError as error:
+        check_accepted(given, {}, original)  # was it a pass?
+        found = str(error).rpartition("made of it: ")[2]
+        raise UnsupportedError(_reason(found, given, present, opset)) from error
+    return made
+
+
+def _check_version(opset: Any) -> None:
+    if isinstance(opset, bool) or not isinstance(opset, int):
+        raise TypeError(f"opset is {opset!r}, but must be a whole number, such as 17")
+    newest = int(require("onnx.defs", extra="onnx").onnx_opset_version())
+    if not 1 <= opset <= newest:
+        raise UnsupportedError(f"opset is {opset}; it can be 1 to {newest}")
+
+
+def _check_convertible(model: Any) -> None:
+    """Refuse what ONNX's converter would lose without a word."""
+    hint = "save it without opset"
+    if model.ir_version < _OLDEST_FORMAT:
+        raise UnsupportedError(
+            f"ONNX's converter does not read IR version {model.ir_version}; {hint}"
+        )
+    if model.functions:
+        name = model.functions[0].name
+        raise UnsupportedError(f"ONNX's converter has no functions, such as {name!r}; {hint}")
+    if model.training_info:
+        raise UnsupportedError(f"ONNX's converter has no training information; {hint}")
+    for graph in graphs_within(model.graph):
+        for sparse in graph.sparse_initializer:
+            raise UnsupportedError(
+                f"ONNX's converter has no sparse initializers, such as {sparse.values.name!r}; "
+                f"{hint}"
+            )
+
+
+def _check_inferable(model: Any) -> None:
+    node = unsafe_to_infer(model)
+    if node is not None:
+        raise UnsupportedError(
+            f"node {_name(node)!r} ({node.op_type}): ONNX's converter needs the types of its "
+            "inputs, which are not known, or have too many axes; state them as value_info, or "
+            "save the model without opset"
+        )
+
+
+def _reason(text: str, model: Any, present: int, opset: int) -> str:
+    """Return the message of a failed conversion, with the node, or those that it can be about."""
+    text = text.rpartition("failed: ")[2].strip().partition("\n")[0]
+    named = re.search(r"(?:\bfor|\bof|operator) '?([A-Z]\w*)", text)
+    nodes = [node for graph in graphs_within(model.graph) for node in graph.node]
+    about = [node for node in nodes if named and node.op_type == named[1]][:1]
+    if not about:
+        about = [node for node in nodes if _differs(node, present, opset)]
+    titles = [f"{_name(node)!r} ({node.op_type})" for node in about]
+    where = f"node {titles[0]}: " if len(titles) == 1 else ""
+    others = f"; its operators that differ are those of {listed(titles, 4)}" if titles[1:] else ""
+    return (
+        f"{where}ONNX's converter cannot take version {present} of ONNX's operator set to version "
+        f"{opset}: {text}{others}"
+    )
+
+
+def _differs(node: Any, present: int, opset: int) -> bool:
+    """Whether the operator of a node is another one in two versions of ONNX's operator set."""
+    defs: Any = require("onnx.defs", extra="onnx")
+    if schema.plain(node.domain):
+        return False
+    try:
+        found = {defs.get_schema(node.op_type, v).since_version for v in (present, opset)}
+    except defs.SchemaError:
+        return True
+    return len(found) > 1
+
+
+def _name(node: Any) -> str:
+    return str(node.name or next(iter(node.output), ""))
+
+
+def _joined(assembled: Assembled, result: Any) -> Assembled:
+    """Put the converted nodes into the model, whose other parts the converter may have changed."""
+    assembled.edited = True
+    model = assembled.model
+    stated = {value.name for graph in graphs_within(model.graph) for value in graph.value_info}
+    for graph in graphs_within(result.graph):
+        # The converter states types that it inferred, some of them wrongly.
+        kept = [copy_of(value) for value in graph.value_info if value.name in stated]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
+    _join_initializers(assembled, result.graph)
+    del model.graph.node[:]
+    model.graph.node.extend(result.graph.node)
+    values = _values(result.graph)
+    types = [copy_of(value) for value in model.graph.value_info if value.name in values]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(types)
+    for entry in model.opset_import:
+        if not schema.plain(entry.domain):
+            entry.version = versions_of(result.opset_import)[""]
+    helper: Any = require("onnx.helper", extra="onnx")
+    least = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+    model.ir_version = max(model.ir_version, least)
+    return assembled
+
+
+def _join_initializers(assembled: Assembled, graph: Any) -> None:
+    """Remove the initializers that the converter made attributes of, and add its new ones."""
+    own = assembled.model.graph.initializer
+    before = {tensor.name for tensor in own}
+    left = {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}
+    kept = [number for number, tensor in enumerate(own) if tensor.name in left]
+    tensors = [copy_of(own[number]) for number in kept]
+    tensors += [copy_of(tensor) for tensor in graph.initializer if tensor.name not in before]
+    place = {old: new for new, old in enumerate(kept)}
+    arrays, external = assembled.arrays, assembled.external
+    assembled.arrays = {place[n]: array for n, array in arrays.items() if n in place}
+    assembled.external = {place[n]: changed for n, changed in external.items() if n in place}
+    del own[:]
+    own.extend(tensors)
+
+
+def _values(graph: Any) -> set[str]:
+    outputs: Iterable[str] = (name for node in graph.node for name in node.output)
+    named = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    return named.union(outputs)
