@@ -107,7 +107,7 @@ SMALL = {
     "load": ("passlib.load(path)", "mxnet dialects.onnx.validation.file"),
     "inspect": (
         "from passlib.cli import main\nmain(['inspect', path])",
-        "mxnet model library dialects.onnx.lowering.model dialects.onnx.writing.storage",
+        "mxnet model library dialects.onnx.lowering.model dialects.onnx.writing.saving",
     ),
     "simplify": ("passlib.simplify(path)", "mxnet runtime.export.model workbench"),
 }

@@ -11,7 +11,7 @@ import pytest
 import onnx_suite
 import passlib
 from onnx_suite import Case, RefusedError
-from passlib.dialects.onnx.writing import saving as assembly
+from passlib.dialects.onnx.writing import assembly
 
 Loader = Callable[[str], passlib.library.Library]
 

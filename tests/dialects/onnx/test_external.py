@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import passlib
-from passlib.dialects.onnx.writing import storage
+from passlib.dialects.onnx.writing import saving as storage
 from passlib.errors import FormatError
 
 Loader = Callable[[str], passlib.library.Library]

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnx_models
 import passlib
 from onnx_models import TEXTS
-from passlib.dialects.onnx.writing import saving as assembly
+from passlib.dialects.onnx.writing import assembly
 from passlib.errors import FormatError, GraphError, UnsupportedError
 
 Loader = Callable[[str], passlib.library.Library]

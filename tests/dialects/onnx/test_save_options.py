@@ -240,7 +240,7 @@ def test_wrong_options_write_nothing(
 def test_a_model_beyond_the_limit_needs_a_data_file(
     source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passlib.dialects.onnx.writing.storage.INLINE_LIMIT", 4000)
+    monkeypatch.setattr("passlib.dialects.onnx.writing.saving.INLINE_LIMIT", 4000)
     with pytest.raises(UnsupportedError, match="external_data=True"):
         passlib.load(source).save(out, external_data=False)
     with pytest.raises(UnsupportedError, match="a smaller size_threshold"):

@@ -14,7 +14,7 @@ from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
 from passlib.dialects.onnx.reading import Document, document_of, map_file, read, read_bytes
-from passlib.dialects.onnx.writing.saving import OUTPUTS, Present, output_names, selection
+from passlib.dialects.onnx.writing.assembly import OUTPUTS, Present, output_names, selection
 from passlib.dialects.onnx.writing.stated import STATED, stated_text
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlib.dialects.onnx.soundness import unsafe_to_infer
-from passlib.dialects.onnx.writing.saving import data_left_behind, folders_of, mark
+from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of, mark
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.files.regular import Save, check_path, free_name, written_from

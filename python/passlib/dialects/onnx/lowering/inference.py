@@ -16,7 +16,7 @@ from passlib.dialects.onnx.messages import graphs_within
 from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness import inferred
 from passlib.dialects.onnx.soundness.model import versions_of
-from passlib.dialects.onnx.writing.saving import assemble
+from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph, Shape
 from passlib.lowering.types import TypeSpec

@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.soundness import objection_to_types
-from passlib.dialects.onnx.writing.saving import assemble, assemble_for_file
+from passlib.dialects.onnx.writing.assembly import assemble, assemble_for_file
 from passlib.dialects.protocol import ModelData
 from passlib.errors import PasslibError, listed
 from passlib.lowering.types import TypeSpec

@@ -20,7 +20,7 @@ from passlib.dialects.onnx.soundness import (
     open_sizes,
 )
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
-from passlib.dialects.onnx.writing.saving import Assembled, assemble
+from passlib.dialects.onnx.writing.assembly import Assembled, assemble
 from passlib.errors import UnsupportedError
 from passlib.graph.plain import whole
 from passlib.lowering import Graph

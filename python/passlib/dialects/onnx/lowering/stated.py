@@ -13,7 +13,7 @@ from passlib.dialects.onnx.keys import ABSENT, ID
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
-from passlib.dialects.onnx.writing.saving import assemble
+from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph
 

@@ -24,7 +24,7 @@ from passlib.dialects.onnx.soundness import (
 )
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
-from passlib.dialects.onnx.writing.saving import Assembled
+from passlib.dialects.onnx.writing.assembly import Assembled
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 

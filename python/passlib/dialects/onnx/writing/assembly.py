@@ -1,0 +1,540 @@
+"""Writing of ONNX files: messages of unchanged models as they were, others assembled anew."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import logging
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import passlib._core as _core
+from passlib.arrays.views import computed
+from passlib.dialects.onnx import reading as external
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.reading import Document, map_file, parse_model
+from passlib.dialects.onnx.tensors import code_of
+from passlib.dialects.onnx.writing.attributes import AttributeMaker
+from passlib.dialects.onnx.writing.stated import stated_type, stated_types
+from passlib.dialects.onnx.writing.types import Renewed, renewed_types
+from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
+from passlib.files.optional import require
+from passlib.files.regular import collection_off, is_regular, is_temporary, open_regular
+from passlib.lowering.types import TypeSpec
+
+OUTPUTS = "__outputs__"
+"""The attribute of a graph that has them; graphs without it have the outputs of the file."""
+
+
+class PresentOutput(NamedTuple):
+    """One output: its name, and the node that computes it."""
+
+    name: str
+    key: str
+    """The `ID` of the node; empty for a new one."""
+    node: str
+    output: int
+
+
+class Present(NamedTuple):
+    """The outputs that a graph is compared with.
+
+    Attributes
+    ----------
+    by_place : bool
+        Whether outputs of the same number keep their names whatever computes them, as after a
+        pass. Outputs that a user chose have the names of their values.
+    outputs : tuple of PresentOutput or None
+        None stands for those of the file.
+    """
+
+    by_place: bool
+    outputs: tuple[PresentOutput, ...] | None
+
+    @classmethod
+    def of(cls, graph: _core.Graph, names: Sequence[str]) -> Present:
+        """Return the outputs of a graph under the names that it has now."""
+        heads = graph.heads_with(ID)
+        return cls(True, tuple(PresentOutput(n, *h) for n, h in zip(names, heads, strict=True)))
+
+    def text(self) -> str:
+        """Return the value of the attribute `OUTPUTS`."""
+        return json.dumps([self.by_place, self.outputs])
+
+
+def present_outputs(attributes: Mapping[str, str]) -> Present:
+    """Return the outputs that the attributes of a graph state."""
+    text = attributes.get(OUTPUTS)
+    if text is None:
+        return Present(True, None)
+    by_place, outputs = json.loads(text)
+    return Present(
+        by_place, None if outputs is None else tuple(PresentOutput(*item) for item in outputs)
+    )
+
+
+def selection(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Return the attributes of a graph whose outputs a user chose among those of another."""
+    chosen = present_outputs(attributes)._replace(by_place=False)
+    return {**attributes, OUTPUTS: chosen.text()}
+
+
+def is_unchanged(
+    graph: _core.Graph,
+    document: Document,
+    params: dict[str, np.ndarray[Any, Any]],
+    omitted: str = "",
+) -> bool:
+    """Whether a graph and its constants are those of the file, in its order.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+    document : Document
+    params : dict of str to numpy.ndarray
+        Constants by name; missing ones have the file's elements.
+    omitted : str
+        Key of an attribute of nodes that does not count.
+    """
+    return document.file.holds(graph, omitted) and _core.same_arrays(params, document.arrays)
+
+
+logger = logging.getLogger(__name__)
+
+_ATTRIBUTE = "user.passlib.data-of"
+"""An extended attribute of the data files that passlib wrote: no model's text can forge it."""
+
+
+def mark(file: Path, final: Path, path: Path) -> None:
+    """Mark a complete data file as one that passlib wrote for a model.
+
+    Without the mark, as on a file system that has no attributes, the file is never deleted: marks
+    in files could come with the model. It ends with the next change of the content.
+
+    Parameters
+    ----------
+    file : Path
+    final : Path
+        The name that it will have.
+    path : Path
+        Of the model.
+    """
+    try:
+        os.setxattr(file, _ATTRIBUTE, _mark(file.stat(), final, path))
+    except OSError as error:
+        logger.warning(
+            "%s cannot be marked as data of %s (%s), so later saves will not delete it",
+            *map(printable, (final, path.name, error.strerror)),
+        )
+
+
+def folders_of(path: Path) -> set[Path]:
+    """Return the folders where a model, if there is one at the path, may have data files."""
+    with suppress(PasslibError, OSError):
+        return {file.parent for file in _data_files(path)} | {_folder(path)}
+    return {_folder(path)}
+
+
+def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
+    """Return the data files that passlib wrote for a model, and that nobody needs any more.
+
+    Parameters
+    ----------
+    path : Path
+        Of the model, which is in place.
+    folders : set of Path
+        Where its data files are or were.
+
+    Raises
+    ------
+    FormatError
+        The model cannot be read.
+    """
+    owned = []
+    for folder in folders:
+        with suppress(OSError):
+            owned += [f for f in folder.iterdir() if not is_temporary(f) and _owns(path, f)]
+    left = set()
+    for file in set(owned) - _data_files(path) if owned else ():
+        user = _other_user(file, path)
+        if user is None:
+            left.add(file)
+        else:
+            logger.warning(
+                "%s no longer uses %s, but %s may use it",
+                path,
+                *map(printable, (file.name, user.name)),
+            )
+    return left
+
+
+def check_replaceable(path: Path, target: Path) -> None:
+    """Refuse to write a data file over anything but a data file of the same model.
+
+    Raises
+    ------
+    FileExistsError
+        Another model uses the file, it is a model, or the model at the path does not use it, and
+        passlib did not write it for that model.
+    """
+    if not os.path.lexists(target):
+        return
+    user = _other_user(target, path)
+    if user is not None:
+        what = f"{user.name} has its weights there"
+    elif target.suffix.lower() == ".onnx" or _is_model(target):
+        what = "it is a model"
+    elif _owns(path, target) or (path.is_file() and target.resolve() in _data_files(path)):
+        return
+    else:
+        what = f"it is no data file of {path.name}"
+    raise FileExistsError(errno.EEXIST, f"{what}; choose another location", str(target))
+
+
+def _data_files(path: Path) -> set[Path]:
+    """Return the data files of a model; damaged locations lead to none."""
+    found: set[Path] = set()
+    content = map_file(path)
+    if not _core.occurs_outside_weights(b"location", content):
+        return found
+    for tensor in external_tensors(parse_model(content)[0]):
+        with suppress(FormatError, OSError, ValueError):
+            location, _, _ = external.location_of(tensor, tensor.name)
+            found.add(external.resolve(path.parent, location, tensor.name))
+    return found
+
+
+def _folder(path: Path) -> Path:
+    return Path(os.path.realpath(path.parent))
+
+
+def _mark(state: os.stat_result, final: Path, path: Path) -> bytes:
+    owner = os.fsencode(os.path.relpath(os.path.realpath(path), os.path.realpath(final.parent)))
+    return hashlib.sha256(b"%d %d " % (state.st_size, state.st_mtime_ns) + owner).digest()
+
+
+def _owns(path: Path, file: Path) -> bool:
+    """Whether passlib wrote a data file for a model, and nothing has changed it since."""
+    with suppress(OSError):
+        found = os.getxattr(file, _ATTRIBUTE, follow_symlinks=False)
+        return found == _mark(file.lstat(), file, path)
+    return False
+
+
+def _is_model(file: Path) -> bool:
+    with suppress(FormatError, OSError):
+        return bool(_core.is_onnx(map_file(file)))
+    return False
+
+
+def _other_user(file: Path, path: Path) -> Path | None:
+    """Return what may need a data file of a model besides it: another model, or a link."""
+    # The data of a model can be in folders of its own one, but not outside.
+    above = file.parent.parent
+    for folder in {file.parent, _folder(path), above}:
+        try:
+            others = sorted(folder.iterdir())
+        except OSError:
+            continue
+        for other in others:
+            real = os.path.realpath(other)
+            if real == os.path.realpath(path) or other == file:
+                continue
+            if real == os.path.realpath(file):
+                return other
+            suffixed = other.suffix.lower() == ".onnx"
+            if (folder == above and not suffixed) or is_temporary(other) or not is_regular(other):
+                continue
+            if (suffixed or _is_model(other)) and _may_use(other, file):
+                return other
+    return None
+
+
+def _may_use(model: Path, file: Path) -> bool:
+    """Whether a model has its weights in a file."""
+    try:
+        return file in _data_files(model)
+    except FormatError:
+        # It may be damaged for passlib alone.
+        return _occurs(os.fsencode(file.name), model)
+    except (PasslibError, OSError):
+        return True
+
+
+def _occurs(text: bytes, path: Path) -> bool:
+    with open_regular(path) as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(text) >= 0
+
+
+_TYPES = ("__shape__", "__dtype__")
+"""What passes state for inputs."""
+
+
+class Assembled:
+    """A model ready to be written.
+
+    Parameters
+    ----------
+    writer : _core.OnnxWriter
+    params, constants : mapping of str to numpy.ndarray
+        Arrays by name: those given, and those of the file.
+
+    Attributes
+    ----------
+    edited : bool
+        Whether ``model`` is no longer what the writer made.
+    """
+
+    def __init__(
+        self,
+        writer: _core.OnnxWriter,
+        params: Mapping[str, np.ndarray[Any, Any]],
+        constants: Mapping[str, np.ndarray[Any, Any]],
+    ) -> None:
+        self.writer = writer
+        self._params = params
+        self._constants = constants
+        self.edited = False
+
+    @cached_property
+    def model(self) -> Any:
+        """The model as an onnx.ModelProto, without the elements of ``arrays``."""
+        return self._parsed(outline=False)
+
+    @cached_property
+    def outline(self) -> Any:
+        """The same with the long lists of attributes cut, for checks and inference."""
+        return self._parsed(outline=True)
+
+    def _parsed(self, *, outline: bool) -> Any:
+        return require("onnx", extra="onnx").ModelProto.FromString(self.writer.message(outline))
+
+    @cached_property
+    def arrays(self) -> dict[int, np.ndarray[Any, Any]]:
+        """Values of initializers of the main graph that are not in the message, by number."""
+        return {number: computed(array) for number, array in self.held.items()}
+
+    @property
+    def held(self) -> dict[int, Any]:
+        """The same, some still to be computed."""
+        return {
+            number: (self._params if given else self._constants)[name]
+            for number, name, given, _ in self.writer.aside
+        }
+
+    @cached_property
+    def external(self) -> dict[int, bool]:
+        """Those of ``arrays`` that are in a file next to the model, and whether they changed."""
+        return {
+            number: changed for number, _, _, changed in self.writer.aside if changed is not None
+        }
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs."""
+        return self.writer.outputs
+
+    def names(self) -> dict[tuple[int, int], str]:
+        """Return the names of the values of the main graph, by node and output."""
+        return {
+            (position, output): name
+            for position, own in enumerate(self.writer.names())
+            for output, name in enumerate(own)
+        }
+
+
+def assemble(
+    graph: _core.Graph,
+    attributes: Mapping[str, str],
+    document: Document,
+    params: dict[str, np.ndarray[Any, Any]],
+    fed: Mapping[str, TypeSpec] | None = None,
+    *,
+    renew: bool = True,
+    omitted: str = "",
+) -> Assembled:
+    """Make the model of a graph.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+    attributes : mapping of str to str
+        The graph's own, as JSON by key.
+    document : Document
+        The file that the graph came from.
+    params : dict of str to numpy.ndarray
+    fed : mapping of str to TypeSpec, optional
+        Variables that become inputs, whatever they are in the file.
+    renew : bool
+        Infer again the types that changes have made doubtful.
+    omitted : str
+        Key of the attribute that nodes do not get; see `ModelData`.
+
+    Returns
+    -------
+    Assembled
+
+    Raises
+    ------
+    FormatError
+        The file was changed since it was read.
+    GraphError, UnsupportedError
+        The graph, or a value in it, has no form in ONNX.
+    """
+    document.check()
+    imports = _imports(attributes, document)
+    # Inputs of the file keep the types that it states, which may be no tensors of numbers.
+    own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
+    stated = {n: _stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
+    functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
+
+    def write(renewed: Mapping[str, Renewed]) -> Assembled:
+        writer = _core.OnnxWriter(
+            document.file,
+            graph,
+            present_outputs(attributes),
+            params,
+            document.arrays,
+            stated,
+            dict(renewed),
+            functions,
+            omitted,
+        )
+        writer.set_imports(*_new_imports(document, imports, writer.domains))
+        return Assembled(writer, params, document.arrays)
+
+    with collection_off():
+        assembled = write({})
+        doubtful = assembled.writer.doubtful
+        if doubtful and renew:
+            stated_values = stated_types(attributes)
+            own_inputs = {n for n, key in graph.variables_with(ID, "input.") if key}
+            restated = any(
+                text and name in own_inputs
+                for key in _TYPES
+                for name, text in graph.variables_with(key)
+            )
+            types = renewed_types(
+                assembled.outline,
+                doubtful,
+                stated_values,
+                lambda: document.model,
+                restated=restated,
+            )
+            assembled = write(types)
+        return assembled
+
+
+def _stated(name: str, spec: TypeSpec) -> tuple[int | None, list[int] | None]:
+    """Return a type as a number of ONNX and sizes, -1 for unknown ones."""
+    code = None if spec.dtype is None else code_of(spec.dtype, f"input {name!r}")
+    if spec.shape is None:
+        return code, None
+    return code, [-1 if size is None else size for size in spec.shape]
+
+
+def assemble_for_file(
+    graph: _core.Graph,
+    attributes: Mapping[str, str],
+    document: Document,
+    params: dict[str, np.ndarray[Any, Any]],
+    omitted: str = "",
+) -> Assembled | None:
+    """Make the model of a graph, unless it is the file's.
+
+    Parameters and errors are those of `assemble`.
+
+    Returns
+    -------
+    Assembled or None
+        None if nothing changed.
+    """
+    document.check()
+    same_imports = _imports(attributes, document) == _imports({}, document)
+    same = same_imports and is_unchanged(graph, document, params, omitted)
+    if not same or _renames_outputs(attributes, document):
+        return assemble(graph, attributes, document, params, omitted=omitted)
+    return None
+
+
+def _renames_outputs(attributes: Mapping[str, str], document: Document) -> bool:
+    """Whether the outputs have been given other names than in the file."""
+    if present_outputs(attributes).outputs is None:
+        return False
+    graph = document.graph
+    return output_names(graph, attributes, document) != output_names(graph, {}, document)
+
+
+def as_in_file(document: Document) -> Assembled:
+    """Make the model of a file."""
+    return assemble(document.graph, {}, document, {})
+
+
+def output_names(
+    graph: _core.Graph, attributes: Mapping[str, str], document: Document
+) -> list[str]:
+    """Name the outputs of a main graph as `assemble` does."""
+    return _core.onnx_output_names(document.file, graph, present_outputs(attributes))
+
+
+def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:
+    """Return the versions of operator sets: those that a pass set, else the file's."""
+    imports = dict(document.imports)
+    text = attributes.get("opset_import")
+    if text is None:
+        return imports
+    try:
+        given = json.loads(text)
+        return {**imports, **{str(domain): int(version) for domain, version in given.items()}}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise GraphError(
+            f"the graph's attribute opset_import is {text[:80]}; it must be a JSON object of "
+            "versions by domain"
+        ) from None
+
+
+def _new_imports(
+    document: Document, imports: Mapping[str, int], needed: set[str]
+) -> tuple[dict[int, int], list[tuple[str, int]]]:
+    """Return new versions of the file's operator sets by number, and the sets to add.
+
+    Added are those of ``imports`` and the needed ones that are missing.
+    """
+    present = {domain: number for number, (domain, _) in enumerate(document.import_list)}
+    changed = {}
+    added = []
+    for domain, version in imports.items():
+        if domain not in present:
+            added.append((domain, version))
+        elif document.import_list[present[domain]][1] != version:
+            changed[present[domain]] = version
+    known = {schema.plain(domain) for domain in imports}
+    for domain in sorted(needed):
+        if schema.plain(domain) not in known:
+            known.add(schema.plain(domain))
+            if document.ir_version < schema.NAMED_SINCE and not document.import_list and not added:
+                _refuse_unnamed(domain, document.ir_version)
+                continue
+            added.append((domain, schema.newest_version(domain, document.ir_version)))
+    return changed, added
+
+
+def _refuse_unnamed(domain: str, ir_version: int) -> None:
+    if schema.plain(domain):
+        raise UnsupportedError(
+            f"files of IR version {ir_version} cannot name operator sets, so they cannot have "
+            f"operators of {domain!r}"
+        )
