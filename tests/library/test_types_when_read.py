@@ -11,7 +11,7 @@ import pytest
 import passlib as pl
 from passlib.dialects import inference
 from passlib.errors import GraphError
-from passlib.mxnet.symbol import optimize
+from passlib.model import optimize
 
 READS = ["at", "index", "find", "after", "map", "copy", "walk", "helpers", "printed"]
 OTHERS = ["nothing", "others", "edits"]

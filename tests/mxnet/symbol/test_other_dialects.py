@@ -119,3 +119,17 @@ def test_the_graph_has_what_every_dialect_has(model: Model, tmp_path: Path) -> N
     changed = graph.optimize_for("removeNoOps")
     assert type(changed) is type(graph)
     assert Model(changed).dialect == "onnx"
+
+
+def test_what_takes_graphs_of_every_dialect(
+    model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.array([-1, 0, 2], np.float32)
+    block = passlib.nn.SymbolBlock(model.symbol, [passlib.sym.var("x")])
+    np.testing.assert_array_equal(block(passlib.nd.array(x)).asnumpy(), [0, 0, -2])
+    with pytest.raises(UnsupportedError, match="cannot be composed"):
+        block(passlib.sym.var("x"))
+    passlib.viz.print_summary(model.symbol)
+    assert "Neg" in capsys.readouterr().out
+    executor = passlib.executor.bind(model.symbol, passlib.cpu(), {"x": passlib.nd.array(x)})
+    np.testing.assert_array_equal(executor.forward()[0].asnumpy(), [0, 0, -2])

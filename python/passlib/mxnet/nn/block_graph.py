@@ -11,6 +11,7 @@ from passlib.arrays.views import read_only
 from passlib.dialects.inference import declared, infer
 from passlib.errors import GraphError
 from passlib.lowering import TypeSpec
+from passlib.model.graph import ModelGraph
 from passlib.mxnet.nd import NDArray
 from passlib.mxnet.nn.parameter import Parameter
 from passlib.mxnet.symbol.symbol import Symbol
@@ -136,9 +137,9 @@ class BlockGraph:
         """
         self.initialize(values)
         lent = {name: p.array for name, p in self.parameters.items() if p.array is not None}
-        lent |= {n: v for n, v in values.items() if not isinstance(v, Symbol)}
+        lent |= {n: v for n, v in values.items() if not isinstance(v, ModelGraph)}
         lent = {name: read_only(array) for name, array in lent.items()}
-        specs = {n: _spec(v) for n, v in values.items() if isinstance(v, Symbol)}
+        specs = {n: _spec(v) for n, v in values.items() if isinstance(v, ModelGraph)}
         shapes = {n: [size or 0 for size in s.shape] for n, s in specs.items() if s.shape}
         types = {n: s.dtype for n, s in specs.items() if s.dtype is not None}
         auxiliary = frozenset(self.graph.list_auxiliary_states())
@@ -178,6 +179,6 @@ def _after(name: str, array: Any, lent: Any, known: Parameter | None, is_state: 
 
 def _spec(value: Any) -> TypeSpec:
     """Return the type of an array, or the type that a variable declares."""
-    if not isinstance(value, Symbol):
+    if not isinstance(value, ModelGraph):
         return TypeSpec(value.dtype, tuple(value.shape))
     return declared(value.list_attr())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from passlib.mxnet.symbol.symbol import Symbol
+from passlib.model.graph import ModelGraph
 
 Shape: TypeAlias = "int | list[Shape]"
 """The nesting of a structure: a list, 0 for one item, or n for a symbol of n outputs."""
@@ -32,7 +32,7 @@ def flatten(structure: Any) -> tuple[list[Any], Shape]:
             items += inner
             shape.append(nested)
         return items, shape
-    if isinstance(structure, Symbol) and len(structure) > 1:
+    if isinstance(structure, ModelGraph) and len(structure) > 1:
         return list(structure), len(structure)
     return [structure], 0
 

@@ -8,6 +8,7 @@ from typing import Any
 from passlib.dialects import declared
 from passlib.dialects.weights.names import bare_name
 from passlib.graph.node import VARIABLE
+from passlib.model.graph import ModelGraph
 from passlib.mxnet.nn.parameter import Parameter
 from passlib.mxnet.symbol.symbol import Symbol
 
@@ -34,7 +35,7 @@ def require_symbol(value: Any, what: str) -> None:
     TypeError
         It is not; the message includes ``what``.
     """
-    if not isinstance(value, Symbol):
+    if not isinstance(value, ModelGraph):
         raise TypeError(f"a block's {what} must be a Symbol, not {type(value).__name__}")
 
 

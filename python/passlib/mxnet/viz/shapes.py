@@ -12,12 +12,13 @@ from passlib.dialects import infer
 from passlib.errors import GraphError
 from passlib.graph.node import Node
 from passlib.lowering import Shape
+from passlib.model.graph import ModelGraph
 from passlib.mxnet.symbol.symbol import Symbol
 
 
-def require_symbol(symbol: Any) -> Symbol:
+def require_symbol(symbol: Any) -> ModelGraph:
     """Return the symbol; TypeError if it is something else."""
-    if not isinstance(symbol, Symbol):
+    if not isinstance(symbol, ModelGraph):
         raise TypeError(f"expected a symbol, not {type(symbol).__name__}")
     return symbol
 
