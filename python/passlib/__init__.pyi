@@ -61,6 +61,11 @@ from passlib.mxnet import util as util
 from passlib.mxnet import visualization as visualization
 from passlib.mxnet import viz as viz
 from passlib.mxnet.symbol import Symbol as Symbol
+from passlib.mxnet.util import is_np_array as is_np_array
+from passlib.mxnet.util import np_array as np_array
+from passlib.mxnet.util import use_np as use_np
+from passlib.mxnet.util import use_np_array as use_np_array
+from passlib.mxnet.util import use_np_shape as use_np_shape
 from passlib.passes import Graph as Graph
 from passlib.passes import Match as Match
 from passlib.passes import Pipeline as Pipeline

@@ -233,6 +233,22 @@ def test_positions_along_no_axis_have_no_elements() -> None:
     assert (values.dtype, values.shape) == (np.int64, (3, 2, 0))
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 0, 0), (2, 0, 3)])
+def test_positions_of_no_elements(shape: tuple[int, ...]) -> None:
+    with util.np_shape():
+        (values,) = symbol("_contrib_index_array", 1, {}).eval(x0=np.zeros(shape))
+    assert (values.dtype, values.shape) == (np.int64, (*shape, len(shape)))
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape"), [("(1, 1)", (4, 3, 6)), ("(1, -2)", (4, 3, 6)), ("(-2, 0, 1)", (2, 3, 6))]
+)
+def test_an_axis_that_slice_like_is_given_twice(axes: str, shape: tuple[int, ...]) -> None:
+    inputs = {"x0": np.zeros((4, 5, 6)), "x1": np.zeros((2, 3, 4))}
+    (values,) = symbol("slice_like", 2, {"axes": axes}).eval(**inputs)
+    assert values.shape == shape
+
+
 def parts(value: Any) -> Any:
     """Return the second of two equal parts of the last axis."""
     return sym.SliceChannel(value, num_outputs=2, axis=1, name="parts")[1]

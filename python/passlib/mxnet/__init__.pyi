@@ -37,3 +37,8 @@ from passlib.mxnet import viz as visualization
 from passlib.mxnet import viz as viz
 from passlib.mxnet.nd import NDArray as NDArray
 from passlib.mxnet.symbol import Symbol as Symbol
+from passlib.mxnet.util import is_np_array as is_np_array
+from passlib.mxnet.util import np_array as np_array
+from passlib.mxnet.util import use_np as use_np
+from passlib.mxnet.util import use_np_array as use_np_array
+from passlib.mxnet.util import use_np_shape as use_np_shape

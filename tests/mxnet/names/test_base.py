@@ -74,7 +74,7 @@ def test_numpy_shapes() -> None:
             assert x[0].shape == (1,)
     assert not mx.is_np_shape()
 
-    @util.use_np_shape
+    @mx.use_np_shape
     def first(values: Any) -> Any:
         return values[0]
 

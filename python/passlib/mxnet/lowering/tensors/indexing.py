@@ -152,8 +152,8 @@ def index_array(op: Operation) -> Value:
     axes = (
         range(len(shape)) if given is None else [op.axis(data, a) for a in given if a is not None]
     )
-    if not axes:
-        return op.constant(np.empty((*shape, 0)), np.int64)
+    if not axes or 0 in shape:
+        return op.constant(np.empty((*shape, len(axes))), np.int64)
     parts = []
     for axis in axes:
         count = op.emit("Range", *(op.constant(n, np.int64) for n in (0, shape[axis], 1)))

@@ -74,10 +74,11 @@ def slice_like(op: Operation) -> Value:
     given = op.ints("axes", ())
     if not given and op.rank_of(data) != op.rank_of(other):
         op.invalid("is required for inputs of different ranks", "axes")
-    pairs = [(op.axis(data, axis), op.axis(other, axis)) for axis in given]
-    pairs = pairs or [(axis, axis) for axis in range(op.rank_of(data))]
-    axes = [mine for mine, _ in pairs]
-    ends = gathered_shape(op, other, [its for _, its in pairs])
+    # An axis may be given twice, also once from the end.
+    pairs = {op.axis(data, axis): op.axis(other, axis) for axis in given}
+    pairs = pairs or {axis: axis for axis in range(op.rank_of(data))}
+    axes = list(pairs)
+    ends = gathered_shape(op, other, list(pairs.values()))
     return op.emit("Slice", data, vector(op, *[0] * len(axes)), ends, vector(op, *axes))
 
 
