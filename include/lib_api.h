@@ -2372,7 +2372,7 @@ struct PassDeclaration {
   bool needs_shapes = true;
   bool exact = false;
   std::vector<std::string> triggers;
-  std::string cost;
+  std::string cost = "nodes";
   std::vector<std::string> pipelines;
   std::string after;
   std::vector<std::pair<std::string, OptionValue> > pipeline_options;
@@ -2435,8 +2435,8 @@ class CustomPass {
   PASSLIB_ON_DEMAND CustomPass& exact();
   /// The pass changes no graph without one of these operators. Without this, it may change any.
   PASSLIB_ON_DEMAND CustomPass& triggers(const std::vector<std::string>& ops);
-  /// What the time of the pass grows with: "nodes", the default; "weights"; or "runs", if it
-  /// computes operators.
+  /// What the time of the pass grows with, for pipelines that it joins: "nodes", the default;
+  /// "weights"; or "runs", if it computes operators.
   PASSLIB_ON_DEMAND CustomPass& cost(const char* grows_with);
   /// The pass is part of a named pipeline: "simplify", or "clean" if it is exact. It runs behind
   /// the pass `after`, or at the end.
@@ -2789,12 +2789,12 @@ PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const
 ///      "any_options": false, "options":
 ///      [{"name": "level", "kind": "integer", "list": false, "default": 1, "description": "...",
 ///        "choices": [], "range": [1, 3]}],
-///      "exact": true, "triggers": ["Mul"], "cost": "weights",
-///      "joins": {"pipelines": ["clean", "simplify"], "after": "", "options": {"level": 3},
-///                "rounding": {}}}]}
+///      "exact": true, "triggers": ["Mul"],
+///      "joins": {"pipelines": ["clean", "simplify"], "after": "", "cost": "weights",
+///                "options": {"level": 3}, "rounding": {}}}]}
 ///
 /// with the kinds boolean, integer, real and text. "weights_on_demand", and what follows "options",
-/// may be absent, for false, [], "nodes" and no pipeline. Not part of MXNet's ABI.
+/// may be absent, for false, [] and no pipeline. Not part of MXNet's ABI.
 PASSLIB_ENTRY int _passlibDeclarations(const char** json);
 /// Runs a pass on a graph in JSON. A parameter whose data is null, though its shape has elements,
 /// is one that the host does not lend. *out_graph: the result as malloc'd JSON, null on failure.
@@ -7732,11 +7732,11 @@ PASSLIB_ON_DEMAND const char* describePasses() {
     }
     if (pass.exact) object.map[JsonVal("exact")] = JsonVal::boolean(true);
     if (!pass.triggers.empty()) object.map[JsonVal("triggers")] = jsonOf(pass.triggers);
-    if (!pass.cost.empty()) object.map[JsonVal("cost")] = JsonVal(pass.cost);
     if (!pass.pipelines.empty()) {
       JsonVal joins(MAP);
       joins.map[JsonVal("pipelines")] = jsonOf(pass.pipelines);
       joins.map[JsonVal("after")] = JsonVal(pass.after);
+      joins.map[JsonVal("cost")] = JsonVal(pass.cost);
       JsonVal& always = joins.map[JsonVal("options")] = JsonVal(MAP);
       for (const auto& each : pass.pipeline_options)
         always.map[JsonVal(each.first)] = jsonOf(each.second);

@@ -218,7 +218,10 @@ REGISTER_PASS(foldBatchNormalization)
     .setBody(foldBatchNormalization)
     .weightsOnDemand()
     .describe("Folds batch normalizations into the weights of the linear layers before them.")
-    .option("verbose", false, "Print the result for each batch normalization, with the reason.");
+    .option("verbose", false, "Print the result for each batch normalization, with the reason.")
+    .triggers({"BatchNormalization", "BatchNorm", "batch_norm", "BatchNorm_v1", "SyncBatchNorm"})
+    .cost("weights")
+    .joins("simplify", "rebuildShapes");
 
 }  // namespace
 }  // namespace passes

@@ -111,7 +111,10 @@ REGISTER_PASS(removeDeadNodes)
     .describe("Removes operators that no output depends on, then unused weights and constants.")
     .option("verbose", false, "Print the number of removed nodes.")
     .needsWeights(false)
-    .needsShapes(false);
+    .needsShapes(false)
+    .exact()
+    .joins("clean", "mergeEqualNodes")
+    .joins("simplify", "mergeEqualNodes");
 
 }  // namespace
 }  // namespace passes

@@ -181,7 +181,13 @@ REGISTER_PASS(mergeEqualNodes)
     .option("inference", false,
             "Assume that operators such as Dropout and BatchNorm run outside training.")
     .option("verbose", false, "Print the number of removed nodes.")
-    .needsShapes(false);
+    .needsShapes(false)
+    .exact()
+    .cost("weights")
+    .joins("clean", "fuseDequantize")
+    .joins("simplify", "fuseDequantize")
+    .inPipelines("inference", true)
+    .inPipelines("parameters", true);
 
 REGISTER_PASS(mergeEqualWeights)
     .setBody(mergeEqualWeights)

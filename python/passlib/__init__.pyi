@@ -37,7 +37,6 @@ from passlib.library import Library as Library
 from passlib.model import Model as Model
 from passlib.model import load as load
 from passlib.model.convert import convert as convert
-from passlib.model.simplify import simplify as simplify
 from passlib.model.validate import validate as validate
 from passlib.mxnet import attribute as attribute
 from passlib.mxnet import autograd as autograd
@@ -73,3 +72,4 @@ from passlib.passes import find as find
 from passlib.passes import graph_pass as graph_pass
 from passlib.passes import rewrite as rewrite
 from passlib.passes import why as why
+from passlib.passes.simplification import simplify as simplify

@@ -19,11 +19,13 @@ import passlib
 from drawn_graph import BOOL, FLOAT, INT, Shape
 from drawn_scope import Scope
 from fuzzing import sweep
-from passlib.library.pipeline.simplification import CLEAN
+from passlib.library.backends import joined
 from random_graphs import FINE, compared
 from random_operators import OPERATORS
 
-PASSES: Final = (*CLEAN, "foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAdd")
+CLEAN, PASSES = (
+    [backend.declaration.name for backend in joined(name)] for name in ("clean", "simplify")
+)
 """The passes of simplification."""
 
 _DEEPEST: Final = 3

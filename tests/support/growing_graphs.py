@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 
 import passlib
 from fusion_drawing import Drawing
-from passlib.library.pipeline.simplification import CLEAN
+from passlib.library.backends import joined
 from steps import counted_steps
 
 GROWTH = 1.3
@@ -165,7 +165,7 @@ def _ladder(drawing: Drawing, link: Link, count: int, x: str, weight: str) -> li
     return [left, right]
 
 
-STANDARD = (*CLEAN, "foldBatchNormalization", "foldLinear", "mergeFactors", "fuseMatMulAdd")
+STANDARD = [backend.declaration.name for backend in joined("simplify")]
 
 SHAPES = {"chain": _chain, "tree": _tree, "star": _star, "ladder": _ladder}
 

@@ -133,7 +133,7 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
     UsageError
         A text is not of the form ``name:1,3,224,224``.
     """
-    from passlib.library.pipeline.sizes import shape_of_text
+    from passlib.library.pipeline import shape_of_text
 
     shapes = {}
     for text in texts:

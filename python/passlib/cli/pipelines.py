@@ -84,11 +84,11 @@ def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pi
 
 
 def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
-    from passlib.library import pipeline
-    from passlib.library.pipeline import named
+    from passlib.library import backends, pipeline
+    from passlib.passes.simplification import skipping
 
     found: set[str] = set()
-    standard = [name for name in skipped if named.is_standard(name)]
+    standard = [name for name in skipped if backends.is_standard(name)]
 
     def kept(items: Steps) -> Steps:
         left: list[Step | Repeat] = []
@@ -98,8 +98,8 @@ def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
                 left += [pipeline.Repeat(item.times, inner)] if inner else []
             elif item.name in skipped:
                 found.add(item.name)
-            elif named.find_named(item.name):
-                left.append(named.skipping(item, standard))
+            elif backends.find_pipeline(item.name):
+                left.append(skipping(item, standard))
                 found.update(standard)
             else:
                 left.append(item)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from passlib.errors import PasslibError, did_you_mean, listed
 from passlib.files.extensions import load_extensions
@@ -14,9 +16,6 @@ from passlib.library.declared import Declaration
 from passlib.library.handle import standard_path
 from passlib.library.python import PythonPass
 
-PIPELINES: Final = ("simplify", "clean")
-"""Names of pipelines that may stand where a pass may."""
-
 _SHOWN = 30
 """Names in a message."""
 
@@ -24,6 +23,9 @@ _lock = ForkLock()
 _backends: dict[str, Backend] = {}
 _standard: dict[str, Backend] = {}
 """Passes that come with passlib. They yield their names to all others."""
+
+_pipelines: dict[str, NamedPipeline] = {}
+"""They yield their names, too."""
 
 _OWN: Final = __name__.partition(".")[0] + "."
 """Where the functions of those in Python are defined."""
@@ -36,6 +38,68 @@ _PROVIDERS: list[Callable[[], object]] = [lambda: load_extensions("passlib.pass_
 def provide(register_all: Callable[[], object]) -> None:
     """Call a function that registers passes when a name is not known; once is enough."""
     _PROVIDERS.append(register_all)
+
+
+@dataclass(frozen=True)
+class NamedPipeline(ABC):
+    """A pipeline with a name of its own, which may stand wherever a pass may.
+
+    Attributes
+    ----------
+    declaration : Declaration
+    exact : bool
+        Whether its passes keep every bit of the results.
+    """
+
+    declaration: Declaration
+    exact: bool
+
+    @abstractmethod
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Check options that the declaration accepts; OptionError for others."""
+
+    @abstractmethod
+    def run(self, model: Any, options: Mapping[str, Any], watch: Any = None) -> Any:
+        """Run on a model and return another; ``watch(step, model, run)`` runs each step."""
+
+
+def register_pipeline(pipeline: NamedPipeline) -> None:
+    """Add a named pipeline."""
+    _pipelines[pipeline.declaration.name] = pipeline
+
+
+def pipelines() -> dict[str, NamedPipeline]:
+    """Return all named pipelines, those whose name a pass has included."""
+    _PROVIDERS[0]()  # not the libraries, which may be loading this
+    return dict(_pipelines)
+
+
+def find_pipeline(name: str) -> NamedPipeline | None:
+    """Return a named pipeline; None if there is none, or a pass has its name."""
+    with _lock:
+        if name in _backends or name in _standard:
+            return None
+    return pipelines().get(name)
+
+
+def joined(pipeline: str) -> list[Backend]:
+    """Return the passes that join a named pipeline, the standard ones first.
+
+    A user's pass takes the place of a standard one of its name.
+    """
+    passes()
+    with _lock:
+        found: dict[str, Backend] = {}
+        for backend in (*_standard.values(), *_backends.values()):
+            joins = backend.declaration.joins
+            if joins is not None and pipeline in joins.pipelines:
+                found[backend.declaration.name] = backend
+    return list(found.values())
+
+
+def is_standard(name: str) -> bool:
+    """Whether a pass of this name comes with passlib."""
+    return _standard_pass(name) is not None
 
 
 def find_backend(name: str) -> Backend:
@@ -62,12 +126,12 @@ def find_backend(name: str) -> Backend:
         return found
     known = passes()
     kinds = {True: "partitioners", False: "passes"}
-    have = [f"pipelines: {listed(PIPELINES)}"] + [
+    have = [f"pipelines: {listed(list(_pipelines))}"] + [
         f"{kind}: {listed(names, _SHOWN)}"
         for is_partitioner, kind in sorted(kinds.items())
         if (names := [n for n, d in known.items() if d.is_partitioner == is_partitioner])
     ]
-    hint = did_you_mean(name, dict.fromkeys((*PIPELINES, *known)), 1)
+    hint = did_you_mean(name, dict.fromkeys((*_pipelines, *known)), 1)
     raise PasslibError(f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})")
 
 
@@ -151,6 +215,33 @@ def _is_standard(backend: Backend) -> bool:
         return backend.place.startswith(_OWN)
     library = backend.library
     return library is not None and Path(library.path).resolve() == standard_path().resolve()
+
+
+def require_pipelines(new: Mapping[str, Backend], prefix: str) -> None:
+    """Check that the pipelines which passes join are there.
+
+    Raises
+    ------
+    PasslibError
+        One is not; the message begins with ``prefix``.
+    """
+    for name, backend in new.items():
+        joins = backend.declaration.joins
+        if joins is None or _is_standard(backend):
+            continue
+        known = pipelines()
+        for pipeline in joins.pipelines:
+            if pipeline not in known:
+                hint = did_you_mean(pipeline, known, 1)
+                raise PasslibError(
+                    f"{prefix}the pass {name!r} joins {pipeline!r}, which is no named "
+                    f"pipeline{hint}"
+                )
+            if known[pipeline].exact and not backend.declaration.exact:
+                raise PasslibError(
+                    f"{prefix}the pass {name!r} joins {pipeline!r}, whose passes keep every bit of "
+                    "the results: declare it exact, or let it join another"
+                )
 
 
 def _same_source(holder: Backend, new: Backend) -> bool:

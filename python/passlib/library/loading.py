@@ -14,7 +14,7 @@ from passlib.errors import FormatError, LoadError, PasslibError
 from passlib.files.fork_lock import ForkLock
 from passlib.files.regular import read_regular
 from passlib.library import registry
-from passlib.library.backends import provide, register, require_free
+from passlib.library.backends import provide, register, require_free, require_pipelines
 from passlib.library.call import Backend
 from passlib.library.compiled import CompiledPass, Partitioner
 from passlib.library.declared import Declaration, PassNames, read_declarations
@@ -201,12 +201,14 @@ def _register(library: Library, *, replace: bool) -> None:
     for i, name in enumerate(library.partitioners):
         declaration = Declaration(name, library=library.path, is_partitioner=True)
         backends[name] = Partitioner(declaration, library, i)
-    if not replace:
-        try:
-            require_free(backends, f"cannot load library {library.path!r}: ")
-        except PasslibError as error:
-            raise LoadError(str(error)) from None
-    else:
+    prefix = f"cannot load library {library.path!r}: "
+    try:
+        require_pipelines(backends, prefix)
+        if not replace:
+            require_free(backends, prefix)
+    except PasslibError as error:
+        raise LoadError(str(error)) from None
+    if replace:
         _require_own_data(library)
     registry.require_names(library, replace=replace)
     register(backends)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from passlib.errors import UnsupportedError
 from passlib.files.regular import collection_off
+from passlib.library.backends import find_pipeline, pipelines
 from passlib.library.lent import NumpyArrays
-from passlib.library.pipeline import Step, Steps, check, execute, steps_of, weights_differ
-from passlib.library.pipeline.cost import CostName, cost_of
-from passlib.library.pipeline.named import find_named, has_named, simplify_arguments
-from passlib.library.pipeline.simplification import simplified
-from passlib.library.pipeline.sizes import text_of_shapes
-from passlib.model.edits import with_nested, with_sizes
+from passlib.library.pipeline import (
+    Step,
+    Steps,
+    check,
+    execute,
+    has_named,
+    steps_of,
+    text_of_shapes,
+    weights_differ,
+)
 from passlib.model.parts import ModelParts
 from passlib.model.sequence import as_steps, refuse_options
 from passlib.model.weights import drop_removed
@@ -66,7 +71,7 @@ class OptimizedModel(ModelParts):
         """Run steps of which one is a named pipeline."""
         inference = {key: value for key, value in options.items() if key in INFERENCE}
         own = {key: value for key, value in options.items() if key not in INFERENCE}
-        if all(isinstance(step, Step) and find_named(step.name) for step in steps):
+        if all(isinstance(step, Step) and find_pipeline(step.name) for step in steps):
             _refuse_types(inference)
         if len(steps) == 1 and isinstance(steps[0], Step) and not steps[0].options:
             if isinstance(own.get("fixed"), Mapping):
@@ -80,7 +85,7 @@ class OptimizedModel(ModelParts):
         self: _M,
         *,
         exact: bool = False,
-        cost: CostName = "nodes",
+        cost: Literal["nodes", "bytes", "flops", "traffic"] = "nodes",
         max_growth: int | None = None,
         max_rounds: int = 16,
         skip: Collection[str] = (),
@@ -90,14 +95,10 @@ class OptimizedModel(ModelParts):
 
         Parameters, results and errors are those of `passlib.simplify`.
         """
-        options: dict[str, Any] = {"exact": exact, "cost": cost, "max_growth": max_growth}
-        options.update(max_rounds=max_rounds, skip=tuple(skip))
-        made: _M = simplified(with_sizes(self, fixed) if fixed else self, **options)
-        while True:  # each time for a smaller model
-            inside: _M = with_nested(made, lambda nested: nested.simplify(**options))
-            if not cost_of(inside) < cost_of(made):
-                return made
-            made = simplified(inside, **options)
+        options: dict[str, Any] = {"cost": cost, "max_growth": max_growth, "max_rounds": max_rounds}
+        options.update(skip=tuple(skip), fixed=fixed)
+        made: _M = pipelines()["clean" if exact else "simplify"].run(self, options)
+        return made
 
 
 def _refuse_types(given: Mapping[str, Any]) -> None:
@@ -117,8 +118,10 @@ class _Steps:
         self._inference = inference
 
     def apply(self, step: Step, options: dict[str, Any], subject: _M) -> _M:
-        if find_named(step.name):
-            return subject.simplify(**simplify_arguments(step.name, options))
+        named = find_pipeline(step.name)
+        if named is not None:
+            made: _M = named.run(subject, options)
+            return made
         return subject.optimize_for(step.name, **self._inference, **options)
 
     def differs(self, before: OptimizedModel, after: OptimizedModel) -> bool:

@@ -16,11 +16,11 @@ from passlib.library.pipeline import (
     Steps,
     check,
     execute,
+    has_named,
     parse,
     steps_of,
     weights_differ,
 )
-from passlib.library.pipeline.named import find_named, has_named
 
 _S = TypeVar("_S", bound=Any)
 
@@ -51,7 +51,7 @@ def as_steps(backend: Any) -> Steps | None:
     """
     if isinstance(backend, str):
         is_name = not _PUNCTUATION.intersection(backend) or backend in backends.passes()
-        if is_name and not find_named(backend):
+        if is_name and not backends.find_pipeline(backend):
             return None
         return parse(backend)
     if isinstance(backend, tuple) and len(backend) == 2 and isinstance(backend[1], Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib.errors import PatternError, PipelineError
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.instruments import Dump, Instrument, Log, Timing, Verify
@@ -17,6 +18,7 @@ __all__ = [
     "Found",
     "Graph",
     "Instrument",
+    "Joins",
     "Log",
     "Match",
     "PatternError",

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar, overload
 
 from passlib.dialects.table import check_known
 from passlib.errors import PasslibError
-from passlib.library.backends import register, require_free
-from passlib.library.declared import Declaration
+from passlib.library.backends import register, require_free, require_pipelines
+from passlib.library.declared import Declaration, Joins
 from passlib.library.python import PythonPass
 from passlib.passes.docstring import summary
 from passlib.passes.signature import options_of
@@ -32,6 +32,9 @@ def graph_pass(
     dialects: Sequence[str] = ...,
     shapes: bool = ...,
     replace: bool = ...,
+    exact: bool = ...,
+    triggers: Sequence[str] = ...,
+    joins: Joins | None = ...,
 ) -> Callable[[F], F]: ...
 def graph_pass(
     function: Callable[..., None] | None = None,
@@ -41,6 +44,9 @@ def graph_pass(
     dialects: Sequence[str] = (),
     shapes: bool = False,
     replace: bool = False,
+    exact: bool = False,
+    triggers: Sequence[str] = (),
+    joins: Joins | None = None,
 ) -> Any:
     """Register a function as a pass, which ``optimize_for`` runs by its name.
 
@@ -55,9 +61,15 @@ def graph_pass(
     dialects : sequence of str
         Families of models that the pass works on, by default all.
     shapes : bool
-        Infer shapes and types before the pass runs, for ``value.shape`` and ``value.dtype``.
+        Infer shapes and types when the pass first reads ``value.shape`` or ``value.dtype``.
     replace : bool
         Take over the name from another pass. Not needed to define the same function again.
+    exact : bool
+        The pass keeps every bit of the model's results.
+    triggers : sequence of str
+        Operators without one of which the pass changes no graph; by default it may change any.
+    joins : Joins, optional
+        What the pass is in named pipelines such as ``simplify``.
 
     Raises
     ------
@@ -82,7 +94,16 @@ def graph_pass(
 
     def decorate(body: Callable[..., None]) -> Callable[..., None]:
         register_function(
-            body, body, takes="graph", name=name, dialects=dialects, shapes=shapes, replace=replace
+            body,
+            body,
+            "graph",
+            name,
+            replace=replace,
+            dialects=dialects,
+            needs_shapes=shapes,
+            exact=exact,
+            triggers=triggers,
+            joins=joins,
         )
         return body
 
@@ -92,12 +113,11 @@ def graph_pass(
 def register_function(
     function: Callable[..., Any],
     body: Callable[..., None],
-    *,
     takes: str,
     name: str | None,
-    dialects: Sequence[str],
-    shapes: bool,
+    *,
     replace: bool,
+    **declared: Any,
 ) -> None:
     """Register a pass that is described by a function, which gets it as ``declaration``.
 
@@ -109,8 +129,10 @@ def register_function(
         Runs it: gets the graph and the options.
     takes : str
         What the first parameter of ``function`` is, for messages.
-    name, dialects, shapes, replace
+    name, replace
         As of `graph_pass`.
+    **declared
+        What else the pass declares: fields of `Declaration`.
     """
     if not inspect.isfunction(function):
         raise TypeError(
@@ -118,22 +140,24 @@ def register_function(
         )
     if not (name is None or isinstance(name, str)):
         raise TypeError(f"the name of a pass is text, not {name!r}")
-    if isinstance(dialects, str):
-        raise TypeError(f"dialects must be a sequence of names, such as [{dialects!r}]")
-    for dialect in dialects:
+    for what in {"dialects", "triggers"} & declared.keys():
+        if isinstance(declared[what], str):
+            raise TypeError(f"{what} must be a sequence of names, such as [{declared[what]!r}]")
+        declared[what] = tuple(declared[what])
+    for dialect in declared["dialects"]:
         check_known(dialect)
     place = f"{function.__module__}.{function.__qualname__}"
     declaration = Declaration(
         function.__name__ if name is None else name,
         summary(function.__doc__),
-        tuple(dialects),
-        options_of(function, takes),
-        needs_shapes=shapes,
+        options=options_of(function, takes),
         library=place,
+        **declared,
     )
     if not declaration.name:
         raise PasslibError(f"the pass {place} needs a name")
     made = PythonPass(declaration, body, place)
+    require_pipelines({declaration.name: made}, f"cannot register {place}: ")
     if not replace:
         require_free({declaration.name: made}, f"cannot register {place}: ")
     register({declaration.name: made})

@@ -10,14 +10,12 @@ from typing import Any
 
 from passlib.errors import PassError, PasslibError, PipelineError
 from passlib.graph.native import without_origins
-from passlib.library.call import Backend
+from passlib.library.backends import find_pipeline
 from passlib.library.output import recorded
 from passlib.library.pipeline import Step, weights_differ
-from passlib.library.pipeline.named import find_named, simplify_arguments
 from passlib.model import Model
 from passlib.passes.instruments import Instrument
 from passlib.passes.result import StepResult
-from passlib.passes.simplifying import simplify_watched
 
 logger = logging.getLogger(__name__)
 
@@ -49,22 +47,12 @@ class ModelObserver:
         PipelineError
             It failed, or an instrument refused the result.
         """
-        if find_named(step.name):
-            return simplify_watched(subject, self, **simplify_arguments(step.name, options))
-        return self.run_backend(step, options, subject, step.name)
-
-    def run_backend(
-        self, step: Step, options: Mapping[str, Any], subject: Model, backend: str | Backend
-    ) -> Model:
-        """Run one pass.
-
-        Raises
-        ------
-        PipelineError
-            It failed, or an instrument refused the result.
-        """
+        named = find_pipeline(step.name)
+        if named is not None:
+            made: Model = named.run(subject, options, self.watch)
+            return made
         given = {**self._inference, **options}
-        return self.watch(step, subject, lambda: subject.optimize_for(backend, **given))
+        return self.watch(step, subject, lambda: subject.optimize_for(step.name, **given))
 
     def watch(self, step: Step, subject: Model, run: Callable[[], Model]) -> Model:
         """Run what counts as one step, however it makes the model.

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import passlib._core as _core
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import register_function
 from passlib.passes.match import Match, dtype_code
@@ -87,6 +88,8 @@ def rewrite(
     dialects: Sequence[str] = (),
     shapes: bool = False,
     replace: bool = False,
+    exact: bool = False,
+    joins: Joins | None = None,
 ) -> Callable[[F], F]:
     """Register a rule as a pass, which ``optimize_for`` runs by its name.
 
@@ -107,6 +110,8 @@ def rewrite(
         Infer shapes and types before the pass runs.
     replace : bool
         Take over the name from another pass. Not needed to define the same function again.
+    exact, joins
+        As of `graph_pass`.
 
     Raises
     ------
@@ -135,9 +140,16 @@ def rewrite(
             patterns.replace(graph, lambda match: function(match, **options))
 
         register_function(
-            function, body, takes="match", name=name, dialects=dialects, shapes=shapes,
+            function,
+            body,
+            "match",
+            name,
             replace=replace,
-        )  # fmt: skip
+            dialects=dialects,
+            needs_shapes=shapes,
+            exact=exact,
+            joins=joins,
+        )
         return function
 
     return decorate

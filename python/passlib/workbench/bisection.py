@@ -12,10 +12,9 @@ from passlib.graph.node import Entry, Node
 from passlib.library import find_backend
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.passes import Pipeline, PipelineError
+from passlib.passes import Pipeline, PipelineError, simplification
 from passlib.passes.instruments import target_name
 from passlib.passes.isolation import IsolatedError
-from passlib.passes.simplifying import simplify_watched
 from passlib.workbench.delta import first_failing, smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.rewrites import Rewrite, Rewriting
@@ -235,7 +234,7 @@ def _library(name: str) -> str:
     try:
         return find_backend(name).declaration.library
     except PasslibError:
-        return simplify_watched.__module__
+        return simplification.__name__
 
 
 def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:

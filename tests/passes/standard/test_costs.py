@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import passlib
-from passlib.library.pipeline.cost import COSTS
-from passlib.library.pipeline.work import Work, work_of
+from passlib.passes.cost import COSTS, Work, work_of
 from rewriting import parsed, weights
 
 ONNX = {

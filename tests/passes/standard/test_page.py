@@ -6,8 +6,7 @@ import pytest
 
 import passlib
 from pass_page import PAGE, documented, text
-from passlib.library.backends import find_standard
-from passlib.library.pipeline.named import is_standard
+from passlib.library.backends import find_standard, is_standard
 
 
 def test_the_declared_parts_are_those_of_the_declarations() -> None:

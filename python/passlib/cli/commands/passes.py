@@ -25,18 +25,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the declarations."""
     from passlib.library import find_backend, passes
-    from passlib.library.pipeline.named import find_named, named_pipelines
+    from passlib.library.backends import find_pipeline, pipelines
 
     load_libraries(arguments.library)
     if arguments.name is not None:
         name = arguments.name
-        declaration = find_named(name) or find_backend(name).declaration
+        declaration = (find_pipeline(name) or find_backend(name)).declaration
         if arguments.json:
             print_json(dataclasses.asdict(declaration))
         else:
             sys.stdout.write(f"{declaration}\n")
         return FINE
-    known = [*named_pipelines(), *passes().values()]
+    found = passes()
+    known = [each.declaration for name, each in pipelines().items() if name not in found]
+    known += found.values()
     if arguments.json:
         print_json([dataclasses.asdict(declaration) for declaration in known])
         return FINE

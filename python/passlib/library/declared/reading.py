@@ -8,8 +8,8 @@ from typing import Any, cast, get_args
 
 import passlib._core as _core
 from passlib.errors import FormatError, PasslibError
-from passlib.library.declared.declaration import Declaration
-from passlib.library.declared.option import Kind, Option, kind_of
+from passlib.library.declared.declaration import Declaration, Joins
+from passlib.library.declared.option import Kind, Option, OptionError, kind_of
 
 _VERSION = 1
 _MOST_NESTED = 8
@@ -24,7 +24,16 @@ _PASS: dict[str, type] = {
     "needs_weights": bool,
     "weights_on_demand": bool,
     "needs_shapes": bool,
+    "exact": bool,
+    "triggers": list,
+    "joins": dict,
 }
+_ABSENT: dict[str, Any] = {
+    "weights_on_demand": False, "exact": False, "triggers": [], "joins": {},
+}  # fmt: skip
+_JOINS: dict[str, type] = {
+    "pipelines": list, "after": str, "options": dict, "rounding": dict, "cost": str,
+}  # fmt: skip
 _OPTION: dict[str, type] = {
     "name": str,
     "description": str,
@@ -69,9 +78,8 @@ def read_declarations(text: bytes, library: str, passes: Collection[str]) -> dic
         )
     found: dict[str, Declaration] = {}
     for position, item in enumerate(outer["passes"]):
-        if isinstance(item, dict):
-            item.setdefault("weights_on_demand", False)
-        declaration = _declaration(_members(item, _PASS, f"passes[{position}]"), library)
+        whole = {**_ABSENT, **item} if isinstance(item, dict) else item
+        declaration = _declaration(_members(whole, _PASS, f"passes[{position}]"), library)
         if declaration.name in found:
             raise FormatError(f"the pass {declaration.name!r} is declared twice")
         if declaration.name not in passes:
@@ -101,9 +109,15 @@ def _members(value: Any, members: dict[str, type], place: str) -> dict[str, Any]
 
 def _declaration(members: dict[str, Any], library: str) -> Declaration:
     name = members["name"]
-    for dialect in members["dialects"]:
-        if not isinstance(dialect, str) or not dialect:
-            raise FormatError(f"pass {name!r}: a dialect must be a name, not {_short(dialect)}")
+    joins = members["joins"] and _members(members["joins"], _JOINS, f"pass {name!r}, joins")
+    for kind, names in (
+        ("a dialect", members["dialects"]),
+        ("a trigger", members["triggers"]),
+        ("a pipeline", joins.get("pipelines", [])),
+    ):
+        for item in names:
+            if not isinstance(item, str) or not item:
+                raise FormatError(f"pass {name!r}: {kind} must be a name, not {_short(item)}")
     options: dict[str, Option] = {}
     for position, item in enumerate(members["options"]):
         place = f"pass {name!r}, option {position}"
@@ -111,17 +125,23 @@ def _declaration(members: dict[str, Any], library: str) -> Declaration:
         if option.name in options:
             raise FormatError(f"pass {name!r} declares the option {option.name!r} twice")
         options[option.name] = option
-    return Declaration(
-        name,
-        members["description"],
-        tuple(members["dialects"]),
-        tuple(options.values()),
-        members["needs_weights"],
-        members["needs_shapes"],
-        library,
-        any_options=members["any_options"],
-        weights_on_demand=members["weights_on_demand"],
-    )
+    try:
+        return Declaration(
+            name,
+            members["description"],
+            tuple(members["dialects"]),
+            tuple(options.values()),
+            members["needs_weights"],
+            members["needs_shapes"],
+            library,
+            any_options=members["any_options"],
+            weights_on_demand=members["weights_on_demand"],
+            exact=members["exact"],
+            triggers=tuple(members["triggers"]),
+            joins=Joins(**joins) if joins else None,
+        )
+    except (OptionError, ValueError) as error:
+        raise FormatError(f"pass {name!r}, joins: {error}") from None
 
 
 def _option(members: dict[str, Any], place: str) -> Option:

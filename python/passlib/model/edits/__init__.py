@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from passlib.model.edits.branches import with_nested
 from passlib.model.edits.extraction import extracted
 from passlib.model.edits.fixed import with_sizes
 from passlib.model.edits.renaming import renamed
 
-__all__ = ["extracted", "renamed", "with_nested", "with_sizes"]
+__all__ = ["extracted", "renamed", "with_sizes"]

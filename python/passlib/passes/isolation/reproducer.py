@@ -18,8 +18,8 @@ from passlib.errors import FormatError, LoadError, UnsupportedError
 from passlib.files.installation import checked_version
 from passlib.files.regular import read_regular
 from passlib.library import find_backend, load
-from passlib.library.pipeline import Repeat, Step, Steps
-from passlib.library.pipeline.named import find_named
+from passlib.library.backends import find_pipeline
+from passlib.library.pipeline import Steps, flat
 from passlib.library.python import PythonPass
 from passlib.model import Model
 from passlib.model import load as load_model
@@ -211,19 +211,7 @@ def sources_of(steps: Steps) -> list[str]:
     UnsupportedError
         A pass is a function that does not stand in a file.
     """
-    return sorted({_source(step.name) for step in _flat(steps) if not find_named(step.name)})
-
-
-def _flat(steps: Steps) -> list[Step]:
-    found: list[Step] = []
-    pending = list(steps)
-    while pending:
-        item = pending.pop()
-        if isinstance(item, Repeat):
-            pending.extend(item.steps)
-        else:
-            found.append(item)
-    return found
+    return sorted({_source(step.name) for step in flat(steps) if not find_pipeline(step.name)})
 
 
 def _source(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passlib.passes import simplification as simplification
 from passlib.passes.standard import (
     constants,
     dequantize,

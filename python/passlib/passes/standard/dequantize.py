@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
@@ -14,7 +15,13 @@ from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operato
 _FLOAT = 1
 
 
-@graph_pass(name="fuseDequantize", dialects=["onnx"])
+@graph_pass(
+    name="fuseDequantize",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Cast"],
+    joins=Joins(["clean", "simplify"], after="dropZeroStates"),
+)
 def fuse_dequantize(graph: Graph) -> None:
     """Replace Cast of 8-bit weights and Mul with one scale, or one for each row, by one operator.
 

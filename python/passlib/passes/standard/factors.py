@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
@@ -15,7 +16,12 @@ from passlib.passes.standard.facts.rules.fused import Fused
 _REAL = ("float32", "float64")
 
 
-@graph_pass(name="mergeFactors", dialects=["onnx"])
+@graph_pass(
+    name="mergeFactors",
+    dialects=["onnx"],
+    triggers=["Add", "Mul"],
+    joins=Joins(["simplify"], after="foldLinear"),
+)
 def merge_factors(graph: Graph) -> None:
     """Replace two multiplications with constants, or two additions of constants, by one."""
     model, fused = Model(graph), Fused(graph)

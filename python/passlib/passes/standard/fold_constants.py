@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.files.limits import current_limits
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.movements import moved
@@ -27,7 +28,12 @@ NOT_FOLDED = frozenset(
 _MEGABYTE = 1_000_000
 
 
-@graph_pass(name="foldConstants", dialects=["onnx", "mxnet", "nnvm"])
+@graph_pass(
+    name="foldConstants",
+    dialects=["onnx", "mxnet", "nnvm"],
+    exact=True,
+    joins=Joins(["clean", "simplify"], cost="runs"),
+)
 def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
     """Replace operators whose inputs are all constants by their results.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
@@ -14,7 +15,17 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quotient
 
 
-@graph_pass(name="foldShapes", dialects=["onnx"])
+@graph_pass(
+    name="foldShapes",
+    dialects=["onnx"],
+    exact=True,
+    joins=Joins(
+        ["clean", "simplify"],
+        after="resolveIf",
+        options={"conditions": True},
+        rounding={"large_sizes": False},
+    ),
+)
 def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = False) -> None:
     """Replace computations with sizes by their results, open sizes staying open.
 

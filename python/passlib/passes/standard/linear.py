@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.before import affine, fold_before, may_fold_before
@@ -20,7 +21,20 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import linear
 
 
-@graph_pass(name="foldLinear", dialects=["onnx", "mxnet", "nnvm"])
+@graph_pass(
+    name="foldLinear",
+    dialects=["onnx", "mxnet", "nnvm"],
+    triggers=[
+        "Conv",
+        "ConvTranspose",
+        "Gemm",
+        "MatMul",
+        "Convolution",
+        "Deconvolution",
+        "FullyConnected",
+    ],
+    joins=Joins(["simplify"], after="foldBatchNormalization", cost="weights"),
+)
 def fold_linear(graph: Graph) -> None:
     """Folds Mul, Div, Add, Sub and Pad with constants into the weights of linear layers.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
@@ -11,7 +12,12 @@ from passlib.passes.standard.facts.shapes import Shapes
 _REAL = ("float16", "float32", "float64")
 
 
-@graph_pass(name="fuseMatMulAdd", dialects=["onnx"])
+@graph_pass(
+    name="fuseMatMulAdd",
+    dialects=["onnx"],
+    triggers=["MatMul"],
+    joins=Joins(["simplify"], after="mergeFactors"),
+)
 def fuse_matmul_add(graph: Graph) -> None:
     """Replace MatMul of two matrices and Add of what broadcasts to the product by Gemm."""
     model = Model(graph)

@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import (
@@ -28,7 +29,12 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import no_ops
 
 
-@graph_pass(name="removeNoOps", dialects=["onnx", "mxnet", "nnvm", "dlprim"])
+@graph_pass(
+    name="removeNoOps",
+    dialects=["onnx", "mxnet", "nnvm", "dlprim"],
+    exact=True,
+    joins=Joins(["clean", "simplify"], after="foldShapes"),
+)
 def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
     """Remove operators that return an input as it is.
 

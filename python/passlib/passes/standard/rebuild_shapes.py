@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, integer, operator
@@ -23,7 +24,13 @@ _MOST = 8
 """Longer lists are not taken apart in all ways."""
 
 
-@graph_pass(name="rebuildShapes", dialects=["onnx"])
+@graph_pass(
+    name="rebuildShapes",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Shape"],
+    joins=Joins(["clean", "simplify"], after="removeDeadNodes"),
+)
 def rebuild_shapes(graph: Graph) -> None:
     """Make each list of sizes anew from parts of shapes, where inference knows its elements."""
     model = Model(graph)

@@ -12,6 +12,7 @@ from passlib._core import EditableGraph, EditableNode, EditableValue
 from passlib.dialects.onnx.keys import ABSENT, FORMAL, ID, OUTER
 from passlib.dialects.onnx.nested import constant_array, parameter_rank
 from passlib.dialects.onnx.reading import document_of
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, operator
@@ -19,7 +20,13 @@ from passlib.passes.standard.facts.ranks import fails_with_rank
 from passlib.passes.standard.facts.shapes import Shapes
 
 
-@graph_pass(name="resolveIf", dialects=["onnx"])
+@graph_pass(
+    name="resolveIf",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["If", "Loop"],
+    joins=Joins(["clean", "simplify"], after="foldConstants"),
+)
 def resolve_if(graph: Graph) -> None:
     """Replace If with a known condition by its branch, and Loop of one round by its body."""
     resolving = _Resolving(graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passlib._core import EditableNode
 from passlib.dialects.onnx.keys import ABSENT
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.fills import is_zero
@@ -19,7 +20,13 @@ _STATES = {
 """The inputs that are initial states."""
 
 
-@graph_pass(name="dropZeroStates", dialects=["onnx"])
+@graph_pass(
+    name="dropZeroStates",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["RNN", "GRU", "LSTM", "DynamicQuantizeLSTM"],
+    joins=Joins(["clean", "simplify"], after="fuseSpaceToDepth"),
+)
 def drop_zero_states(graph: Graph) -> None:
     """Omit initial states of RNN, GRU and LSTM that are 0.0, which is what they begin with."""
     model = Model(graph)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from passlib.dialects.onnx.lowering.inference import NamedType
-from passlib.library.pipeline.sharing import kept
+from passlib.passes.simplification import kept
 from passlib.passes.standard.facts.known import Content, Reals
 from passlib.passes.standard.facts.sizes import Quantity
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from passlib._core import EditableNode
 from passlib.dialects.onnx.tensors import CODES
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, can_replace, operator
@@ -28,7 +29,13 @@ _RANGES = {"float16": 0, "bfloat16": 1, "float32": 1, "float64": 2}
 """Classes of exponents, each within the next."""
 
 
-@graph_pass(name="propagateCasts", dialects=["onnx"])
+@graph_pass(
+    name="propagateCasts",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Cast"],
+    joins=Joins(["clean", "simplify"], after="removeNoOps"),
+)
 def propagate_casts(graph: Graph) -> None:
     """Merge a Cast with an earlier one that loses nothing.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, integer, operator
@@ -10,7 +11,13 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import concats
 
 
-@graph_pass(name="mergeConcats", dialects=["onnx", "mxnet", "nnvm"])
+@graph_pass(
+    name="mergeConcats",
+    dialects=["onnx", "mxnet", "nnvm"],
+    exact=True,
+    triggers=["Concat", "concat", "concatenate"],
+    joins=Joins(["clean", "simplify"], after="mergeSlices"),
+)
 def merge_concats(graph: Graph) -> None:
     """Replace Concat of what another Concat returns on the same axis by one Concat.
 

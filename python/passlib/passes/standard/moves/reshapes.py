@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model
@@ -11,7 +12,13 @@ from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.views import add_view, is_view
 
 
-@graph_pass(name="mergeReshapes", dialects=["onnx"])
+@graph_pass(
+    name="mergeReshapes",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Reshape", "Squeeze", "Unsqueeze", "Flatten"],
+    joins=Joins(["clean", "simplify"], after="propagateCasts"),
+)
 def merge_reshapes(graph: Graph) -> None:
     """Replace chains of operators that keep the order of the elements by one, or by none."""
     model = Model(graph)

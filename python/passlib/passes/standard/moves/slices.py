@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
@@ -24,7 +25,13 @@ class Part:
     ranges: dict[int, tuple[int, int, int]]
 
 
-@graph_pass(name="mergeSlices", dialects=["onnx"])
+@graph_pass(
+    name="mergeSlices",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Slice", "Gather"],
+    joins=Joins(["clean", "simplify"], after="cancelTransposes"),
+)
 def merge_slices(graph: Graph) -> None:
     """Merge Slice after Slice, Gather and Unsqueeze of one index, and Slices of all of a value.
 

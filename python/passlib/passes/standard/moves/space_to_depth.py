@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, integer, operator
@@ -15,7 +16,13 @@ _END = (1 << 31) - 1
 """Ends from here on are the end of the axis."""
 
 
-@graph_pass(name="fuseSpaceToDepth", dialects=["onnx"])
+@graph_pass(
+    name="fuseSpaceToDepth",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Slice"],
+    joins=Joins(["clean", "simplify"], after="mergeConcats", rounding={"reorder_weights": True}),
+)
 def fuse_space_to_depth(graph: Graph, *, reorder_weights: bool = False) -> None:
     """Replace a Concat of Slices with steps in height and width by SpaceToDepth.
 

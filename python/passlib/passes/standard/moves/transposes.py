@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlib._core import EditableNode, EditableValue
+from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, operator
@@ -16,7 +17,17 @@ from passlib.passes.standard.moves.exchange import exchange
 from passlib.passes.standard.moves.sinking import THROUGH, sink_transposes
 
 
-@graph_pass(name="cancelTransposes", dialects=["onnx", "mxnet", "nnvm"])
+@graph_pass(
+    name="cancelTransposes",
+    dialects=["onnx", "mxnet", "nnvm"],
+    exact=True,
+    triggers=["Transpose", "transpose"],
+    joins=Joins(
+        ["clean", "simplify"],
+        after="mergeReshapes",
+        rounding={"empty_errors": False, "reorder_sums": True},
+    ),
+)
 def cancel_transposes(
     graph: Graph, *, empty_errors: bool = True, reorder_sums: bool = False
 ) -> None:

@@ -1,18 +1,65 @@
-"""Estimates of what running a model takes: arithmetic operations and memory traffic."""
+"""What a model costs: operators, bytes, and estimates of arithmetic and memory traffic."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from passlib.dialects.inference import infer
+from passlib.dialects.onnx.nested import nested_bytes
+from passlib.dialects.onnx.reading import document_of
 from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.native import WITH_GRAPHS, operators_of
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec, type_of
+from passlib.model import Model
+
+CostName = Literal["nodes", "bytes", "flops", "traffic"]
+
+COSTS: tuple[CostName, ...] = ("nodes", "bytes", "flops", "traffic")
+"""What may have to fall: a field of `Cost` or of `Work`."""
+
+
+class Cost(NamedTuple):
+    """What a model costs.
+
+    Attributes
+    ----------
+    nodes : int
+        Operators, those of nested graphs included, variables and constants excluded.
+    bytes : int
+        Size of the weights, those of nested graphs included.
+    """
+
+    nodes: int
+    bytes: int
+
+
+def cost_of(model: Model) -> Cost:
+    """Return what a model costs."""
+    nodes = operators_of(model.symbol.graph).total()
+    weights: list[Any] = [model.args, model.aux]
+    size = sum(each.nbytes for each in weights)
+    if model.dialect == "onnx" and has_nested(model.symbol):
+        size += nested_bytes(document_of(model.symbol.attributes), model.symbol.graph)
+    return Cost(nodes, size)
+
+
+def has_nested(symbol: PlainGraph) -> bool:
+    """Whether a node has nested graphs."""
+    return any(True for _ in symbol.graph.nodes_with(WITH_GRAPHS))
+
+
+def rank_of(model: Model, price: Cost, cost: CostName) -> int:
+    """Return a measure of a model, whose number of operators and bytes are known."""
+    if cost in Cost._fields:
+        return int(getattr(price, cost))
+    return int(getattr(work_of(model.symbol, {**model.args, **model.aux}), cost))
+
 
 _VIEWS = frozenset(
     ("Reshape", "reshape", "Squeeze", "squeeze", "Unsqueeze", "expand_dims", "Flatten", "flatten",
