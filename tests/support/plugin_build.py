@@ -84,6 +84,8 @@ PLUGINS: dict[str, Recipe] = {
     "tensors": library("tensors.cc", flags=("-pthread",)),
     "flat_views": library("flat_views.cc"),
     "reads_types": library("reads_types.cc"),
+    "joins": library("joins.cc"),
+    "joins_unknown": library("joins.cc", flags=("-DUNKNOWN",)),
     "flat_views_newer": library("flat_views.cc", flags=("-DVERSION=3", "-DONLY=flatNewer")),
     "flat_views_no_free": library("flat_views.cc", flags=("-DNO_FREE", "-DONLY=flatNoFree")),
     "declares_text": Recipe(("plugins/declares_text.c",), ("gcc", *LIBRARY)),
