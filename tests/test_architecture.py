@@ -49,8 +49,6 @@ MXNET_FACES = "attribute context contrib executor gluon initializer name random"
 """MXNet's modules whose names stand elsewhere."""
 
 KNOWN_ARROWS = {
-    # `simplify` is to become a loop over what passes declare.
-    ("passlib.library.pipeline.simplification", "passes"),
     # The operators of these families are to become rules in text.
     *((name, "mxnet") for name in MODULES if name.startswith("passlib.passes.")),
     *((name, "families") for name in MODULES if name.startswith("passlib.passes.")),
@@ -123,10 +121,6 @@ class TestArrows:
             for module in {found.module for found in imports_of(path)} | named
             if room_of(module) != own and LEVEL[room_of(module)] > LEVEL[own]
         }
-
-    def test_known_arrows_are_still_there(self) -> None:
-        names = named_in(MODULES["passlib.library.pipeline.simplification"])
-        assert "passes" in map(room_of, names)
 
     def test_no_circle_of_modules(self) -> None:
         graph = {
