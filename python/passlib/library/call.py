@@ -13,8 +13,7 @@ import numpy as np
 import passlib._core as _core
 from passlib.dialects import Dialect
 from passlib.errors import UnsupportedError
-from passlib.library.declared import Declaration
-from passlib.library.declared.option import list_text
+from passlib.library.declared import Declaration, list_text
 from passlib.library.handle import Library
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -12,7 +12,7 @@ import numpy as np
 
 from passlib.errors import FormatError, PasslibError
 from passlib.library.backends import find_backend, find_pipeline
-from passlib.library.declared.option import OptionError, option_text
+from passlib.library.declared import OptionError, option_text
 
 T = TypeVar("T")
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 import passlib._core as _core
 from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
 from passlib.library.call import Backend
-from passlib.library.declared import Declaration, Option
-from passlib.library.declared.option import OptionError
+from passlib.library.declared import Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of
 from passlib.model import Model, load
 from passlib.model.edits import with_sizes

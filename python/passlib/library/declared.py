@@ -1,0 +1,660 @@
+"""What passes declare about themselves, and how their options are checked by it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, SupportsIndex, TypeAlias, cast, get_args, overload
+
+import numpy as np
+
+import passlib._core as _core
+from passlib.errors import FormatError, PasslibError, UnsupportedError, did_you_mean
+
+Kind = Literal["boolean", "integer", "real", "text"]
+
+_ITEM = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^",][^,]*)?\s*(?:,|$)')
+_TRUE = frozenset(("true", "1", "yes", "on"))
+_FALSE = frozenset(("false", "0", "no", "off"))
+_EXAMPLES: Mapping[Kind, str] = {
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "real": "a number",
+    "text": "text",
+}
+
+
+class OptionError(PasslibError):
+    """A pass does not have an option, lacks one, or does not accept its value.
+
+    Attributes
+    ----------
+    option : str
+        Its name.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that a pass declares.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"boolean", "integer", "real", "text"}
+        Type of the value, or of each item of a list.
+    default : bool, int, float, str, tuple of these, or None
+        None for an option that must be given, or that is absent unless it is given.
+    description : str
+    choices : tuple
+        The only values that are accepted, if there are any.
+    low, high : int, float or None
+        The smallest and the largest number that is accepted.
+    is_list : bool
+        Whether the value is a tuple of any length.
+    required : bool
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def with_level(graph: pl.Graph, *, level: int = 1) -> None:
+    ...     '''Leaves the graph as it is.'''
+    >>> (option,) = with_level.declaration.options
+    >>> option.name, option.kind, option.default
+    ('level', 'integer', 1)
+    """
+
+    name: str
+    kind: Kind
+    default: Any = None
+    description: str = ""
+    choices: tuple[Any, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    is_list: bool = False
+    required: bool = False
+
+    @property
+    def type_text(self) -> str:
+        """The accepted values in words, for messages and documentation."""
+        if self.choices:
+            text = "one of " + ", ".join(option_text(choice) for choice in self.choices)
+        else:
+            text = _EXAMPLES[self.kind] + self._range_text()
+        return f"a list, each item {text}" if self.is_list else text
+
+    def _range_text(self) -> str:
+        if self.low is not None and self.high is not None:
+            return f" from {self.low} to {self.high}"
+        if self.low is not None:
+            return f" of at least {self.low}"
+        return "" if self.high is None else f" of at most {self.high}"
+
+    def checked(self, value: Any) -> Any:
+        """Return a value in the option's type.
+
+        Parameters
+        ----------
+        value : object
+            Of the type, or its text: ``"true"``, ``"3"``, ``"[1, 2]"``.
+
+        Raises
+        ------
+        OptionError
+            The value has another type, or is out of range; the message says what is accepted.
+        """
+        if self.default is None and not self.required and self._is_none(value):
+            return None
+        if not self.is_list:
+            return self._item(value)
+        if isinstance(value, str):
+            try:
+                value = _items(value)
+            except ValueError:
+                raise self._error(value) from None
+        if isinstance(value, Mapping) or not isinstance(value, (Sequence, np.ndarray)):
+            raise self._error(value)
+        return tuple(self._item(item) for item in value)
+
+    def _is_none(self, value: object) -> bool:
+        """Whether a value leaves an option absent; in text as Python and MXNet spell it."""
+        return value is None or (
+            isinstance(value, str) and value == "None" and value not in self.choices
+        )
+
+    def _item(self, value: Any) -> Any:
+        converted = _CONVERSIONS[self.kind](value)
+        if converted is None or (self.choices and converted not in self.choices):
+            raise self._error(value)
+        if self.low is not None and converted < self.low:
+            raise self._error(value)
+        if self.high is not None and converted > self.high:
+            raise self._error(value)
+        return converted
+
+    def _error(self, value: object) -> OptionError:
+        message = f"option {self.name!r} takes {self.type_text}, not {value!r}"
+        return OptionError(message, self.name)
+
+    def named(self, name: str) -> Option:
+        """Return the same option under another name."""
+        return replace(self, name=name)
+
+
+def kind_of(value: object) -> Kind | None:
+    """Return the kind of a default value, or None for one that no option can have."""
+    if isinstance(value, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(value, (int, np.integer)):
+        return "integer"
+    if isinstance(value, (float, np.floating)):
+        return "real"
+    return "text" if isinstance(value, str) else None
+
+
+def option_text(value: object) -> str:
+    """Return a value as pipelines spell it, and as compiled passes read it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(option_text(item) for item in value) + "]"
+    return str(value)
+
+
+def list_text(values: Sequence[object]) -> str:
+    """Return a list as JSON, as passes with declared options read it."""
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+def _items(text: str) -> list[str]:
+    """Split the text of a list: ``[1, 2]``, ``(1, 2)`` or ``1,2``; ValueError if it is none."""
+    inner = text.strip()
+    if inner[:1] + inner[-1:] in ("[]", "()"):
+        inner = inner[1:-1]
+    items = []
+    place = 0
+    while place < len(inner):
+        found = _ITEM.match(inner, place)
+        if found is None:
+            raise ValueError(text)
+        item = (found.group(1) or "").strip()
+        if item:
+            items.append(json.loads(item) if item[0] == '"' else item)
+        place = found.end()
+    return items
+
+
+def _boolean(value: object) -> bool | None:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
+        return value.lower() in _TRUE
+    return None
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    # The length is bounded, because Python's int takes quadratic time.
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", value):
+        return int(value)
+    return None
+
+
+def _real(value: object) -> float | None:
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        number = float(value)
+    elif isinstance(value, str) and len(value) < 100:
+        try:
+            number = float(value)
+        except ValueError:
+            return None
+    else:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_CONVERSIONS: Mapping[Kind, Callable[[Any], Any]] = {
+    "boolean": _boolean,
+    "integer": _integer,
+    "real": _real,
+    "text": _text,
+}
+
+
+Lending: TypeAlias = Literal["nothing", "on demand", "whole"]
+"""How the weights of a model are lent to a pass."""
+
+
+CostClass: TypeAlias = Literal["nodes", "weights", "runs"]
+"""What the time of a pass grows with: nodes, the size of weights too, or operators that it runs."""
+
+
+@dataclass(frozen=True)
+class Joins:
+    """What a pass is in the named pipelines that it joins.
+
+    Attributes
+    ----------
+    pipelines : sequence of str
+        Such as ``"simplify"`` and ``"clean"``.
+    after : str
+        The pass behind which it runs; empty, or none of the pipeline, for the end of a round.
+    options : mapping of str to object
+        Options that the pipelines give it.
+    rounding : mapping of str to object
+        Further ones where results may change by rounding, and in rare cases more.
+    cost : {"nodes", "weights", "runs"}
+        What its time grows with: the number of nodes, the size of the weights too, or the time of
+        operators that it runs.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass(exact=True, triggers=["Abs"], joins=pl.passes.Joins(["simplify", "clean"]))
+    ... def abs_of_abs(graph: pl.Graph) -> None:
+    ...     '''Leaves one of two Abs.'''
+    >>> abs_of_abs.declaration.joins.pipelines
+    ('simplify', 'clean')
+    """
+
+    pipelines: Sequence[str]
+    after: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rounding: Mapping[str, Any] = field(default_factory=dict)
+    cost: CostClass = "nodes"
+
+    def __post_init__(self) -> None:
+        """Hold the names in a tuple.
+
+        Raises
+        ------
+        TypeError
+            They are one text.
+        ValueError
+            The cost is none of these.
+        """
+        if isinstance(self.pipelines, str):
+            raise TypeError(f"pipelines must be a sequence of names, such as [{self.pipelines!r}]")
+        if self.cost not in get_args(CostClass):
+            raise ValueError(f"cost is one of {', '.join(get_args(CostClass))}, not {self.cost!r}")
+        object.__setattr__(self, "pipelines", tuple(self.pipelines))
+
+
+@dataclass(frozen=True, repr=False)
+class Declaration:
+    """A pass as it describes itself.
+
+    ``help(passlib.library.passes()["name"])`` and ``print`` show it.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+        Empty for a pass that declares nothing.
+    dialects : tuple of str
+        Families of models that it works on; empty for all.
+    options : tuple of Option or None
+        None for a pass that declares nothing: it takes any options.
+    needs_weights, needs_shapes : bool
+        Whether it reads weights, and inferred shapes and types.
+    weights_on_demand : bool
+        Whether it asks for the weights that it reads.
+    exact : bool
+        Whether it keeps every bit of the model's results.
+    triggers : tuple of str
+        Operators without one of which it changes no graph; empty if it may change any.
+    joins : Joins or None
+        What it is in the named pipelines that it joins.
+    library : str
+        Path of the library, or module of the function.
+    is_partitioner : bool
+    any_options : bool
+        Whether it takes other options than those that it declares.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass(dialects=["onnx"])
+    ... def nothing_at_all(graph: pl.Graph, *, level: int = 1) -> None:
+    ...     '''Leaves the graph as it is.'''
+    >>> declaration = nothing_at_all.declaration
+    >>> declaration.dialects, declaration.description
+    (('onnx',), 'Leaves the graph as it is.')
+    """
+
+    name: str
+    description: str = ""
+    dialects: tuple[str, ...] = ()
+    options: tuple[Option, ...] | None = None
+    needs_weights: bool = True
+    needs_shapes: bool = True
+    library: str = ""
+    is_partitioner: bool = False
+    any_options: bool = False
+    weights_on_demand: bool = False
+    exact: bool = False
+    triggers: tuple[str, ...] = ()
+    joins: Joins | None = None
+
+    @property
+    def lending(self) -> Lending:
+        """How weights are lent to it."""
+        if not self.needs_weights:
+            return "nothing"
+        return "on demand" if self.weights_on_demand else "whole"
+
+    def __post_init__(self) -> None:
+        """Let ``help`` of the object show what it declares, not what a declaration is.
+
+        Raises
+        ------
+        OptionError
+            It joins a pipeline with an option that it does not have, or a wrong value.
+        """
+        object.__setattr__(self, "__doc__", str(self))
+        if self.joins is not None:
+            self._checked({**self.joins.options, **self.joins.rounding})
+
+    def is_for(self, dialect: str) -> bool:
+        """Whether the pass works on models of a dialect; it does if it declares none."""
+        return not self.dialects or dialect in self.dialects
+
+    def require_dialect(self, dialect: str) -> None:
+        """Check that the pass works on models of a dialect.
+
+        Raises
+        ------
+        UnsupportedError
+            It declares others.
+        """
+        if not self.is_for(dialect):
+            raise UnsupportedError(
+                f"pass {self.name!r} is for models of {', '.join(self.dialects)}, and this one is "
+                f"of {dialect}"
+            )
+
+    def checked(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """Return options in their declared types, without those that were not given.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Values, or their text.
+
+        Raises
+        ------
+        OptionError
+            An option is unknown, missing, of a wrong type or out of range.
+        """
+        values = self._checked(given)
+        missing = [each for each in self.options or () if each.required and each.name not in given]
+        if missing:
+            name, what = missing[0].name, missing[0].type_text
+            raise OptionError(f"pass {self.name!r} needs the option {name!r}: {what}", name)
+        return values
+
+    def _checked(self, given: Mapping[str, object]) -> dict[str, Any]:
+        if self.options is None:
+            return dict(given)
+        known = {option.name: option for option in self.options}
+        for name in given:
+            if name not in known and not self.any_options:
+                raise OptionError(self._unknown(name, list(known)), name)
+        try:
+            return {
+                name: known[name].checked(value) if name in known else value
+                for name, value in given.items()
+            }
+        except OptionError as error:
+            raise OptionError(f"pass {self.name!r}: {error}", error.option) from None
+
+    def _unknown(self, name: str, known: list[str]) -> str:
+        hint = did_you_mean(name, known, 1)
+        have = f"it has: {', '.join(known)}" if known else "it has none"
+        return f"pass {self.name!r} has no option {name!r}{hint} ({have})"
+
+    def __repr__(self) -> str:
+        return f"<{'partitioner' if self.is_partitioner else 'pass'} {self.name}>"
+
+    def __str__(self) -> str:
+        lines = [self.name + (f": {self.description}" if self.description else "")]
+        if self.dialects:
+            lines.append(f"  dialects: {', '.join(self.dialects)}")
+        if self.exact:
+            lines.append("  keeps every bit of the results")
+        if self.triggers:
+            lines.append(f"  does nothing without one of {', '.join(self.triggers)}")
+        if self.joins is not None:
+            lines.append(f"  part of the pipelines {', '.join(self.joins.pipelines)}")
+        if self.options is None:
+            lines.append("  options: not declared, any are passed on")
+        if self.any_options:
+            lines.append("  options: these, and any others are passed on")
+        for option in self.options or ():
+            default = "required" if option.required else f"default {option_text(option.default)}"
+            lines.append(f"  {option.name}: {option.type_text}; {default}")
+            lines += [f"      {line}" for line in option.description.splitlines()]
+        return "\n".join(lines + ([f"  from {self.library}"] if self.library else []))
+
+
+class PassNames(tuple[str, ...]):
+    """Names of passes in the order of their registration, and their declarations by name.
+
+    ``passes[0]`` is a name, ``passes["fold"]`` a `Declaration`.
+    """
+
+    declarations: dict[str, Declaration]
+    """By name."""
+
+    def __new__(cls, declarations: Iterable[Declaration]) -> PassNames:
+        """Make the names of declarations."""
+        listed = list(declarations)
+        made = super().__new__(cls, (declaration.name for declaration in listed))
+        made.declarations = {declaration.name: declaration for declaration in listed}
+        return made
+
+    @overload
+    def __getitem__(self, key: str, /) -> Declaration: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> str: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[str, ...]: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return the name at a position, or what the pass of a name declares."""
+        return self.declarations[key] if isinstance(key, str) else super().__getitem__(key)
+
+
+_VERSION = 1
+_MOST_NESTED = 8
+_INTEGER = re.compile(r"-?[0-9]{1,30}")
+
+_PASS: dict[str, type] = {
+    "name": str,
+    "description": str,
+    "dialects": list,
+    "options": list,
+    "any_options": bool,
+    "needs_weights": bool,
+    "weights_on_demand": bool,
+    "needs_shapes": bool,
+    "exact": bool,
+    "triggers": list,
+    "joins": dict,
+}
+_ABSENT: dict[str, Any] = {
+    "weights_on_demand": False, "exact": False, "triggers": [], "joins": {},
+}  # fmt: skip
+_JOINS: dict[str, type] = {
+    "pipelines": list, "after": str, "options": dict, "rounding": dict, "cost": str,
+}  # fmt: skip
+_OPTION: dict[str, type] = {
+    "name": str,
+    "description": str,
+    "kind": str,
+    "list": bool,
+    "default": object,
+    "choices": list,
+    "range": list,
+}
+
+
+def read_declarations(text: bytes, library: str, passes: Collection[str]) -> dict[str, Declaration]:
+    """Read the declarations of a library, in the form of ``_passlibDeclarations`` in lib_api.h.
+
+    Parameters
+    ----------
+    text : bytes
+        JSON; empty where the library declares nothing.
+    library : str
+        Its path.
+    passes : collection of str
+        The passes that it registered.
+
+    Returns
+    -------
+    dict of str to Declaration
+        By name. Passes that declare nothing are missing.
+
+    Raises
+    ------
+    FormatError
+        The text is no such JSON, or contradicts itself; the message names the place.
+    """
+    if not text:
+        return {}
+    value = _core.parse_json(text, _number, comments=False, max_depth=_MOST_NESTED)
+    outer = _members(value, {"version": object, "passes": list}, "the text")
+    if outer["version"] != _VERSION:
+        raise FormatError(
+            f"it is of version {outer['version']!r}, and passlib reads version {_VERSION}; compile "
+            "the library with the lib_api.h of this passlib"
+        )
+    found: dict[str, Declaration] = {}
+    for position, item in enumerate(outer["passes"]):
+        whole = {**_ABSENT, **item} if isinstance(item, dict) else item
+        declaration = _declaration(_members(whole, _PASS, f"passes[{position}]"), library)
+        if declaration.name in found:
+            raise FormatError(f"the pass {declaration.name!r} is declared twice")
+        if declaration.name not in passes:
+            raise FormatError(f"{declaration.name!r} is declared, but no pass has that name")
+        found[declaration.name] = declaration
+    return found
+
+
+def _number(text: str) -> int | float:
+    return int(text) if _INTEGER.fullmatch(text) else float(text)
+
+
+def _members(value: Any, members: dict[str, type], place: str) -> dict[str, Any]:
+    """Check that a value is an object with exactly these members, of these types."""
+    if not isinstance(value, dict):
+        raise FormatError(f"{place} must be an object, not {_short(value)}")
+    for name in members.keys() | value.keys():
+        if name not in value:
+            raise FormatError(f"{place} has no {name!r}")
+        if name not in members:
+            raise FormatError(f"{place} has an unknown member {_short(name)}")
+        if not isinstance(value[name], members[name]):
+            wanted = members[name].__name__
+            raise FormatError(f"{place}: {name!r} must be a {wanted}, not {_short(value[name])}")
+    return value
+
+
+def _declaration(members: dict[str, Any], library: str) -> Declaration:
+    name = members["name"]
+    joins = members["joins"] and _members(members["joins"], _JOINS, f"pass {name!r}, joins")
+    for kind, names in (
+        ("a dialect", members["dialects"]),
+        ("a trigger", members["triggers"]),
+        ("a pipeline", joins.get("pipelines", [])),
+    ):
+        for item in names:
+            if not isinstance(item, str) or not item:
+                raise FormatError(f"pass {name!r}: {kind} must be a name, not {_short(item)}")
+    options: dict[str, Option] = {}
+    for position, item in enumerate(members["options"]):
+        place = f"pass {name!r}, option {position}"
+        option = _option(_members(item, _OPTION, place), place)
+        if option.name in options:
+            raise FormatError(f"pass {name!r} declares the option {option.name!r} twice")
+        options[option.name] = option
+    try:
+        return Declaration(
+            name,
+            members["description"],
+            tuple(members["dialects"]),
+            tuple(options.values()),
+            members["needs_weights"],
+            members["needs_shapes"],
+            library,
+            any_options=members["any_options"],
+            weights_on_demand=members["weights_on_demand"],
+            exact=members["exact"],
+            triggers=tuple(members["triggers"]),
+            joins=Joins(**joins) if joins else None,
+        )
+    except (OptionError, ValueError) as error:
+        raise FormatError(f"pass {name!r}, joins: {error}") from None
+
+
+def _option(members: dict[str, Any], place: str) -> Option:
+    name = members["name"]
+    if not name:
+        raise FormatError(f"{place} has no name")
+    place = f"{place} ({name!r})"
+    if members["kind"] not in get_args(Kind):
+        raise FormatError(f"{place} is of the unknown kind {_short(members['kind'])}")
+    kind = cast(Kind, members["kind"])
+    choices = tuple(_value(item, kind, place) for item in members["choices"])
+    bounds = [_value(item, kind, place) for item in members["range"]]
+    if bounds and (len(bounds) != 2 or kind not in ("integer", "real") or bounds[0] > bounds[1]):
+        raise FormatError(f"{place} has the range {_short(members['range'])}, which is none")
+    low, high = bounds or (None, None)
+    is_list, given = members["list"], members["default"]
+    if is_list and not isinstance(given, list):
+        raise FormatError(f"{place} is a list, but its default is {_short(given)}")
+    default = (
+        tuple(_value(item, kind, place) for item in given)
+        if is_list
+        else _value(given, kind, place)
+    )
+    option = Option(name, kind, default, members["description"], choices, low, high, is_list)
+    try:
+        option.checked(default)
+    except PasslibError as error:
+        raise FormatError(f"{place}: its default is not accepted: {error}") from None
+    return option
+
+
+def _value(value: Any, kind: Kind, place: str) -> Any:
+    """Check that a value is of an option's kind; whole numbers are real ones as well."""
+    found = kind_of(value)
+    if found == kind:
+        return value
+    if found == "integer" and kind == "real":
+        return float(value)
+    raise FormatError(f"{place} is of kind {kind}, but has the value {_short(value)}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

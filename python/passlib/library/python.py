@@ -1,0 +1,326 @@
+"""Passes that are Python functions: the graph that they change, and their calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import passlib._core as _core
+from passlib.arrays import dtypes
+from passlib.arrays.ndarray import NDArray
+from passlib.dialects import Dialect
+from passlib.errors import PassError, PassResultError, listed
+from passlib.graph.plain import PlainGraph
+from passlib.library.call import Arrays, Backend, Call, Outcome, Param
+from passlib.library.lent import as_lent_array, require_dictionary
+
+
+class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
+    """Arrays by name of their variable. They are read-only; assign an array to change one.
+
+    Nothing is copied, and the caller's dictionary changes when the pass has succeeded only.
+
+    Parameters
+    ----------
+    kind : {"args", "aux"}
+        For messages.
+    given : mutable mapping of str to array, or None
+        The caller's dictionary. The pass does not see names outside ``names``.
+    names : sequence of str
+        The variables of the graph, in its order.
+
+    Raises
+    ------
+    TypeError
+        ``given`` is neither None nor a mutable mapping.
+    """
+
+    def __init__(
+        self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
+    ) -> None:
+        require_dictionary(kind, given)
+        self._kind = kind
+        self._given = given
+        self._names = {name: None for name in names if given is not None and name in given}
+        self._new: dict[str, np.ndarray[Any, Any]] = {}
+        self._deleted: set[str] = set()
+
+    @property
+    def accepts_new(self) -> bool:
+        """Whether there is a dictionary to put new parameters into."""
+        return self._given is not None
+
+    @property
+    def params(self) -> list[Param]:
+        """Name and array of each, for the inference of shapes; the code of the type is not set."""
+        return [(name, self[name], -1) for name in self]
+
+    @property
+    def has_new(self) -> bool:
+        """Whether the pass set any."""
+        return bool(self._new)
+
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        if name in self._new:
+            return self._new[name]
+        if self._given is None or name not in self._names:
+            raise KeyError(name)
+        array: np.ndarray[Any, Any] = np.asarray(
+            as_lent_array(f"{self._kind}[{name!r}]", self._given[name])
+        ).view()
+        array.flags.writeable = False
+        return array
+
+    def __setitem__(self, name: str, array: Any) -> None:
+        if self._given is None:
+            raise PassResultError(
+                f"{self._kind}[{name!r}] cannot be set, because optimize_for was given no "
+                f"{self._kind}: pass {self._kind}={{}}"
+            )
+        if not isinstance(name, str):
+            raise TypeError(f"{self._kind} are set by the names of variables, not by {name!r}")
+        made = np.array(array)
+        dtypes.code(made.dtype)  # an error where models have no arrays of this type
+        made.flags.writeable = False
+        self._new[name] = made
+        self._names[name] = None
+        self._deleted.discard(name)
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]
+        self._new.pop(name, None)
+        self._deleted.add(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {listed(list(self))}>"
+
+    def require_variables(self, names: Iterable[str], editor: str) -> None:
+        """Check that every array belongs to a variable of the graph.
+
+        Raises
+        ------
+        PassResultError
+            The pass set one that does not.
+        """
+        stray = sorted(self._new.keys() - set(names))
+        if stray:
+            raise PassResultError(
+                f"{editor} set {self._kind} of variables that the graph does not have: "
+                f"{listed(stray)}; add them with graph.add_parameter"
+            )
+
+    def commit(self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]) -> None:
+        """Bring the caller's dictionary up to date; see `Holder.commit`."""
+        del new  # which passes in Python do not allocate
+        if self._given is None:
+            return
+        for name, array in self._new.items():
+            self._given[name] = np.array(array).view(NDArray)
+        for name in {*self._deleted, *filter(is_parameter, gone)}:
+            self._given.pop(name, None)
+
+
+class Graph(_core.EditableRoot):
+    """A graph in the core's own form, with the verbs of the header.
+
+    ``nodes`` lists the nodes as stored, ``sorted()`` each after its inputs, ``find(name)`` returns
+    one or None. ``outputs`` is a tuple of values, which can be set. ``add_node(op, inputs, attrs,
+    name=, num_outputs=)``, ``add_variable(name, attrs)``, ``connect(value, node, input)``,
+    ``set_inputs(node, values)``, ``replace(value, by)`` and ``remove(*nodes)`` change the graph.
+    ``absorb(node, number, given)`` moves the nodes of a nested graph of a node to the node's own
+    graph, where the variables of the nested graph in ``given`` become other values, and returns
+    the nested graph's outputs; the node, which is left without that graph, has to be removed.
+
+    A node has ``op``, ``name``, ``attrs``, ``inputs``, ``outputs``, ``output(index)``, ``users``,
+    ``is_used``, ``subgraphs``, ``control_deps``, ``num_outputs`` and ``is_variable``. A value,
+    which is one output of a node, has ``node``, ``index``, ``uses``, ``only_use``, ``is_output``,
+    ``shape`` and ``dtype``.
+
+    Attributes
+    ----------
+    dialect : str
+        The family of models that the graph belongs to.
+    args, aux : Parameters
+        Weights and auxiliary states by name, as read-only arrays. Assign an array to change one.
+    attributes : dict of str to str
+        The graph's own attributes, as JSON by key.
+    own_attributes : dict of str to str
+        What the dialect keeps with the graph. A pass reads them only.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def name_by_place(graph: pl.Graph) -> None:
+    ...     for place, node in enumerate(graph.sorted()):
+    ...         node.attrs["__place__"] = str(place)
+    >>> y = pl.sym.relu(pl.sym.var("x"), name="y").optimize_for("name_by_place")
+    >>> y.attr("__place__")
+    '1'
+    """
+
+    def __init__(self, source: _core.Graph, editor: str, dialect: Dialect, call: Call) -> None:
+        # Only a graph with inferred types is a copy that can be used up.
+        known = call.types_known
+        super().__init__(source, editor, types_known=known, consume=known, types=call.types)
+        assert isinstance(call.args, Parameters)
+        assert isinstance(call.aux, Parameters)
+        self.dialect = dialect.name
+        self.args, self.aux = call.args, call.aux
+        self.attributes = dict(call.attributes)
+        self._family = dialect
+        self.own_attributes = dict(call.own_attributes)
+
+    def __repr__(self) -> str:
+        return f"<graph of a model of {self.dialect}>"
+
+    def plain(self, values: Sequence[_core.EditableValue] | None = None) -> PlainGraph:
+        """Return a copy of the graph as it is now, which can be run and inferred.
+
+        Parameters
+        ----------
+        values : sequence of EditableValue, optional
+            The outputs of the copy, by default those of the graph. The copy has no nodes that
+            these do not need.
+
+        Returns
+        -------
+        PlainGraph
+            Nodes keep their names.
+        """
+        attributes = {**self.attributes, **self.own_attributes}
+        if values is not None:
+            attributes = self._family.selected(attributes)
+        heads = self.outputs if values is None else values
+        return PlainGraph.of_native(self.part(heads), attributes, self._family)
+
+    @property
+    def parameters(self) -> tuple[Parameters, Parameters]:
+        """`args` and `aux`."""
+        return self.args, self.aux
+
+    def add_parameter(self, name: str, array: Any, *, aux: bool = False) -> _core.EditableNode:
+        """Add a variable with its array.
+
+        Parameters
+        ----------
+        name : str
+            Must be free.
+        array : array
+            Its value, which is copied.
+        aux : bool
+            Whether it is an auxiliary state rather than a weight.
+
+        Returns
+        -------
+        EditableNode
+
+        Raises
+        ------
+        GraphError
+            There is a node of this name.
+        PassResultError
+            ``optimize_for`` was given no dictionary for it.
+        """
+        parameters = self.aux if aux else self.args
+        node = self.add_variable(name)
+        try:
+            parameters[name] = array
+        except BaseException:
+            self.remove(node)
+            raise
+        return node
+
+    def is_parameter(self, node: _core.EditableNode) -> bool:
+        """Whether a node is a variable with an array in `args` or `aux`."""
+        return node.is_variable and (node.name in self.args or node.name in self.aux)
+
+
+@dataclass(frozen=True)
+class PythonPass(Backend):
+    """A function that ``optimize_for`` runs by name.
+
+    Attributes
+    ----------
+    body : callable
+        Gets a `Graph`, which it changes, and the options as keywords. Returns None.
+    place : str
+        Module and qualified name of the function.
+    """
+
+    body: Callable[..., object]
+    place: str
+
+    @property
+    def described(self) -> str:
+        """Name and place, for messages."""
+        return f"pass {self.declaration.name!r} (Python function {self.place})"
+
+    def reads_types(self, graph: _core.Graph) -> bool:
+        """Whether types are inferred when they are read: they always are."""
+        return True
+
+    def lend(
+        self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
+    ) -> Parameters:
+        """Show the arrays read-only."""
+        return Parameters(kind, given, names)
+
+    def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
+        """Run the function.
+
+        Raises
+        ------
+        PassError
+            The function raised; its exception is the cause. `PassResultError` if it left a graph
+            that is not sound, or returned something.
+        """
+        editable = Graph(graph, self.described, dialect, call)
+        try:
+            returned = self.body(editable, **call.options)
+            if returned is not None:
+                raise PassResultError(
+                    f"{self.described} returned {type(returned).__name__}; a pass changes the "
+                    "graph in place and returns None"
+                )
+        except BaseException as error:
+            editable.close()
+            if isinstance(error, PassResultError) or not isinstance(error, Exception):
+                raise
+            message = f"{self.described} failed: {type(error).__name__}: {error}"
+            raise PassError(message) from error
+        self._check_attributes(call.attributes, editable.attributes)
+        result, gone = editable.finish(ordered=dialect.ordered)
+        if any(part.has_new for part in editable.parameters):
+            names = result.variables({})[0]
+            for part in editable.parameters:
+                part.require_variables(names, self.described)
+            both = sorted(editable.args.keys() & editable.aux.keys())
+            if both:
+                raise PassResultError(f"{self.described} left {listed(both)} in both args and aux")
+        return Outcome(result, editable.attributes, ({}, {}), gone)
+
+    def _check_attributes(self, before: Mapping[str, str], after: Mapping[Any, Any]) -> None:
+        """Check that attributes of the graph which the function set are JSON."""
+        for key, text in after.items():
+            if before.get(key) == text:
+                continue
+            try:
+                if not isinstance(key, str):
+                    raise TypeError
+                json.loads(text)
+            except (TypeError, ValueError):
+                raise PassResultError(
+                    f"{self.described} set the attribute {key!r} of the graph to {text!r}, which "
+                    "is no JSON text: write it with json.dumps"
+                ) from None
