@@ -188,9 +188,9 @@ class CallParams {
 };
 
 /// Calls a pass, for both entry points. `args`, `aux`: the parameters.
-inline int runPass(graphPass_t function, Graph* graph, const options_map_t& options,
-                   const char* name, ParamTable* args, ParamTable* aux, nd_malloc_t nd_malloc,
-                   const void* nd_alloc) {
+inline int runPass(graphPass_t function, Graph* graph, const FlatModel* shown,
+                   const options_map_t& options, const char* name, ParamTable* args,
+                   ParamTable* aux, nd_malloc_t nd_malloc, const void* nd_alloc) {
   if (function == nullptr) {
     MXerrorMsgs::get()->add(printed("pass '%s' has no body: call setBody", name));
     return MX_FAIL;
@@ -198,6 +198,7 @@ inline int runPass(graphPass_t function, Graph* graph, const options_map_t& opti
   PassResource resource(nd_malloc, nd_alloc);
   resource._setGraph(graph);
   resource._setParams(args, aux);
+  if (shown != nullptr && shown->types != nullptr) resource._offerTypes(*shown);
   const RunningPass running(&resource);
   const CallParams lent(graph, args, aux, &resource);
   for (Node* node : span(graph->inputs)) {
@@ -586,7 +587,9 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   if (flat.packed == nullptr) {
     JsonReader::Slice key;
     JsonReader::Slice text;
-    for (NodeAttributes::Walk walk(node.attrs); walk.next(&key, &text);) addPair(key, text);
+    for (NodeAttributes::Walk walk(node.attrs); walk.next(&key, &text);) {
+      if (!node.attrs._hasTypes() || !isOfTypes(key.data, key.size)) addPair(key, text);
+    }
   }
   flat.num_attrs = num_pairs_;
   if (!node.extra.empty()) addMembers(node.extra);
@@ -792,8 +795,8 @@ inline int callPass(graphPass_t function, const char* json, char** json_result,
     addParams(&args, PASSLIB_PARAM_NAMES(arg));
     addParams(&aux, PASSLIB_PARAM_NAMES(aux));
     GivenGraph graph(json, flat);
-    if (runPass(function, graph.get(), makeOptions(opt_keys, opt_vals, num_opts), pass_name, &args,
-                &aux, nd_malloc, nd_alloc) != MX_SUCCESS) {
+    if (runPass(function, graph.get(), flat, makeOptions(opt_keys, opt_vals, num_opts), pass_name,
+                &args, &aux, nd_malloc, nd_alloc) != MX_SUCCESS) {
       return MX_FAIL;
     }
     if (flat != nullptr) {

@@ -65,6 +65,12 @@ PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<OptionValue>& values) {
   return list;
 }
 
+PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<std::string>& texts) {
+  JsonVal list(LIST);
+  for (const std::string& item : texts) list.list.push_back(JsonVal(item));
+  return list;
+}
+
 /// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
 PASSLIB_DEMANDED void addDefaults(const char* name, options_map_t* options) {
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
@@ -104,8 +110,7 @@ PASSLIB_ON_DEMAND const char* describePasses() {
     object.map[JsonVal("needs_weights")] = JsonVal::boolean(pass.needs_weights);
     if (pass.weights_on_demand) object.map[JsonVal("weights_on_demand")] = JsonVal::boolean(true);
     object.map[JsonVal("needs_shapes")] = JsonVal::boolean(pass.needs_shapes);
-    JsonVal& dialects = object.map[JsonVal("dialects")] = JsonVal(LIST);
-    for (const std::string& dialect : pass.dialects) dialects.list.push_back(JsonVal(dialect));
+    object.map[JsonVal("dialects")] = jsonOf(pass.dialects);
     JsonVal& options = object.map[JsonVal("options")] = JsonVal(LIST);
     for (const OptionDeclaration& option : pass.options) {
       JsonVal member(MAP);
@@ -118,6 +123,21 @@ PASSLIB_ON_DEMAND const char* describePasses() {
       member.map[JsonVal("choices")] = jsonOf(option.choices);
       member.map[JsonVal("range")] = jsonOf(option.range);
       options.list.push_back(std::move(member));
+    }
+    if (pass.exact) object.map[JsonVal("exact")] = JsonVal::boolean(true);
+    if (!pass.triggers.empty()) object.map[JsonVal("triggers")] = jsonOf(pass.triggers);
+    if (!pass.pipelines.empty()) {
+      JsonVal joins(MAP);
+      joins.map[JsonVal("pipelines")] = jsonOf(pass.pipelines);
+      joins.map[JsonVal("after")] = JsonVal(pass.after);
+      joins.map[JsonVal("cost")] = JsonVal(pass.cost);
+      JsonVal& always = joins.map[JsonVal("options")] = JsonVal(MAP);
+      for (const auto& each : pass.pipeline_options)
+        always.map[JsonVal(each.first)] = jsonOf(each.second);
+      JsonVal& rounding = joins.map[JsonVal("rounding")] = JsonVal(MAP);
+      for (const auto& each : pass.rounding_options)
+        rounding.map[JsonVal(each.first)] = jsonOf(each.second);
+      object.map[JsonVal("joins")] = std::move(joins);
     }
     passes.list.push_back(std::move(object));
   }
@@ -343,5 +363,36 @@ PASSLIB_DEMANDED CustomPass& CustomPass::weightsOnDemand() {
 
 PASSLIB_DEMANDED CustomPass& CustomPass::needsShapes(bool wanted) {
   declare().needs_shapes = wanted;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::exact() {
+  declare().exact = true;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::triggers(const std::vector<std::string>& ops) {
+  declare().triggers = ops;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::cost(const char* grows_with) {
+  declare().cost = grows_with;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::joins(const char* pipeline, const char* after) {
+  declare().pipelines.push_back(pipeline);
+  declare().after = after;
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::inPipelines(const char* key, const OptionValue& value) {
+  declare().pipeline_options.emplace_back(key, value);
+  return *this;
+}
+
+PASSLIB_DEMANDED CustomPass& CustomPass::whenRounding(const char* key, const OptionValue& value) {
+  declare().rounding_options.emplace_back(key, value);
   return *this;
 }

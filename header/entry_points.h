@@ -49,13 +49,8 @@
 
 /// Version of the flat form of graphs: the structs whose names begin with Flat. A host uses it only
 /// with libraries of the same version.
-#define PASSLIB_FLAT_VERSION 1
+#define PASSLIB_FLAT_VERSION 2
 
-/// A text, not terminated. `data` may be null if `size` is 0.
-struct FlatText {
-  const char* data;
-  uint64_t size;
-};
 /// An attribute, or a member of a JSON object, whose value is then JSON.
 struct FlatPair {
   FlatText key;
@@ -120,6 +115,11 @@ struct FlatModel {
   uint64_t packed_words;  ///< of all nodes
   FlatMemory memory;      ///< of the host; nothing looks at that of a result
   void* owner;            ///< for who made it
+  /// Null, or infers the types of all nodes: returns __ext_shape__ and __ext_dtype__ of each node
+  /// of graphs[0] in turn, which stay valid until the call of the pass returns; null if that
+  /// failed, and then the host fails the call. Any thread may call it, before the pass returns.
+  const FlatText* (*types)(const void* host);
+  const void* host;  ///< what `types` gets
 };
 
 typedef int (*opVersion_t)();
@@ -247,10 +247,13 @@ PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const
 ///      "needs_weights": true, "weights_on_demand": true, "needs_shapes": false,
 ///      "any_options": false, "options":
 ///      [{"name": "level", "kind": "integer", "list": false, "default": 1, "description": "...",
-///        "choices": [], "range": [1, 3]}]}]}
+///        "choices": [], "range": [1, 3]}],
+///      "exact": true, "triggers": ["Mul"],
+///      "joins": {"pipelines": ["clean", "simplify"], "after": "", "cost": "weights",
+///                "options": {"level": 3}, "rounding": {}}}]}
 ///
-/// with the kinds boolean, integer, real and text; without "weights_on_demand" for false. Not part
-/// of MXNet's ABI.
+/// with the kinds boolean, integer, real and text. "weights_on_demand", and what follows "options",
+/// may be absent, for false, [] and no pipeline. Not part of MXNet's ABI.
 PASSLIB_ENTRY int _passlibDeclarations(const char** json);
 /// Runs a pass on a graph in JSON. A parameter whose data is null, though its shape has elements,
 /// is one that the host does not lend. *out_graph: the result as malloc'd JSON, null on failure.

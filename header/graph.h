@@ -3,8 +3,27 @@
 // ================================================================================================
 
 class PassResource;
+struct FlatModel;
+
+/// A text, not terminated. `data` may be null if `size` is 0.
+struct FlatText {
+  const char* data;
+  uint64_t size;
+};
 
 namespace detail {
+
+/// The types of a call are those of a node only as long as the call runs.
+struct TypesPlace {
+  uint32_t node = 0;  // its position as the host showed it, from 1; 0 for a node without
+  uint16_t call = 0;
+};
+
+/// Returns __ext_shape__ and __ext_dtype__ of a node of the running call, which the host infers now
+/// unless it did before; null if it cannot, and after the call.
+const FlatText* readTypes(const TypesPlace& place);
+/// Whether a key is one of these two.
+bool isOfTypes(const char* key, std::size_t size);
 
 /// Lends a resource to the pass that runs in this thread. Nodes ask for it here, so that none has
 /// to be told: in a large graph, each walk over the nodes costs. Threads that a pass starts get
@@ -100,6 +119,10 @@ class AttributeText : public std::string {
 /// Converts to and from such a map. What is not declared here is called on the map:
 /// `std::unordered_map<std::string, std::string>& map = node->attrs`. As with a map, several
 /// threads may read at the same time.
+///
+/// __ext_shape__ and __ext_dtype__, the types of a node's outputs, may be inferred when somebody
+/// first reads them: the map then has both keys, with texts from the moment when one is asked for,
+/// or the attributes are gone over.
 class NodeAttributes {
  public:
   typedef std::unordered_map<std::string, std::string> Map;
@@ -142,56 +165,64 @@ class NodeAttributes {
   PASSLIB_ON_DEMAND NodeAttributes& operator=(std::initializer_list<value_type> items) {
     return *this = NodeAttributes(items);
   }
-  operator Map&() { return read(); }
-  operator const Map&() const { return read(); }
+  operator Map&() { return whole(); }
+  operator const Map&() const { return whole(); }
 
   bool empty() const { return size() == 0; }
   size_type size() const {
-    return known() != nullptr ? known()->size() : shared_ == nullptr ? 0 : shared_[0];
+    if (known() != nullptr) return known()->size();
+    return (shared_ == nullptr ? 0 : shared_[0]) + (types_.node == 0 ? 0 : 2);
   }
   PASSLIB_ON_DEMAND size_type max_size() const { return read().max_size(); }
-  PASSLIB_ON_DEMAND iterator begin() { return read().begin(); }
+  PASSLIB_ON_DEMAND iterator begin() { return whole().begin(); }
   PASSLIB_ON_DEMAND const_iterator begin() const { return cbegin(); }
-  PASSLIB_ON_DEMAND const_iterator cbegin() const { return read().cbegin(); }
+  PASSLIB_ON_DEMAND const_iterator cbegin() const { return whole().cbegin(); }
   PASSLIB_ON_DEMAND iterator end() { return read().end(); }
   PASSLIB_ON_DEMAND const_iterator end() const { return cend(); }
   PASSLIB_ON_DEMAND const_iterator cend() const { return read().cend(); }
 
   PASSLIB_ON_DEMAND AttributeText& operator[](const std::string& key) {
-    return static_cast<AttributeText&>(write()[key]);
+    return static_cast<AttributeText&>(write(key)[key]);
   }
   PASSLIB_ON_DEMAND AttributeText& operator[](std::string&& key) {
-    return static_cast<AttributeText&>(write()[std::move(key)]);
+    return static_cast<AttributeText&>(write(key)[std::move(key)]);
   }
   PASSLIB_ON_DEMAND AttributeText& at(const std::string& key) {
-    return static_cast<AttributeText&>(read().at(key));
+    return static_cast<AttributeText&>(read(key).at(key));
   }
-  PASSLIB_ON_DEMAND const std::string& at(const std::string& key) const { return read().at(key); }
-  PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read().find(key); }
+  PASSLIB_ON_DEMAND const std::string& at(const std::string& key) const {
+    return read(key).at(key);
+  }
+  PASSLIB_ON_DEMAND iterator find(const std::string& key) { return read(key).find(key); }
   PASSLIB_ON_DEMAND const_iterator find(const std::string& key) const {
-    return static_cast<const Map&>(read()).find(key);
+    return static_cast<const Map&>(read(key)).find(key);
   }
   size_type count(const std::string& key) const {
     JsonReader::Slice text;
     return _find(key.c_str(), key.size(), &text) ? 1 : 0;
   }
   PASSLIB_ON_DEMAND std::pair<iterator, iterator> equal_range(const std::string& key) {
-    return read().equal_range(key);
+    return read(key).equal_range(key);
   }
   PASSLIB_ON_DEMAND std::pair<const_iterator, const_iterator> equal_range(
       const std::string& key) const {
-    return static_cast<const Map&>(read()).equal_range(key);
+    return static_cast<const Map&>(read(key)).equal_range(key);
   }
 
   void clear() noexcept {
     delete known();
     map_.storeAlone(nullptr);
     dropBlock();
+    types_ = detail::TypesPlace();
   }
   void swap(NodeAttributes& other) noexcept;
-  PASSLIB_ON_DEMAND void swap(Map& other) { write().swap(other); }
+  PASSLIB_ON_DEMAND void swap(Map& other) {
+    whole();
+    write().swap(other);
+    types_ = detail::TypesPlace();
+  }
   PASSLIB_ON_DEMAND void reserve(size_type count) { write().reserve(count); }
-  PASSLIB_ON_DEMAND size_type erase(const std::string& key) { return write().erase(key); }
+  PASSLIB_ON_DEMAND size_type erase(const std::string& key) { return write(key).erase(key); }
   PASSLIB_ON_DEMAND iterator erase(const_iterator place) { return write().erase(place); }
   PASSLIB_ON_DEMAND iterator erase(iterator place) { return write().erase(place); }
   PASSLIB_ON_DEMAND iterator erase(const_iterator first, const_iterator last) {
@@ -229,10 +260,10 @@ class NodeAttributes {
     return !left.equals(right);
   }
   PASSLIB_ON_DEMAND friend bool operator==(const NodeAttributes& left, const Map& right) {
-    return left.read() == right;
+    return left.whole() == right;
   }
   PASSLIB_ON_DEMAND friend bool operator!=(const NodeAttributes& left, const Map& right) {
-    return left.read() != right;
+    return left.whole() != right;
   }
   PASSLIB_ON_DEMAND friend bool operator==(const Map& left, const NodeAttributes& right) {
     return right == left;
@@ -255,7 +286,7 @@ class NodeAttributes {
     copy->assign(text.data, text.size);
     return true;
   }
-  /// Goes over the attributes, sorted by key unless the map has been made.
+  /// Goes over the attributes, sorted by key unless the map has been made. After _readTypes().
   class Walk {
    public:
     explicit Walk(const NodeAttributes& attributes)
@@ -275,6 +306,7 @@ class NodeAttributes {
   /// Calls visit(key, text) with a slice each, in that order.
   template <typename Visit>
   void _visit(Visit visit) const {
+    _readTypes();
     JsonReader::Slice key;
     JsonReader::Slice text;
     for (Walk walk(*this); walk.next(&key, &text);) visit(key, text);
@@ -309,6 +341,16 @@ class NodeAttributes {
   }
   /// Whether the words that _packed returns are the host's.
   bool _isLent() const { return lent_; }
+  /// Adds the types, which are inferred when somebody reads them and leave with the call.
+  void _offerTypes(uint32_t node, uint16_t call) {
+    types_.node = node;
+    types_.call = call;
+  }
+  bool _hasTypes() const { return types_.node != 0; }
+  /// Before all attributes are read.
+  void _readTypes() const {
+    if (types_.node != 0) whole();
+  }
 
  private:
   Map* known() const { return map_.load(); }
@@ -320,10 +362,20 @@ class NodeAttributes {
   bool equals(const NodeAttributes& other) const;
   void copy(const NodeAttributes& other);
   Map& read() const;
+  /// The map with all texts.
+  Map& whole() const;
+  /// The map for a use of one attribute.
+  Map& read(const std::string& key) const {
+    return types_.node != 0 && detail::isOfTypes(key.data(), key.size()) ? whole() : read();
+  }
   Map& write() {
     Map& map = read();
     dropBlock();
     return map;
+  }
+  Map& write(const std::string& key) {
+    read(key);
+    return write();
   }
   void dropBlock() noexcept {
     uint32_t* const words = shared_;
@@ -347,6 +399,8 @@ class NodeAttributes {
   // value, and the texts in turn; zeros fill the last word. It never changes. Nodes share it, the
   // number of them stands before it, unless it is lent.
   uint32_t* shared_ = nullptr;
+  detail::TypesPlace types_;
+  mutable bool has_types_ = false;  // whether the map has their texts
   bool lent_ = false;
 };
 

@@ -122,9 +122,12 @@ inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
   other.map_.store(map_.exchange(other.known()));
   std::swap(shared_, other.shared_);
   std::swap(lent_, other.lent_);
+  std::swap(types_, other.types_);
+  std::swap(has_types_, other.has_types_);
 }
 
 inline void NodeAttributes::copy(const NodeAttributes& other) {
+  const bool has_types = __atomic_load_n(&other.has_types_, __ATOMIC_ACQUIRE);
   if (other.known() != nullptr) {
     map_.store(new Map(*other.known()));
   } else if (other.lent_) {
@@ -133,12 +136,17 @@ inline void NodeAttributes::copy(const NodeAttributes& other) {
     __atomic_add_fetch(other.shared_ - 1, 1, __ATOMIC_RELAXED);
     shared_ = other.shared_;
   }
+  types_ = other.types_;
+  has_types_ = has_types;
 }
 
 inline bool NodeAttributes::equals(const NodeAttributes& other) const {
   if (size() != other.size()) return false;
   if (empty()) return true;
-  if (known() != nullptr || other.known() != nullptr) return read() == other.read();
+  const bool same_types = types_.node == other.types_.node && types_.call == other.types_.call;
+  if (known() != nullptr || other.known() != nullptr || !same_types) {
+    return whole() == other.whole();
+  }
   if (shared_ == other.shared_) return true;
   return words() == other.words() &&
          memcmp(shared_, other.shared_, words() * sizeof(uint32_t)) == 0;
@@ -146,6 +154,17 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
 
 inline bool NodeAttributes::_find(const char* key, std::size_t size,
                                   JsonReader::Slice* text) const {
+  if (types_.node != 0 && detail::isOfTypes(key, size)) {
+    if (known() != nullptr) {
+      whole();
+    } else {
+      const FlatText* const texts = detail::readTypes(types_);
+      if (texts == nullptr) return false;
+      const FlatText& found = texts[key[6] == 's' ? 0 : 1];
+      *text = JsonReader::Slice{found.data, static_cast<std::size_t>(found.size)};
+      return true;
+    }
+  }
   if (known() != nullptr) {
     const Map::const_iterator found = known()->find(std::string(key, size));
     if (found == known()->end()) return false;
@@ -167,7 +186,9 @@ inline bool NodeAttributes::_find(const char* key, std::size_t size,
 inline bool NodeAttributes::_isStill(const uint32_t* packed) const {
   const Map* const map = known();
   if (map == nullptr) return shared_ == packed;
-  if (map->size() != packed[0]) return false;
+  const std::size_t types =
+      types_.node == 0 ? 0 : map->count("__ext_shape__") + map->count("__ext_dtype__");
+  if (map->size() != packed[0] + types) return false;
   const char* cursor = reinterpret_cast<const char*>(&packed[2 + 2 * packed[0]]);
   for (std::size_t pos = 0; pos < packed[0]; ++pos) {
     const uint32_t* const sizes = &packed[2 + 2 * pos];
@@ -260,13 +281,40 @@ inline NodeAttributes::Map& NodeAttributes::read() const {
   JsonReader::Slice key;
   JsonReader::Slice text;
   for (Walk walk(*this); walk.next(&key, &text);) detail::setText(key, text, made.get());
+  if (types_.node != 0) {
+    const JsonReader::Slice nothing = {"", 0};
+    detail::setText(JsonReader::Slice{"__ext_shape__", 13}, nothing, made.get());
+    detail::setText(JsonReader::Slice{"__ext_dtype__", 13}, nothing, made.get());
+  }
   Map* const present = map_.setFirst(made.get());  // another thread's, if that was faster
   return present == nullptr ? *made.release() : *present;
+}
+
+/// Other threads may read other attributes meanwhile: nothing moves in the map.
+inline NodeAttributes::Map& NodeAttributes::whole() const {
+  static detail::Mutex& filling = *new detail::Mutex();
+  Map& map = read();
+  if (types_.node == 0 || __atomic_load_n(&has_types_, __ATOMIC_ACQUIRE)) return map;
+  const FlatText* const texts = detail::readTypes(types_);
+  const detail::Mutex::Guard lock(filling);
+  if (has_types_) return map;
+  for (int which = 0; texts != nullptr && which < 2; ++which) {
+    const Map::iterator found = map.find(which == 0 ? "__ext_shape__" : "__ext_dtype__");
+    if (found == map.end()) continue;  // erased
+    found->second.assign(texts[which].data, static_cast<std::size_t>(texts[which].size));
+  }
+  __atomic_store_n(&has_types_, true, __ATOMIC_RELEASE);
+  return map;
 }
 
 PASSLIB_COLD_CODE
 
 namespace detail {
+
+inline bool isOfTypes(const char* key, std::size_t size) {
+  return size == 13 &&
+         (memcmp(key, "__ext_shape__", 13) == 0 || memcmp(key, "__ext_dtype__", 13) == 0);
+}
 
 /// Asks the processor for the nodes that a walk reads some steps after position `pos`, for their
 /// inputs and one member more: in a large graph, walks mostly wait for memory.

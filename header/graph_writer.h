@@ -275,6 +275,7 @@ class GraphWriter {
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
+    node.attrs._readTypes();
     std::size_t words = 0;
     const uint32_t* const packed = node.attrs._packed(&words);
     WrittenAttributes::Slot* slot = nullptr;

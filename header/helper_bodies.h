@@ -136,6 +136,27 @@ PASSLIB_DEMANDED bool isParameter(const Node* node) {
   return node->tensor != nullptr || (resource != nullptr && resource->_isUnlent(node));
 }
 
+inline void PassResource::_offerTypes(const FlatModel& shown) {
+  static uint16_t calls = 0;  // one pass of a library runs at a time
+  shown_ = &shown;
+  call_ = ++calls;
+  for (std::size_t pos = 0; pos < graph_->nodes.size(); ++pos) {
+    graph_->nodes[pos]->attrs._offerTypes(static_cast<uint32_t>(pos + 1), call_);
+  }
+}
+
+inline const FlatText* PassResource::_types(const detail::TypesPlace& place) {
+  const detail::Mutex::Guard lock(mutex_);
+  if (shown_ == nullptr || place.call != call_) return nullptr;
+  if (types_ == nullptr) types_ = shown_->types(shown_->host);
+  return types_ == nullptr ? nullptr : types_ + 2 * (place.node - 1);
+}
+
+inline const FlatText* detail::readTypes(const TypesPlace& place) {
+  PassResource* const resource = RunningPass::resource();
+  return resource == nullptr ? nullptr : resource->_types(place);
+}
+
 PASSLIB_DEMANDED std::string PassResource::_dialect() const {
   if (graph_ == nullptr) return std::string();
   std::string name;

@@ -101,6 +101,13 @@ struct PassDeclaration {
   bool needs_weights = true;
   bool weights_on_demand = false;
   bool needs_shapes = true;
+  bool exact = false;
+  std::vector<std::string> triggers;
+  std::string cost = "nodes";
+  std::vector<std::string> pipelines;
+  std::string after;
+  std::vector<std::pair<std::string, OptionValue> > pipeline_options;
+  std::vector<std::pair<std::string, OptionValue> > rounding_options;
   typedPass_t body = nullptr;
 };
 
@@ -153,8 +160,22 @@ class CustomPass {
   /// ask for costs nothing.
   PASSLIB_ON_DEMAND CustomPass& weightsOnDemand();
   /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
-  /// true.
+  /// true; then they are inferred when the pass first reads one.
   PASSLIB_ON_DEMAND CustomPass& needsShapes(bool wanted = true);
+  /// The pass keeps every bit of the model's results. Without this, they may change by rounding.
+  PASSLIB_ON_DEMAND CustomPass& exact();
+  /// The pass changes no graph without one of these operators. Without this, it may change any.
+  PASSLIB_ON_DEMAND CustomPass& triggers(const std::vector<std::string>& ops);
+  /// What the time of the pass grows with, for pipelines that it joins: "nodes", the default;
+  /// "weights"; or "runs", if it computes operators.
+  PASSLIB_ON_DEMAND CustomPass& cost(const char* grows_with);
+  /// The pass is part of a named pipeline: "simplify", or "clean" if it is exact. It runs behind
+  /// the pass `after`, or at the end.
+  PASSLIB_ON_DEMAND CustomPass& joins(const char* pipeline, const char* after = "");
+  /// The value of a declared option in the pipelines that the pass joins.
+  PASSLIB_ON_DEMAND CustomPass& inPipelines(const char* key, const OptionValue& value);
+  /// The same where results may change by rounding, and in rare cases more: "simplify" by default.
+  PASSLIB_ON_DEMAND CustomPass& whenRounding(const char* key, const OptionValue& value);
 
   const char* name;
   graphPass_t pass;

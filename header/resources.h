@@ -35,6 +35,10 @@ class PassResource {
   }
 
   void _setGraph(const Graph* graph) { graph_ = graph; }
+  /// Adds the types that the host offers, whose texts are asked for when they are read.
+  void _offerTypes(const FlatModel& shown);
+  /// See detail::readTypes.
+  const FlatText* _types(const detail::TypesPlace& place);
   void _setParams(detail::ParamTable* args, detail::ParamTable* aux) {
     params_[0] = args;
     params_[1] = aux;
@@ -82,7 +86,10 @@ class PassResource {
   detail::PlainList<Made*> made_;
   nd_malloc_t nd_malloc_;
   const void* nd_alloc_;
-  const Graph* graph_ = nullptr;  // of the running pass
+  const Graph* graph_ = nullptr;      // of the running pass
+  const FlatModel* shown_ = nullptr;  // unless no types are offered
+  const FlatText* types_ = nullptr;
+  uint16_t call_ = 0;
   detail::ParamTable* params_[2] = {nullptr, nullptr};
   detail::PlainList<const Node*> unlent_;
   // The names of the first named_ nodes of a graph. A map, because every library has code for this
