@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from passlib.families.ark.reading.graph import read
+from passlib.families.ark.reading import read
 from steps import counted_steps
 
 Tensor = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passlib.graph import attribute_text
+from passlib.graph import attributes as attribute_text
 
 PARSERS = (
     attribute_text.parse_int,

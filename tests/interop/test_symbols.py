@@ -15,7 +15,7 @@ from mxnet_process import MXNet
 from observe import describe
 from passlib import sym
 from passlib.mxnet import schema
-from passlib.mxnet.symbol.composition.create import create
+from passlib.mxnet.symbol.composition import create
 from places import DATA
 
 PROBES = json.loads((DATA / "schema/probes.json").read_text("utf-8"))

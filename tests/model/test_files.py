@@ -89,7 +89,7 @@ def test_name_with_and_without_prefix(small, tmp_path):
 def test_weights_of_another_file(suffix, small, tmp_path):
     if suffix == "safetensors":
         pytest.importorskip("safetensors", reason="needs the package safetensors")
-    from passlib.mxnet.nd.weights import save_weights
+    from passlib.mxnet.nd.files import save_weights
 
     small.symbol.save(tmp_path / "x-symbol.json")
     save_weights(tmp_path / f"other.{suffix}", weights())

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import passlib
 from passlib import nd
 from passlib.arrays import dtypes
-from passlib.dialects.weights.npz_writer import write_npz
+from passlib.dialects.weights.npz import write_npz
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.source import MAP_FROM
 

@@ -16,7 +16,7 @@ import places
 from passlib import sym
 from passlib.errors import GraphError, UnsupportedError
 from passlib.mxnet import schema
-from passlib.mxnet.schema import parameters
+from passlib.mxnet.schema import operator as parameters
 
 PROBES = json.loads((places.DATA / "schema/probes.json").read_text("utf-8"))
 # MXNet 1.9.1 gives all inputs of one tensor the same name here, which no graph can use.

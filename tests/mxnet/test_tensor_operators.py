@@ -21,7 +21,7 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.lowering import TypeSpec
 from passlib.mxnet.lower import lower
 from passlib.mxnet.lowering import load_table
-from passlib.mxnet.lowering.tensors.reshape_codes import decode, decode_reversed
+from passlib.mxnet.lowering.tensors.shape import decode, decode_reversed
 
 CASES = places.DATA / "mxnet" / "tensor_cases.jsonl"
 UNKNOWN_SIZES = (

@@ -21,7 +21,7 @@ from passlib.errors import GraphError, PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import Lowered, TypeSpec
 from passlib.mxnet.lower import lower
-from passlib.mxnet.nd.weights import load_weights
+from passlib.mxnet.nd.files import load_weights
 
 DATA = places.DATA / "mxnet" / "models"
 MODELS = sorted(path.name[: -len("-io.npz")] for path in DATA.glob("*-io.npz"))
@@ -71,7 +71,7 @@ def test_saved_models_run_elsewhere(
     name: str, external: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if external:
-        monkeypatch.setattr("passlib.runtime.export.file._INLINE_LIMIT", 0)
+        monkeypatch.setattr("passlib.runtime.export._INLINE_LIMIT", 0)
     lowered, feeds, wanted = lowered_model(name)
     path = tmp_path / "model.onnx"
     runtime.save_onnx(lowered, path)

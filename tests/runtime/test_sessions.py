@@ -14,7 +14,7 @@ from dense_layer import X, Y, layer, weights
 from passlib.errors import GraphError, PasslibError
 from passlib.model import Model
 from passlib.runtime import sessions
-from passlib.runtime.cache import Cache
+from passlib.runtime.sessions import Cache
 from sanitized import unless_sanitized
 
 BRANCHES = """

@@ -12,7 +12,7 @@ import numpy as np
 import passlib
 import places
 from passlib import dialects
-from passlib.families.dlprim.types import NAMES
+from passlib.families.dlprim.network import NAMES
 from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.runtime.session import Session

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import helper
 
 from drawn_graph import FLOAT, Drawn, Shape
-from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.nested import graphs_within
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 
 import passlib
 from passlib.mxnet.lowering.refused import TRAINING
-from passlib.mxnet.schema import namespaces
+from passlib.mxnet.schema import calls as namespaces
 from places import DATA, ROOT
 
 PAGE = ROOT / "docs" / "mxnet-names.md"

@@ -18,7 +18,7 @@ import onnxruntime
 
 import passlib
 from drawn_graph import FLOAT, HALF, INT, Drawn
-from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.nested import graphs_within
 from random_operators import OPERATORS
 from rewriting import same_bits
 

@@ -5,17 +5,83 @@ from __future__ import annotations
 import importlib
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from numbers import Number
+from typing import Any, Final
 
 import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.context import Context, require_host
-from passlib.arrays.ndarray import NDArray, register_compression
-from passlib.arrays.placed import Placed
-from passlib.arrays.sparse_arithmetic import SparseArithmetic
+from passlib.arrays.ndarray import KERNELS, NDArray, Placed, combine, register_compression
 from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
 from passlib.errors import PasslibError, UnsupportedError
+
+_KEEPING: Final = ("add", "sub", "mul")
+_REFLECTED: Final = ("add", "sub", "mul", "truediv", "mod", "pow")
+
+
+class SparseArithmetic:
+    """Operators; the other operand is an array, dense or sparse, or a number."""
+
+    stype: str
+
+    def __neg__(self: Any) -> Any:
+        return self * -1
+
+    def __abs__(self: Any) -> Any:
+        return _stored_as(self.stype, self, np.abs(self.asnumpy()))
+
+
+def _stored_as(stype: str, like: Any, result: np.ndarray[Any, Any]) -> Any:
+    dense = result.view(NDArray)
+    dense._context = like.context
+    return dense.tostype(stype)
+
+
+def _storage(name: str, left: Any, right: Any) -> str:
+    """Return the storage type of a result whose first operand is sparse, or the second a number."""
+    if isinstance(right, Number):
+        with np.errstate(all="ignore"):
+            of_zero = combine(KERNELS[name], np.zeros(1, left.dtype), right)
+        return left.stype if not of_zero.any() else "default"
+    other = getattr(right, "stype", "default")
+    if (other == left.stype and name in _KEEPING) or (other == "default" and name == "mul"):
+        return str(left.stype)
+    return "default"
+
+
+def _forward(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        operand = other.asnumpy() if hasattr(other, "asnumpy") else other
+        if not isinstance(operand, (np.ndarray, Number)):
+            return NotImplemented
+        result = combine(KERNELS[name], self.asnumpy(), operand)
+        stype = _storage(name, self, other) if result.shape == self.shape else "default"
+        return _stored_as(stype, self, result)
+
+    return method
+
+
+def _backward(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, NDArray):
+            return _stored_as(
+                "default", self, combine(KERNELS[name], other.asnumpy(), self.asnumpy())
+            )
+        if not isinstance(other, Number):
+            return NotImplemented
+        result = combine(KERNELS[name], other, self.asnumpy())
+        stype = _storage(name, self, other) if name in ("add", "mul") else "default"
+        return _stored_as(stype, self, result)
+
+    return method
+
+
+for _name in KERNELS:
+    setattr(SparseArithmetic, f"__{_name}__", _forward(_name))
+for _name in _REFLECTED:
+    setattr(SparseArithmetic, f"__r{_name}__", _backward(_name))
 
 
 class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):

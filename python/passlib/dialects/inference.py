@@ -10,7 +10,7 @@ import numpy as np
 from passlib.arrays import dtypes
 from passlib.dialects.table import find
 from passlib.errors import UnsupportedError
-from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Shape, TypeSpec

@@ -13,7 +13,7 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays.views import AnyArray
-from passlib.dialects.operator_rules import Rules
+from passlib.dialects.operator_types import Rules
 from passlib.dialects.problem import Problem
 from passlib.errors import UnsupportedError
 from passlib.graph.node import Node

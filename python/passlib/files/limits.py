@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cache
+from typing import Any, Final
+
+
+def release_unused() -> None:
+    """Return freed memory to the system, where the C library can (glibc).
+
+    Compiling a model takes and frees several times the memory of its weights. glibc keeps blocks
+    of that size for later once some were freed.
+    """
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return None
+    trim.argtypes = [ctypes.c_size_t]
+    return trim
+
 
 _FLOOR: Final = 64 << 20
 _CEILING: Final = 4 << 30

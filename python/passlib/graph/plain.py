@@ -2,13 +2,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copyreg
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import passlib._core as _core
-from passlib.graph.native import freeze, thaw
-from passlib.graph.node import Entry, Node, postorder
+from passlib.files.regular import collection_off
+from passlib.graph.node import VARIABLE, Entry, Node, postorder
+
+
+def with_sources(
+    entries: Sequence[Entry], sources: Mapping[tuple[Node, int], Node]
+) -> tuple[Entry, ...]:
+    """Return the outputs of a graph that is cut at some values.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The outputs of the graph, which stays as it is; the new graph shares the nodes that need no
+        change.
+    sources : mapping of (Node, int) to Node
+        The variable that takes the place of a value.
+
+    Returns
+    -------
+    tuple of Entry
+        Control dependencies on nodes that no output needs any more are gone.
+    """
+    needed = _needed(entries, sources)
+    new: dict[int, Node] = {}
+
+    def follow(entry: Entry) -> Entry:
+        source = sources.get((entry.node, entry.index))
+        return entry._replace(node=new[id(entry.node)]) if source is None else Entry(source)
+
+    for node in postorder(entry.node for entry in entries):
+        if id(node) not in needed:
+            continue
+        inputs = [follow(entry) for entry in node.inputs]
+        deps = [new[id(dep)] for dep in node.control_deps if id(dep) in needed]
+        same = all(a.node is b.node for a, b in zip(inputs, node.inputs, strict=True))
+        same = same and len(deps) == len(node.control_deps)
+        if same and all(a is b for a, b in zip(deps, node.control_deps, strict=True)):
+            new[id(node)] = node
+        else:
+            outputs, nested = node.num_outputs, node.subgraphs
+            new[id(node)] = Node(node.op, node.name, node.attrs, inputs, outputs, deps, nested)
+    return tuple(follow(entry) for entry in entries)
+
+
+def _needed(entries: Sequence[Entry], sources: Mapping[tuple[Node, int], Node]) -> set[int]:
+    """Return the identities of the nodes that the outputs need, given the sources."""
+    found: set[int] = set()
+    pending = list(entries)
+    while pending:
+        entry = pending.pop()
+        if (entry.node, entry.index) in sources or id(entry.node) in found:
+            continue
+        found.add(id(entry.node))
+        pending.extend(entry.node.inputs)
+    return found
+
+
+WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
+"""The operators of ONNX that have nested graphs."""
+
+ORIGIN = "__origin__"
+"""On nodes that patterns made: names of the nodes that they replaced, as a JSON list."""
+
+
+def thaw(
+    graph: _core.Graph, nest: Callable[[_core.Graph], Any]
+) -> tuple[tuple[Node, ...], tuple[Entry, ...]]:
+    """Make the nodes of a native graph, in its order, and its outputs.
+
+    Parameters
+    ----------
+    graph : _core.Graph
+        Each node comes after its inputs.
+    nest : callable
+        Converts a nested graph to the object that ``Node.subgraphs`` holds.
+    """
+    nodes: list[Node] = []
+    for op, name, attrs, inputs, num_outputs, deps, subgraphs in graph.nodes():
+        nodes.append(
+            Node(
+                op,
+                name,
+                attrs,
+                [Entry(nodes[i], index, version) for i, index, version in inputs],
+                num_outputs,
+                [nodes[i] for i in deps],
+                [nest(subgraph) for subgraph in subgraphs],
+            )
+        )
+    heads = tuple(Entry(nodes[i], index, version) for i, index, version in graph.heads())
+    return tuple(nodes), heads
+
+
+def freeze(
+    entries: Sequence[Entry],
+    unnest: Callable[[Any], _core.Graph],
+    nodes: Sequence[Node] | None = None,
+) -> _core.Graph:
+    """Make the native graph of these outputs.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    unnest : callable
+        The reverse of ``nest`` in `thaw`.
+    nodes : sequence of Node, optional
+        All nodes, each after its inputs; by default those that the outputs need, in post-order.
+
+    Raises
+    ------
+    GraphError
+        Two variables have one name, or an output is used that its node does not have.
+    """
+    if nodes is None:
+        nodes = postorder(entry.node for entry in entries)
+    number = {id(node): i for i, node in enumerate(nodes)}
+    described = [
+        (
+            node.op,
+            node.name,
+            dict(node.attrs),
+            [(number[id(e.node)], e.index, e.version) for e in node.inputs],
+            node.num_outputs,
+            [number[id(dep)] for dep in node.control_deps],
+            [unnest(subgraph) for subgraph in node.subgraphs],
+        )
+        for node in nodes
+    ]
+    heads = [(number[id(e.node)], e.index, e.version) for e in entries]
+    graph = _core.Graph.build(described, heads)
+    graph.check()
+    return graph
+
+
+def rebuild(content: bytes) -> _core.Graph:
+    """Return the graph that was pickled as these bytes."""
+    with collection_off():
+        return _core.Graph.build(*pickle.loads(content))
+
+
+def _reduce(graph: _core.Graph) -> tuple[Any, ...]:
+    # The collector would traverse the many tuples repeatedly while they are made.
+    with collection_off():
+        content = [tuple(node) for node in graph.nodes()], graph.heads()
+        return rebuild, (pickle.dumps(content, pickle.HIGHEST_PROTOCOL),)
+
+
+copyreg.pickle(_core.Graph, _reduce)
+
+
+def without_origins(graph: _core.Graph) -> _core.Graph:
+    """Return a graph for a file: the same one, or a copy whose nodes have no ``__origin__``."""
+    if not graph.has_node_attribute(ORIGIN):
+        return graph
+    copy = graph.copy()
+    copy.drop_node_attributes([ORIGIN])
+    return copy
+
+
+def operators_of(graph: _core.Graph) -> Counter[str]:
+    """Count the operators of a graph by name, those of nested graphs included."""
+    found: Counter[str] = Counter()
+    pending = [graph]
+    while pending:
+        each = pending.pop()
+        found.update(each.operators())
+        for *_, nested in each.nodes_with(WITH_GRAPHS):
+            pending += nested
+    del found[VARIABLE]
+    return found
+
 
 _G = TypeVar("_G", bound="PlainGraph")
 

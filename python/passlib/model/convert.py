@@ -10,7 +10,7 @@ from passlib.dialects import find
 from passlib.dialects.targets import check_target
 from passlib.lowering.builder import OPSET
 from passlib.model.loading import load
-from passlib.runtime.export.opset import check_opset
+from passlib.runtime.export import check_opset
 
 
 def convert(

@@ -15,9 +15,8 @@ from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects import Dialect, find, infer
 from passlib.errors import UnsupportedError, listed, printable
 from passlib.files.regular import replacing
-from passlib.graph.native import ORIGIN
 from passlib.graph.node import VARIABLE, Entry
-from passlib.graph.plain import PlainGraph
+from passlib.graph.plain import ORIGIN, PlainGraph
 from passlib.graph.tables import Table
 from passlib.library.pipeline import name_of
 from passlib.model import inferred

@@ -1,15 +1,45 @@
-"""Reading models of any dialect from files."""
+"""Reading of models of every dialect."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from passlib import dialects
+from passlib.errors import FormatError
 from passlib.files.regular import collection_off, memory_named
-from passlib.model.given import content_of
 from passlib.model.model import Model
-from passlib.model.weights import check_weights, is_foreign
+from passlib.model.parts import check_weights, is_foreign
+
+
+def content_of(given: Any) -> bytes | None:
+    """Return the bytes of a model that is given by its content; None for a path.
+
+    Raises
+    ------
+    TypeError
+        It is neither.
+    FormatError
+        A message is too large to be written.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return None
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return bytes(given)
+    # The package onnx need not be installed to recognise its messages.
+    if type(given).__name__ == "ModelProto" and hasattr(given, "SerializeToString"):
+        try:
+            return bytes(given.SerializeToString())
+        except Exception as error:  # protobuf's own kinds differ between its versions
+            raise FormatError(
+                f"this ModelProto cannot be written as a message, whose limit is 2 GiB: {error}; "
+                "save it with external data, and load the file"
+            ) from error
+    raise TypeError(
+        f"a model is read from a path, from bytes or from an onnx.ModelProto, not from "
+        f"{type(given).__name__}"
+    )
 
 
 def load(path: Any, dialect: str | None = None, **options: Any) -> Model:

@@ -19,8 +19,8 @@ from passlib.model.graph import ModelGraph
 from passlib.model.inputs import as_fed
 from passlib.model.lowered import lowered_for
 from passlib.model.optimized import OptimizedModel
-from passlib.model.weights import check_weights, frozen, remaining, replaced
-from passlib.runtime.export.file import save_onnx
+from passlib.model.parts import check_weights, frozen, remaining, replaced
+from passlib.runtime.export import save_onnx
 from passlib.runtime.settings import DEFAULT, Settings, settings_of
 
 

@@ -19,9 +19,8 @@ from passlib.library.pipeline import (
     text_of_shapes,
     weights_differ,
 )
-from passlib.model.parts import ModelParts
+from passlib.model.parts import ModelParts, drop_removed
 from passlib.model.sequence import as_steps, refuse_options
-from passlib.model.weights import drop_removed
 
 _M = TypeVar("_M", bound="OptimizedModel")
 

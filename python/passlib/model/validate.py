@@ -10,7 +10,7 @@ from typing import Any
 from passlib import dialects
 from passlib.dialects import Dialect, Problem
 from passlib.files.regular import memory_named
-from passlib.model.given import content_of
+from passlib.model.loading import content_of
 
 
 def validate(path: Any, dialect: str | None = None) -> list[Problem]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from passlib.arrays.views import AnyArray, from_parts, to_parts
 from passlib.dialects.weights.files import load_parts, write_parts
-from passlib.dialects.weights.names import join_names, split_names
+from passlib.dialects.weights.params import join_names, split_names
 from passlib.files.regular import read_together, written_from
 from passlib.mxnet import files
 from passlib.mxnet.symbol import files as symbol_files

@@ -10,26 +10,27 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import passlib._core as _core
-from passlib.dialects.operator_rules import Rules
+from passlib.dialects.operator_types import Rules
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Checkpoints, Dialect, ModelData
 from passlib.dialects.weights.files import is_archive, load_parts
-from passlib.dialects.weights.names import ARG, AUX, join_names, split_names
+from passlib.dialects.weights.params import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed
 from passlib.files.regular import open_regular, read_together
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding
 from passlib.mxnet import checkpoint, files, schema
+from passlib.mxnet.inference.infer import complete as complete_types
 from passlib.mxnet.inference.infer import infer
 from passlib.mxnet.inference.open_sizes import has_open_sizes, open_sizes
-from passlib.mxnet.inference.parameter_shapes import complete as complete_types
 from passlib.mxnet.lower import lower
 from passlib.mxnet.lowering import load_table
 from passlib.mxnet.numpy_mode import written
 from passlib.mxnet.reading import symbol
-from passlib.mxnet.schema import outputs, variables
-from passlib.mxnet.schema.library_operator import LibraryOperator
+from passlib.mxnet.schema import registry as outputs
+from passlib.mxnet.schema import registry as variables
+from passlib.mxnet.schema.registry import LibraryOperator
 from passlib.mxnet.symbol.symbol import Symbol
 from passlib.mxnet.validation import validate
 from passlib.mxnet.writing import write_model

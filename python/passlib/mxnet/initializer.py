@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from passlib.mxnet.nn.initializer import InitDesc, Initializer, alias, create, register
-from passlib.mxnet.nn.initializer_classes import (
+from passlib.mxnet.nn.initializer import (
     Bilinear,
     Constant,
+    FusedRNN,
+    InitDesc,
+    Initializer,
+    Load,
     LSTMBias,
+    Mixed,
     MSRAPrelu,
     Normal,
     One,
@@ -14,8 +18,10 @@ from passlib.mxnet.nn.initializer_classes import (
     Uniform,
     Xavier,
     Zero,
+    alias,
+    create,
+    register,
 )
-from passlib.mxnet.nn.initializer_composites import FusedRNN, Load, Mixed
 
 __all__ = [
     "Bilinear",

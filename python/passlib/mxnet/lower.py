@@ -8,12 +8,12 @@ import numpy as np
 
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
+from passlib.mxnet.inference.infer import complete
 from passlib.mxnet.inference.open_sizes import open_sizes
-from passlib.mxnet.inference.parameter_shapes import complete
 from passlib.mxnet.lowering import table_for
 from passlib.mxnet.lowering.refused import reason
 from passlib.mxnet.numpy_mode import mode_of
-from passlib.mxnet.schema.node_checks import check_nodes
+from passlib.mxnet.schema.calls import check_nodes
 
 
 def lower(

@@ -18,19 +18,18 @@ from passlib.dialects.model_checks import (
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect
 from passlib.dialects.weights.files import bytes_left, load_parts
-from passlib.dialects.weights.names import split_names
+from passlib.dialects.weights.params import split_names
 from passlib.errors import FormatError, GraphError, PasslibError, listed
 from passlib.files.regular import check_whole
-from passlib.graph.attribute_text import parse_optional_ints
-from passlib.graph.attributes import blame
+from passlib.graph.attributes import blame, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.mxnet import files, schema
 from passlib.mxnet.inference.infer import infer
 from passlib.mxnet.numpy_mode import mode_of
 from passlib.mxnet.reading.symbol import read_file
-from passlib.mxnet.schema import variables
-from passlib.mxnet.schema.node_checks import check_nodes
+from passlib.mxnet.schema import registry as variables
+from passlib.mxnet.schema.calls import check_nodes
 
 _MOST: Final = 50
 """Nodes that are reported for their attributes."""

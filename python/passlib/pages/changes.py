@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlib.arrays import BaseSparseNDArray
-from passlib.dialects.onnx.keys import OUTER
+from passlib.dialects.onnx.attributes import OUTER
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph
 from passlib.pages.pairing import has_name, pair_nodes

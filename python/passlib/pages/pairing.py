@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from passlib.dialects.onnx.keys import DOCUMENT, ID, OUTER
+from passlib.dialects.onnx.attributes import DOCUMENT, ID, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph

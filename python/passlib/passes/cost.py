@@ -11,10 +11,9 @@ import numpy as np
 from passlib.dialects.inference import infer
 from passlib.dialects.onnx.nested import nested_bytes
 from passlib.dialects.onnx.reading import document_of
-from passlib.graph.attribute_text import parse_optional_ints
-from passlib.graph.native import WITH_GRAPHS, operators_of
+from passlib.graph.attributes import parse_optional_ints
 from passlib.graph.node import Node
-from passlib.graph.plain import PlainGraph
+from passlib.graph.plain import WITH_GRAPHS, PlainGraph, operators_of
 from passlib.lowering import TypeSpec, type_of
 from passlib.model import Model
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError
-from passlib.graph.native import without_origins
+from passlib.graph.plain import without_origins
 from passlib.library.backends import find_pipeline
 from passlib.library.output import recorded
 from passlib.library.pipeline import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.runtime.export.file import save_onnx
+from passlib.runtime.export import save_onnx
 from passlib.runtime.session import Session, run
 from passlib.runtime.settings import Settings
 

@@ -13,8 +13,7 @@ from passlib.arrays.creation import zeros
 from passlib.arrays.given import as_shapes, as_types
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.plain import PlainGraph
-from passlib.runtime.executor import Executor, declared_types, variable_types
-from passlib.runtime.gradients import Gradients
+from passlib.runtime.executor import Executor, Gradients, declared_types, variable_types
 
 _REQUESTS = ("null", "write", "add")
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from passlib import dialects
 from passlib.errors import GraphError, listed, printable
-from passlib.graph.native import ORIGIN, freeze
 from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
+from passlib.graph.plain import ORIGIN, freeze
 from passlib.model import Model
 from passlib.model.graph import graph_of
 from passlib.pages.pairing import pair_nodes

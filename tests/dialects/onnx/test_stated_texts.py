@@ -14,7 +14,7 @@ import onnx_suite
 import passlib as pl
 from passlib.dialects import infer
 from passlib.dialects.inference import ext_dtype, ext_shape
-from passlib.dialects.onnx.lowering.stated import stated_texts
+from passlib.dialects.onnx.lowering.types import stated_texts
 from passlib.errors import PasslibError
 
 Seen = dict[str, tuple[Any, Any]]

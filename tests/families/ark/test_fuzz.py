@@ -17,11 +17,11 @@ import passlib
 from ark_files import FILES
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.families.ark.lowering.functional import functionalise
-from passlib.families.ark.reading.graph import read
+from passlib.families.ark.reading import read
 from passlib.families.ark.validation.file import validate
 from passlib.families.ark.writing.file import write
-from passlib.graph.native import freeze
 from passlib.graph.node import Entry, Node
+from passlib.graph.plain import freeze
 from passlib.symbol import Symbol
 
 EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "120"))

@@ -13,10 +13,10 @@ from ark_cases import ARK
 from ark_edits import feeds, load, ops_of, save
 from ark_files import FILES
 from passlib.errors import GraphError, UnsupportedError
-from passlib.families.ark.reading.graph import read
+from passlib.families.ark.reading import read
 from passlib.families.ark.writing.file import write
-from passlib.graph.native import freeze
 from passlib.graph.node import Entry, Node
+from passlib.graph.plain import freeze
 from passlib.symbol import Symbol
 
 pytestmark = pytest.mark.usefixtures("handover")

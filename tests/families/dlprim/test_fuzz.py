@@ -23,9 +23,9 @@ from passlib import _core
 from passlib.dialects.json_text import parse
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.families.dlprim.findings import Findings
+from passlib.families.dlprim.network import Findings
+from passlib.families.dlprim.reading.document import build_graph
 from passlib.families.dlprim.reading.network import read_network
-from passlib.families.dlprim.reading.versions import build_graph
 from passlib.families.dlprim.schema import OPERATORS
 
 OWN = (FormatError, GraphError, UnsupportedError)

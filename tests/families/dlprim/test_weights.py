@@ -122,7 +122,7 @@ def test_types_in_dlp(tmp_path: Path, dtype: str) -> None:
     layer = operator("p", "Parameter", [], shape=[2, 3], dtype=dtype)
     description = network(layer, inputs=[])
     model = load(tmp_path, description)
-    from passlib.families.dlprim.types import numpy_type
+    from passlib.families.dlprim.network import numpy_type
 
     array = np.arange(6).reshape(2, 3).astype(numpy_type(dtype))
     Model(model.symbol, {"p.0": array}, {}, "dlprim", template=model._template).save(

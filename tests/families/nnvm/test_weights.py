@@ -14,7 +14,7 @@ import passlib
 from nnvm_files import NNVM_CORE, text_of
 from passlib.errors import FormatError, UnsupportedError
 from passlib.families.nnvm.reading import tvm_params
-from passlib.families.nnvm.writing.tvm_params import write
+from passlib.families.nnvm.writing.file import write
 
 BFLOAT16 = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
 TYPES = [

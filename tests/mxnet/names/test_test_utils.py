@@ -144,7 +144,7 @@ class Digraph:
 
 def test_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "passlib.viz.network.require", lambda *_, **__: SimpleNamespace(Digraph=Digraph)
+        "passlib.mxnet.viz.require", lambda *_, **__: SimpleNamespace(Digraph=Digraph)
     )
     drawing = viz.plot_network(network(), title="t", shape={"data": (1, 3, 8, 8)})
     assert drawing.settings == {"name": "t", "format": "pdf"}

@@ -17,7 +17,7 @@ from passlib import nd
 from passlib.arrays import dtypes
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.source import MAP_FROM
-from passlib.mxnet.nd.weights import load_weights, save_weights
+from passlib.mxnet.nd.files import load_weights, save_weights
 
 WEIGHTS: dict[str, np.ndarray[Any, Any]] = {
     "arg:t": np.arange(6, dtype=np.float32).reshape(2, 3).T,

@@ -16,8 +16,8 @@ from passlib import attribute
 from passlib import symbol as sym
 from passlib.errors import GraphError, PasslibError, UnsupportedError
 from passlib.graph import names as naming
-from passlib.mxnet.schema import namespaces
-from passlib.mxnet.symbol.composition.create import create as create_entries
+from passlib.mxnet.schema import calls as namespaces
+from passlib.mxnet.symbol.composition import create as create_entries
 from passlib.mxnet.symbol.namespaces import operator
 from symbol_graphs import as_graph
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 import passlib
-from passlib.graph.native import operators_of
+from passlib.graph.plain import operators_of
 from real_models import SIZES, find
 from rewriting import parsed, weights
 

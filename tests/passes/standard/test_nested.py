@@ -11,7 +11,7 @@ import pytest
 
 import passlib
 from commands import passlib_command
-from passlib.graph.native import operators_of
+from passlib.graph.plain import operators_of
 from rewriting import operators, parsed, results, same_bits, weights
 
 

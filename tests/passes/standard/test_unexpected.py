@@ -12,7 +12,7 @@ import pytest
 
 import control_graphs
 import passlib
-from passlib.graph.native import operators_of
+from passlib.graph.plain import operators_of
 from rewriting import after, parsed, results
 
 X = np.array([[1.5, -2.0], [0.25, 4.0]], np.float32)

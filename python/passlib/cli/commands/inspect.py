@@ -14,9 +14,8 @@ from passlib.cli.options import add_json
 from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.dialects import Dialect, ModelData
-from passlib.graph.native import operators_of
 from passlib.graph.node import Node
-from passlib.graph.plain import PlainGraph
+from passlib.graph.plain import PlainGraph, operators_of
 
 DESCRIPTION = "Show the inputs, outputs, operators and weights of a model of any dialect."
 EXAMPLE = "passlib inspect model.onnx --ops"

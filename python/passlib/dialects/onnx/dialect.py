@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.dialects.onnx.keys import ABSENT, DOCUMENT, ID
+from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.lowering.types import input_types as stated_types
 from passlib.dialects.onnx.lowering.types import other_inputs
 from passlib.dialects.onnx.reading import Document, document_of, map_file, read, read_bytes
@@ -20,7 +20,7 @@ from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import GraphError
 from passlib.files.regular import check_path, read_together
-from passlib.graph.attribute_text import parse_position
+from passlib.graph.attributes import parse_position
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
@@ -97,11 +97,13 @@ class ONNX(Dialect):
             return False
 
     def load(self, path: Path, **options: Any) -> ModelData:
-        self.refuse(options)
+        if options:
+            self.refuse(options)
         return read_together(check_path(path), lambda: read(path), bound=False)
 
     def load_bytes(self, data: bytes, **options: Any) -> ModelData:
-        self.refuse(options)
+        if options:
+            self.refuse(options)
         return read_bytes(data)
 
     def save(
@@ -116,9 +118,10 @@ class ONNX(Dialect):
         **options: Any,
     ) -> tuple[str, ...]:
         from passlib.dialects.onnx.writing import saving
-        from passlib.dialects.onnx.writing.options import placement_of
+        from passlib.dialects.onnx.writing.assembly import placement_of
 
-        self.refuse(options)
+        if options:
+            self.refuse(options)
         check_path(path, writing=True)
         placement = placement_of(external_data, location, size_threshold)
         return saving.save(path, model, placement, opset)
@@ -157,12 +160,12 @@ class ONNX(Dialect):
         return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
 
     def misfit(self, model: ModelData) -> str:
-        from passlib.dialects.onnx.lowering.misfit import misfit
+        from passlib.dialects.onnx.lowering.model import misfit
 
         return misfit(model)
 
     def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
-        from passlib.dialects.onnx.lowering.stated import stated_texts
+        from passlib.dialects.onnx.lowering.types import stated_texts
 
         return stated_texts(graph, params)
 

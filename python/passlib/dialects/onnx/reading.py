@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any, BinaryIO, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.keys import DOCUMENT, ID
+from passlib.dialects.onnx.attributes import DOCUMENT, ID
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
@@ -465,6 +465,7 @@ def _read(data: _core.FileMapping | bytes, path: Path, *, has_folder: bool = Tru
     return ModelData(file.graph, attributes, arrays, {}, document)
 
 
+@cache
 def _dtype_of(code: int) -> np.dtype[Any]:
     return dtypes.as_dtype(ELEMENT_TYPES[code])
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from passlib.arrays.storage import Array
 from passlib.dialects.weights import params
-from passlib.dialects.weights.ndarray_list import LIST_MAGIC, read_list
-from passlib.dialects.weights.npz import ZIP_MAGIC
-from passlib.dialects.weights.npz_writer import write_npz
-from passlib.dialects.weights.params_writer import write_list
+from passlib.dialects.weights.npz import ZIP_MAGIC, write_npz
+from passlib.dialects.weights.params import LIST_MAGIC, read_list, write_list
 from passlib.dialects.weights.safetensors import is_safetensors, read_safetensors
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, open_regular

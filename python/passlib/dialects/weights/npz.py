@@ -8,18 +8,147 @@ SciPy: ``<name>/data.npy``, ``indices.npy``, ``indptr.npy`` (csr only), ``shape.
 
 from __future__ import annotations
 
+import ast
+import io
+import os
+import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from passlib.arrays import dtypes
 from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
-from passlib.dialects.weights import npy
-from passlib.errors import FormatError
+from passlib.errors import FormatError, UnsupportedError
 from passlib.files.limits import current_limits
+from passlib.files.regular import replacing, written_from
 from passlib.files.source import Source
+
+NPY_MAGIC: Final = b"\x93NUMPY"
+_LONGEST_HEADER: Final = 10_000
+_LARGE_NUMBER: Final = re.compile(r"\d{20,}")  # int of Python refuses very long ones
+_SHOWN: Final = 80
+"""Characters of a header's values that a message shows."""
+
+
+class Header(NamedTuple):
+    """The text that describes an array, and the offset of its data."""
+
+    text: str
+    data_offset: int
+
+
+def read_header(source: Source, offset: int, what: str) -> Header:
+    """Find the header and the data of an array.
+
+    Parameters
+    ----------
+    source : Source
+    offset : int
+        Offset of the array in bytes.
+    what : str
+        Its name, for messages.
+
+    Returns
+    -------
+    Header
+
+    Raises
+    ------
+    FormatError
+    """
+    fixed = source.slice(offset, 10, f"the header of {what}")
+    if not fixed.startswith(NPY_MAGIC):
+        raise source.fail(offset, f"{what} is not in .npy form")
+    version = fixed[6]
+    if version == 1:
+        start, length = offset + 10, struct.unpack_from("<H", fixed, 8)[0]
+    elif version in (2, 3):
+        start = offset + 12
+        length = struct.unpack("<I", source.slice(offset + 8, 4, f"the header of {what}"))[0]
+    else:
+        raise source.fail(offset + 6, f"{what} is in .npy version {version}, not 1 to 3")
+    if length > _LONGEST_HEADER:
+        raise source.fail(offset + 8, f"{what} claims a header of {length} bytes")
+    raw = source.slice(start, length, f"the header of {what}")
+    return Header(raw.decode("utf-8" if version == 3 else "latin-1", "replace"), start + length)
+
+
+def read_array(source: Source, offset: int, what: str) -> tuple[np.ndarray[Any, Any], int]:
+    """Read one array.
+
+    Parameters
+    ----------
+    source : Source
+    offset : int
+        Offset of the array in bytes.
+    what : str
+        Its name, for messages.
+
+    Returns
+    -------
+    array : numpy.ndarray
+        A view on the source where alignment and byte order permit.
+    end : int
+        Offset of the byte after its data.
+
+    Raises
+    ------
+    FormatError
+    """
+    header = read_header(source, offset, what)
+    try:
+        large = _LARGE_NUMBER.search(header.text)
+        if large is not None:
+            raise ValueError(f"it has a number of {len(large[0])} digits, beyond 64 bits")
+        fields = _fields(header.text)
+        if not isinstance(fields, dict) or set(fields) != {"descr", "fortran_order", "shape"}:
+            raise ValueError("its keys are not descr, fortran_order and shape")
+        shape, fortran = fields["shape"], fields["fortran_order"]
+        if not isinstance(shape, tuple) or not all(type(size) is int for size in shape):
+            raise ValueError(f"its shape {_shown(shape)} is not a tuple of integers")
+        if not isinstance(fortran, bool):
+            raise ValueError(f"its fortran_order is {_shown(fortran)}")
+        dtype = _dtype(fields["descr"])
+    except (ValueError, TypeError) as error:
+        raise source.fail(offset, f"the header of {what} is invalid: {error}") from error
+    array = source.array(header.data_offset, dtype, shape, what, "F" if fortran else "C")
+    end = header.data_offset + array.nbytes
+    native = dtype.newbyteorder("=")
+    return (array if dtype.isnative else array.astype(native)), end
+
+
+def _fields(text: str) -> object:
+    try:
+        return ast.literal_eval(text.strip())
+    # It reports the parser's own limits as RecursionError and MemoryError.
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{_shown(text)} is no dictionary of Python's") from error
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _dtype(descr: object) -> np.dtype[Any]:
+    if descr == [("bfloat16", "<u2")]:
+        return dtypes.from_code(dtypes.BFLOAT16_CODE)
+    if not isinstance(descr, str) or len(descr) != 3:
+        raise ValueError(f"MXNet has no element type {_shown(descr)}")
+    try:
+        dtype = np.dtype(descr)
+    except SyntaxError as error:  # NumPy reads what stands before a comma as Python
+        raise ValueError(f"NumPy has no element type {_shown(descr)}") from error
+    try:
+        dtypes.code(dtype)
+    except UnsupportedError as error:
+        raise ValueError(str(error)) from error
+    return dtype
+
 
 ZIP_MAGIC: Final = b"PK"
 _SPARSE_MEMBERS: Final = {
@@ -81,7 +210,7 @@ class _Member:
         self.what = what
 
     def array(self) -> np.ndarray[Any, Any]:
-        array, end = npy.read_array(self.source, self.offset, self.what)
+        array, end = read_array(self.source, self.offset, self.what)
         if end != self.end:
             raise self.source.fail(
                 self.offset,
@@ -91,7 +220,7 @@ class _Member:
         return array
 
     def text(self) -> bytes:
-        start = npy.read_header(self.source, self.offset, self.what).data_offset
+        start = read_header(self.source, self.offset, self.what).data_offset
         return self.source.slice(start, self.end - start, self.what) if self.end > start else b""
 
     def integers(self) -> tuple[int, ...]:
@@ -248,3 +377,67 @@ def _sparse(members: Mapping[str, _Member], prefix: str, stype: str) -> Sparse:
             data.offset, f"{prefix[:-1]!r} is not a valid {stype} array: {error}"
         ) from error
     return sparse
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
+    """Write an archive for MXNet 2.0 and `numpy.load`; a failure leaves an existing file unchanged.
+
+    Parameters
+    ----------
+    path : path-like
+        Used unchanged; no suffix is added.
+    arrays : mapping of str to numpy.ndarray or Sparse
+
+    Raises
+    ------
+    UnsupportedError
+        An element type that MXNet lacks.
+    ValueError
+        Two arrays would have the same member name.
+    """
+    members: dict[str, np.ndarray[Any, Any]] = {}
+    for name, array in arrays.items():
+        for member, part in _members(name, array):
+            if member in members:
+                raise ValueError(f"two arrays would be written as {member!r}; rename one")
+            members[member] = _storable(part, name)
+    with (
+        written_from(arrays.values()),
+        replacing(path) as temporary,
+        zipfile.ZipFile(temporary, "w", allowZip64=True) as archive,
+    ):
+        for member, part in members.items():
+            # A fixed date makes the files of equal weights equal.
+            info = zipfile.ZipInfo(f"{member}.npy", (1980, 1, 1, 0, 0, 0))
+            with archive.open(info, "w", force_zip64=part.nbytes >= 1 << 31) as stream:
+                header = io.BytesIO()
+                np.lib.format.write_array_header_1_0(
+                    header, np.lib.format.header_data_from_array_1_0(part)
+                )
+                stream.write(header.getvalue())
+                stream.write(part.reshape(-1).view(np.uint8).data)
+
+
+def _members(name: str, array: Array) -> list[tuple[str, np.ndarray[Any, Any]]]:
+    if not isinstance(array, Sparse):
+        return [(name, array)]
+    parts = [("data", array.data), ("indices", array.indices)]
+    if array.indptr is not None:
+        parts.append(("indptr", array.indptr))
+    parts.append(("shape", np.array(array.shape, np.int64)))
+    parts.append(("format", np.array(array.stype.encode())))
+    return [(f"{name}/{leaf}", part) for leaf, part in parts]
+
+
+def _storable(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+    plain = np.asarray(array)
+    if plain.dtype.kind != "S":
+        try:
+            number = dtypes.code(plain.dtype)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"array {name!r}: {error}") from error
+        if number == dtypes.BFLOAT16_CODE:
+            plain = np.ascontiguousarray(plain).view([("bfloat16", "<u2")]).reshape(plain.shape)
+    if not plain.dtype.isnative:
+        plain = plain.astype(plain.dtype.newbyteorder("="))
+    return plain if plain.flags.c_contiguous else np.ascontiguousarray(plain)

@@ -11,9 +11,9 @@ import numpy as np
 from passlib.dialects.json_text import JsonNumber
 from passlib.errors import UnsupportedError
 from passlib.families.ark import schema
-from passlib.families.ark.json_values import plain_json
+from passlib.families.ark.document import plain_json
 from passlib.families.ark.operators import argument_text
-from passlib.graph import attribute_text
+from passlib.graph import attributes as attribute_text
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 

@@ -15,8 +15,7 @@ from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.families.ark import schema
 from passlib.families.ark.lowering.lower import lower
-from passlib.families.ark.reading.graph import read
-from passlib.families.ark.reading.template import Template
+from passlib.families.ark.reading import Template, read
 from passlib.families.ark.resolve import Resolver
 from passlib.families.ark.tensors import numpy_type
 from passlib.families.ark.validation.file import validate

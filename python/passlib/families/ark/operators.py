@@ -6,8 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from passlib.families.ark import schema
-from passlib.families.ark.document import OpPlace
-from passlib.families.ark.json_values import compact_json
+from passlib.families.ark.document import OpPlace, compact_json
 from passlib.families.ark.tensors import Tensor
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -14,12 +14,11 @@ from typing import Any
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.families.ark import arguments, schema
 from passlib.families.ark.describing import Describer, ark_type
-from passlib.families.ark.json_values import plain_json
+from passlib.families.ark.document import plain_json
 from passlib.families.ark.operators import EFFECTS, OUTPUTS, PARTS, READS, VIRTUAL
 from passlib.families.ark.shapes import Operand, infer_result
 from passlib.families.ark.tensors import Box, Tensor, read_tensor
-from passlib.graph.attribute_text import parse_optional_ints
-from passlib.graph.attributes import blame
+from passlib.graph.attributes import blame, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering.misfit import Misfit
 

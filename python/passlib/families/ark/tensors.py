@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from passlib.errors import FormatError, UnsupportedError
-from passlib.families.ark.json_values import compact_json, kind
+from passlib.families.ark.document import compact_json, kind
 from passlib.files.optional import require
 
 MAX_RANK = 4

@@ -18,23 +18,21 @@ from passlib.dialects.json_text import parse_plain
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, UnsupportedError
-from passlib.families.dlprim import notes
-from passlib.families.dlprim.findings import Findings
+from passlib.families.dlprim import network as notes
 from passlib.families.dlprim.inference import infer, input_spec
 from passlib.families.dlprim.lowering import lower
-from passlib.families.dlprim.reading.document import Template
-from passlib.families.dlprim.reading.files import (
+from passlib.families.dlprim.network import Findings, WeightFile
+from passlib.families.dlprim.reading.document import (
+    Template,
+    looks_like_network,
     network_path,
     read_graph,
     read_stated,
     weights_path,
 )
-from passlib.families.dlprim.reading.recognition import looks_like_network
 from passlib.families.dlprim.reading.weights import read_weights
 from passlib.families.dlprim.schema import OPERATORS
-from passlib.families.dlprim.validation.files import validate
-from passlib.families.dlprim.validation.network import check_network
-from passlib.families.dlprim.weight_file import WeightFile
+from passlib.families.dlprim.validation import check_network, validate
 from passlib.families.dlprim.writing.files import write_files
 from passlib.families.dlprim.writing.network import write_network
 from passlib.files.regular import read_together

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from passlib.errors import GraphError
-from passlib.families.dlprim import notes, options
+from passlib.families.dlprim import network as notes
+from passlib.families.dlprim import options
+from passlib.families.dlprim.network import FLOAT, Spec, from_code, numpy_type
 from passlib.families.dlprim.schema import OPERATORS
 from passlib.families.dlprim.shapes import Inferred, infer_cached
-from passlib.families.dlprim.types import FLOAT, Spec, from_code, numpy_type
-from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, blame
 from passlib.lowering.misfit import Misfit

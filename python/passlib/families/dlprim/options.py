@@ -12,7 +12,7 @@ import numpy as np
 from passlib.dialects.json_text import JsonNumber, parse_plain
 from passlib.errors import FormatError
 from passlib.families.dlprim.schema import OPERATORS, Option
-from passlib.graph import attribute_text
+from passlib.graph import attributes as attribute_text
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _PAIR = 2

@@ -15,17 +15,15 @@ from passlib.dialects.model_checks import misfit
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.dialects.weights.files import write_parts
-from passlib.dialects.weights.names import join_names
+from passlib.dialects.weights.params import join_names
 from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.families.nnvm import schema
 from passlib.families.nnvm.lowering import load_table, lower
-from passlib.families.nnvm.reading.file import Document, read_file
-from passlib.families.nnvm.reading.template import PLACE
-from passlib.families.nnvm.reading.types import input_types
+from passlib.families.nnvm.reading.file import PLACE, Document, input_types, read_file
 from passlib.families.nnvm.reading.weights import WEIGHTS_SUFFIX, read_weights, weights_path
 from passlib.families.nnvm.validation import validate
 from passlib.families.nnvm.writing.file import render
-from passlib.families.nnvm.writing.tvm_params import write as write_tvm_params
+from passlib.families.nnvm.writing.file import write as write_tvm_params
 from passlib.files.regular import Save, check_path, is_regular, open_regular, read_together
 from passlib.graph.node import VARIABLE, Node
 from passlib.mxnet.dialect import dialect as mxnet

@@ -13,7 +13,7 @@ from typing import Any
 
 from passlib.dialects.json_text import parse_plain
 from passlib.errors import PasslibError
-from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import MOST_OUTPUTS
 from passlib.mxnet.dialect import dialect as mxnet
 

@@ -20,9 +20,7 @@ from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, PasslibError
 from passlib.families.nnvm.lowering import load_table
-from passlib.families.nnvm.reading.file import read_file
-from passlib.families.nnvm.reading.template import parse
-from passlib.families.nnvm.reading.types import input_types
+from passlib.families.nnvm.reading.file import input_types, parse, read_file
 from passlib.families.nnvm.reading.weights import bytes_left, read_weights, weights_path
 from passlib.families.nnvm.schema import NOT_LOWERED, TVM_OPERATOR
 from passlib.files.regular import check_whole, memory_named, read_regular

@@ -11,7 +11,7 @@ from passlib.arrays import dtypes
 from passlib.dialects import Dialect, infer
 from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.graph.node import VARIABLE, Entry, Node
-from passlib.graph.rewire import with_sources
+from passlib.graph.plain import with_sources
 from passlib.lowering import TypeSpec
 from passlib.model.graph import ModelGraph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from passlib.dialects.onnx.keys import INPUTS_ALSO
+from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.soundness import inferred
 from passlib.errors import GraphError, PasslibError
 from passlib.files.optional import require

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from passlib.errors import GraphError
-from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.attributes import parse_optional_ints
 from passlib.lowering import Graph, TypeSpec
 from passlib.lowering.inference import infer_graph
 from passlib.lowering.walk import Overriding

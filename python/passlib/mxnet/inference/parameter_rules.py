@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from passlib.graph.attributes import Attributes
+from passlib.graph.node import Node
 from passlib.lowering.types import Shape
-from passlib.mxnet.lowering.recurrent.packing import Packing
+from passlib.mxnet import schema
+from passlib.mxnet.lowering.recurrent import Packing
 
 Known = Sequence["Shape | None"]
 Rule = Callable[[Attributes, Known, "Shape | None"], Known]
@@ -244,3 +247,187 @@ def _size(shape: Shape | None, axis: int) -> int | None:
 def _product(sizes: Shape) -> int | None:
     known = [size for size in sizes if size is not None]
     return math.prod(known) if len(known) == len(sizes) else None
+
+
+@rule("Concat", "concat", "_rnn_param_concat")
+def _concat(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    return _joined(at.int("dim", 1), shapes, result)
+
+
+@rule("_npi_concatenate")
+def _concatenate(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    axis = at.optional_int("axis", 0)
+    return () if axis is None else _joined(axis, shapes, result)
+
+
+def _joined(axis: int, shapes: Known, result: Shape | None) -> Known:
+    """All but the joined axis agree, among inputs of known rank and with the result."""
+    known = [shape for shape in (*shapes, result) if shape is not None]
+    if not known or all(shape is None for shape in shapes):
+        return ()
+    axis %= len(known[0])
+    agreed: list[int | None] = [
+        None if i == axis else next((shape[i] for shape in known if shape[i] is not None), None)
+        for i in range(len(known[0]))
+    ]
+    wanted: list[Shape | None] = [tuple(agreed)] * len(shapes)
+    lengths = [None if shape is None else shape[axis] for shape in shapes]
+    whole = None if result is None else result[axis]
+    if whole is not None and lengths.count(None) == 1:
+        missing = lengths.index(None)
+        agreed[axis] = whole - sum(length for length in lengths if length is not None)
+        wanted[missing] = tuple(agreed)
+    return wanted
+
+
+@rule("stack", "_npi_stack")
+def _stack(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    """All inputs have one shape."""
+    del at, result
+    known = [shape for shape in shapes if shape is not None]
+    if not known or any(len(shape) != len(known[0]) for shape in known):
+        return ()
+    agreed = tuple(
+        next((shape[i] for shape in known if shape[i] is not None), None)
+        for i in range(len(known[0]))
+    )
+    return [agreed] * len(shapes)
+
+
+@rule("SliceChannel", "split")
+def _slice_channel(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    """Each part has a share of the axis, which ``squeeze_axis`` removes."""
+    data = shapes[0]
+    if data is None or result is None:
+        return ()
+    axis, parts = at.int("axis", 1) % len(data), at.int("num_outputs")
+    if at.bool("squeeze_axis", False):
+        return ((*result[:axis], parts, *result[axis:]),)
+    share = result[axis]
+    return ((*result[:axis], None if share is None else share * parts, *result[axis + 1 :]),)
+
+
+@rule("transpose")
+def _transpose(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    if result is None:
+        return ()
+    axes = at.ints("axes", ()) if at.attr("axes") not in (None, "None") else ()
+    if not axes:
+        return (result[::-1],) if shapes[0] is not None else ()
+    turned: list[int | None] = [None] * len(result)
+    for size, axis in zip(result, axes, strict=True):
+        turned[axis] = size
+    return (tuple(turned),)
+
+
+@rule("expand_dims")
+def _expand_dims(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    del shapes
+    if result is None:
+        return ()
+    axis = at.int("axis") % len(result)
+    return ((*result[:axis], *result[axis + 1 :]),)
+
+
+@rule("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution")
+def _deformable(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    """Offsets stay free, weight and bias are those of a convolution of the data."""
+    displacing = 2 if at.node.op == "_contrib_DeformableConvolution" else 3
+    _, weight, bias = RULES["Convolution"](at, shapes[:1], None)
+    return *[None] * displacing, weight, bias
+
+
+@rule("_contrib_Proposal", "_contrib_MultiProposal")
+def _proposal(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    """Two scores and four displacements of each anchor, and three facts of each image."""
+    del at
+    scores = shapes[0]
+    if scores is None or len(scores) != 4:
+        return None, None, (None, 3)
+    batch, both, height, width = scores
+    return None, (batch, None if both is None else 2 * both, height, width), (batch, 3)
+
+
+@rule(
+    "ROIPooling", "_contrib_DeformablePSROIPooling", "_contrib_PSROIPooling", "_contrib_ROIAlign"
+)  # fmt: skip
+def _regions(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at, shapes
+    return None, (None, 5)
+
+
+@rule("_contrib_RROIAlign")
+def _rotated_regions(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at, shapes
+    return None, (None, 6)
+
+
+@rule("_contrib_box_decode")
+def _box_decode(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at, shapes
+    return (None, None, 4), (1, None, 4)
+
+
+_ONE: Final[Shape] = (1,)
+_ALIKE: Final = (
+    "_contrib_dequantize",
+    "_contrib_quantize",
+    "_contrib_quantized_act",
+    "_contrib_quantized_flatten",
+    "_contrib_quantized_pooling",
+    "_contrib_requantize",
+)
+_BINARY: Final = ("_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul")
+_REAL: Final = {
+    "_contrib_quantized_conv": "Convolution",
+    "_contrib_quantized_embedding": "Embedding",
+    "_contrib_quantized_fully_connected": "FullyConnected",
+}
+"""Operators on bytes whose arrays have the shapes that another operator's have."""
+
+QUANTIZED: Final = frozenset(
+    (*_ALIKE, *_BINARY, *_REAL, "_contrib_quantized_batch_norm", "_contrib_quantized_concat")
+)
+
+
+def bounds_of(node: Node) -> Sequence[bool]:
+    """Whether each input of an operator on bytes is a bound, or another array of real numbers."""
+    operator = schema.find(node.op)
+    names = operator.input_names(node.attrs) if operator is not None else ()
+    real = ("min_", "max_", "gamma", "beta", "moving_")
+    if node.op == "_contrib_quantize":
+        return [True] * len(names)
+    return [name.startswith(real) or name.endswith(("_min", "_max")) for name in names]
+
+
+@rule(*_ALIKE)
+def _one_array(at: Attributes, shapes: Known, _: Shape | None) -> Known:
+    del at, shapes
+    return None, _ONE, _ONE
+
+
+@rule(*_BINARY)
+def _two_arrays(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    del at
+    known = next((shape for shape in (*shapes[:2], result) if shape is not None), None)
+    return known, known, *[_ONE] * 4
+
+
+@rule(*_REAL)
+def _layer(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    arrays = len(shapes) // 3 if at.node.op != "_contrib_quantized_embedding" else 2
+    wanted = list(RULES[_REAL[at.node.op]](at, shapes[:arrays], result))[:arrays]
+    wanted += [None] * (arrays - len(wanted))
+    return *wanted, *[_ONE] * (len(shapes) - arrays)
+
+
+@rule("_contrib_quantized_batch_norm")
+def _quantized_batch_norm(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    return *RULES["BatchNorm"](at, shapes, result), _ONE, _ONE
+
+
+@rule("_contrib_quantized_concat")
+def _quantized_concat(at: Attributes, shapes: Known, result: Shape | None) -> Known:
+    arrays = len(shapes) // 3
+    wanted = RULES["Concat"](at, shapes[:arrays], result) or [None] * arrays
+    return *wanted, *[_ONE] * (2 * arrays)

@@ -8,9 +8,9 @@ from passlib.arrays.shape_mode import is_np_shape
 from passlib.files.fork_lock import ForkLock
 from passlib.lowering import Graph, Lowerings
 from passlib.mxnet import schema
-from passlib.mxnet.lowering.numpy_operators.same import IN_NUMPY_MODE, SAME
+from passlib.mxnet.lowering.numpy_operators.arithmetic import IN_NUMPY_MODE, SAME
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.schema.library_operator import library_rules
+from passlib.mxnet.schema.registry import library_rules
 
 __all__ = ["load_table", "table_for"]
 

@@ -32,7 +32,7 @@ from passlib.mxnet.nd.shaping import (
     moveaxis,
     split_v2,
 )
-from passlib.mxnet.schema.namespaces import Namespace
+from passlib.mxnet.schema.calls import Namespace
 
 __all__ = [
     "BaseSparseNDArray",

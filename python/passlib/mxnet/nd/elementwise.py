@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.arrays.arithmetic import combine
-from passlib.arrays.ndarray import NDArray
+from passlib.arrays.ndarray import NDArray, combine
 
 
 def _truth(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

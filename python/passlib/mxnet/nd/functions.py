@@ -10,10 +10,10 @@ from passlib.library.arrays import ArrayType, type_of
 from passlib.library.operator import Operator
 from passlib.library.registry import find_operator, names
 from passlib.mxnet.nd import operators
-from passlib.mxnet.schema.namespaces import NAMESPACES, place
+from passlib.mxnet.schema.calls import NAMESPACES, place
 
 SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPACES}}
-"""Namespaces in ``nd``, and how `passlib.mxnet.schema.namespaces.place` calls each."""
+"""Namespaces in ``nd``, and how `passlib.mxnet.schema.calls.place` calls each."""
 
 
 def find(name: str, namespace: str = "") -> Callable[..., Any]:

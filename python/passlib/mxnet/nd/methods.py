@@ -12,7 +12,7 @@ from passlib.errors import UnsupportedError
 from passlib.mxnet import schema
 from passlib.mxnet.nd import operators
 from passlib.mxnet.nd.shaping import reshape, split_v2
-from passlib.mxnet.schema import namespaces
+from passlib.mxnet.schema import calls as namespaces
 
 _OF_NUMPY: Final = frozenset(("dtype", "initial", "kind", "order", "stable", "where"))
 """Keywords of NumPy's methods that MXNet does not have, which libraries call arrays with."""

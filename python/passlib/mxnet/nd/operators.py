@@ -20,15 +20,50 @@ from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import Shape, TypeSpec
 from passlib.mxnet import schema
 from passlib.mxnet.nd import sampling
-from passlib.mxnet.nd.storage import kept_storage
-from passlib.mxnet.schema import namespaces
+from passlib.mxnet.schema import calls as namespaces
 from passlib.mxnet.schema.calls import read_call
-from passlib.mxnet.symbol.composition.create import create
+from passlib.mxnet.symbol.composition import create
 from passlib.mxnet.symbol.symbol import Symbol
-from passlib.runtime.cache import Cache
 from passlib.runtime.session import Session
-from passlib.runtime.sessions import as_dense
+from passlib.runtime.sessions import Cache, as_dense
 from passlib.runtime.settings import Settings
+
+_OF_ZERO: Final = """
+BlockGrad _copy abs arcsin arcsinh arctan arctanh cbrt ceil degrees expm1 fix floor log1p make_loss
+negative radians relu rint round sign sin sinh sqrt square tan tanh trunc zeros_like
+"""
+"""Functions of single elements that are 0 at 0."""
+
+_OF_EQUAL: Final = frozenset(("add_n", "elemwise_add", "elemwise_mul", "elemwise_sub"))
+"""Operators that give arrays of a kind if all inputs are of that kind."""
+
+_OF_CSR: Final = frozenset(("Concat", "slice"))
+
+
+def kept_storage(operator: str, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> str | None:
+    """Return the storage type of the result; None for a dense one.
+
+    Parameters
+    ----------
+    operator : str
+        Registered name.
+    inputs : sequence of array
+    attributes : mapping of str to object
+    """
+    kinds = {array.stype if isinstance(array, BaseSparseNDArray) else None for array in inputs}
+    if operator == "dot" and inputs and getattr(inputs[0], "stype", "") == "csr":
+        transposed = str(attributes.get("transpose_a", False)) in ("True", "1", "true")
+        return "row_sparse" if transposed and len(kinds) == 2 else None
+    if len(kinds) != 1:
+        return None
+    kind: str | None = kinds.pop()
+    if operator == "clip":
+        within = float(attributes["a_min"]) <= 0 <= float(attributes["a_max"])
+        return kind if within else None
+    if operator in _OF_ZERO.split() or operator in _OF_EQUAL:
+        return kind
+    return kind if operator in _OF_CSR and kind == "csr" else None
+
 
 ARRAYS: Final = (np.ndarray, BaseSparseNDArray)
 """The classes of arrays that operators take."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from passlib.arrays.ndarray import NDArray
-from passlib.mxnet.lowering.tensors.reshape_codes import decode, decode_reversed
+from passlib.mxnet.lowering.tensors.shape import decode, decode_reversed
 from passlib.mxnet.nd import operators
-from passlib.mxnet.symbol.composition.functions import split_arguments
+from passlib.mxnet.symbol.composition import split_arguments
 
 
 def reshape(array: NDArray, *shape: Any, **kwargs: Any) -> NDArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from passlib.mxnet.nn.block import SymbolBlock
-from passlib.mxnet.nn.parameter import Parameter
-from passlib.mxnet.nn.parameter_dict import ParameterDict
+from passlib.mxnet.nn.parameter import Parameter, ParameterDict
 
 __all__ = ["Parameter", "ParameterDict", "SymbolBlock"]

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from passlib.arrays.ndarray import NDArray
-from passlib.mxnet.nn.initializer import InitDesc, Initializer, create
-from passlib.mxnet.nn.initializer_composites import Load, Mixed
+from passlib.mxnet.nn.initializer import InitDesc, Initializer, Load, Mixed, create
 
 Initial: TypeAlias = (
     str | Initializer | Load | Mixed | Callable[[str, tuple[int, ...], np.dtype[Any]], Any]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
 from passlib.mxnet import schema
 from passlib.mxnet.schema import Operator
-from passlib.mxnet.schema.hidden import HIDDEN
+from passlib.mxnet.schema.operator import HIDDEN
 
 CURRENT = 10901
 """The version of the files that passlib writes, 1.9.1: 10000 major + 100 minor + patch."""

@@ -16,11 +16,11 @@ from passlib.dialects.json_text import parse_plain
 from passlib.errors import FormatError, GraphError, UnsoundFileError
 from passlib.files.limits import current_limits
 from passlib.files.regular import memory_named, read_regular
-from passlib.graph.attribute_text import parse_optional_ints
-from passlib.graph.native import freeze, thaw
+from passlib.graph.attributes import parse_optional_ints
 from passlib.graph.node import VARIABLE
+from passlib.graph.plain import freeze, thaw
 from passlib.mxnet.reading.legacy import CURRENT, UNKNOWN, upgrade
-from passlib.mxnet.schema.outputs import complete
+from passlib.mxnet.schema.registry import complete
 
 _SHAPE: Final = "__shape__"
 

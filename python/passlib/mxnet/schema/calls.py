@@ -2,10 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
-from passlib.mxnet.schema.operator import Operator
+from passlib.errors import GraphError, did_you_mean
+from passlib.graph.attributes import blame
+from passlib.graph.node import Node
+from passlib.mxnet.schema import registry
+from passlib.mxnet.schema.operator import Operator, is_dunder
+from passlib.mxnet.schema.registry import LibraryOperator
+
+NAMESPACES = ("contrib", "linalg", "sparse", "image", "random")
+INTERNAL = "_internal"
+"""The namespace of operators whose names begin with an underscore."""
+
+_PREFIXES = tuple(f"_{namespace}_" for namespace in NAMESPACES)
+
+
+def place(name: str) -> tuple[str, str]:
+    """Return the namespace of a registered name, ``""`` for none, and its name there."""
+    for namespace, prefix in zip(NAMESPACES, _PREFIXES, strict=True):
+        # Random generators without "_like" are called through functions that choose between them.
+        if name.startswith(prefix) and (namespace != "random" or name.endswith("_like")):
+            return namespace, name[len(prefix) :]
+    return (INTERNAL if name.startswith("_") else ""), name
+
+
+def operator_names(namespace: str = "") -> Iterator[str]:
+    """Iterate over the names in a namespace: ``""``, ``"contrib"``, ``"_internal"``, ..."""
+    yield from _places(registry.generation()).get(namespace, {})
+
+
+def registered_name(name: str, namespace: str = "") -> str | None:
+    """Return the registered name of an operator, or None if the namespace has none."""
+    return _places(registry.generation()).get(namespace, {}).get(name)
+
+
+@lru_cache(maxsize=1)
+def _places(generation: int) -> dict[str, dict[str, str]]:
+    del generation  # the key of the cache: the table holds for one generation
+    places: dict[str, dict[str, str]] = {}
+    for name in registry.names():
+        # Operators of the NumPy interface have other calling rules; they are read, not composed.
+        if not name.startswith(("_np_", "_npi_", "_npx_", "_np")):
+            namespace, short = place(name)
+            places.setdefault(namespace, {})[short] = name
+    return places
+
+
+class Namespace:
+    """The operators of one prefix and additional functions, as attributes.
+
+    Parameters
+    ----------
+    module : str
+        The module of the namespace as users write it: ``"sym"``, ``"nd"``.
+    name : str
+        ``""`` for the operators without prefix.
+    find : callable
+        Returns the function of an operator, from its name and that of the namespace; raises
+        AttributeError for an unknown name.
+    names : callable
+        Returns the names of the operators of a namespace.
+    functions : mapping of str to callable, optional
+        Functions that take precedence over operators of the same name.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        name: str,
+        find: Callable[[str, str], Callable[..., Any]],
+        names: Callable[[str], Iterable[str]],
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self._module = module
+        self._name = name
+        self._find = find
+        self._names = names
+        self._functions = functions or {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._functions.get(name) or self._find(name, self._name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self._names(self._name), *self._functions})
+
+    def __repr__(self) -> str:
+        return f"<operators {self._module}.{self._name or 'op'}>"
+
+
+_SHOWN: Final = 80
+"""How many characters of a value a message shows."""
+
+
+def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -> None:
+    """Check the attributes of a node as MXNet does when it reads or makes the node.
+
+    Parameters
+    ----------
+    operator : Operator
+    where : str
+        The node, for messages.
+    attrs : mapping of str to str
+
+    Raises
+    ------
+    GraphError
+        An attribute that the operator does not have, whose value does not have the declared type,
+        or that is missing. The message names node, operator and attribute, and what is declared.
+    """
+    parameters = operator.parameters
+    for key, text in attrs.items():
+        parameter = parameters.get(key)
+        if parameter is not None:
+            if not parameter.accepts(text):
+                shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+                message = (
+                    f"{where}: attribute {key!r} of operator {operator.name!r} cannot be "
+                    f"{shown!r}; it is declared as {parameter.description}"
+                )
+                raise GraphError(message)
+        elif not (operator.open or is_dunder(key) or key == operator.variadic):
+            hint = did_you_mean(key, parameters)
+            message = (
+                f"{where}: operator {operator.name!r} has no attribute {key!r}"
+                f"{hint}; it has: {', '.join(parameters) or 'none'}"
+            )
+            raise GraphError(message)
+    for parameter in parameters.values():
+        if parameter.required and parameter.name not in attrs:
+            message = (
+                f"{where}: operator {operator.name!r} needs the attribute "
+                f"{parameter.name!r} ({parameter.type_text})"
+            )
+            raise GraphError(message)
+
+
+def check_nodes(nodes: Iterable[Node]) -> None:
+    """Check attributes and numbers of inputs of all nodes whose operators are known.
+
+    Raises
+    ------
+    GraphError
+        See `check_attributes`; or a node has more or fewer inputs than its operator takes with
+        these attributes.
+    """
+    for node in nodes:
+        operator = None if node.is_variable else registry.find(node.op)
+        if operator is None:
+            continue
+        check_attributes(operator, blame(node), node.attrs)
+        names = () if isinstance(operator, LibraryOperator) else operator.input_names(node.attrs)
+        if names and len(names) != len(node.inputs):
+            message = (
+                f"{blame(node)}: operator {operator.name!r} takes {len(names)} inputs "
+                f"({', '.join(names)}) with these attributes, not {len(node.inputs)}"
+            )
+            raise GraphError(message)
+
 
 _IGNORED = ("name", "out", "attr")
 

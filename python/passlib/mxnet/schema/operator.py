@@ -2,14 +2,528 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from passlib.errors import UnsupportedError
-from passlib.mxnet.schema.input_rules import CONDITIONS, REPEATED, SUBGRAPHS, Get, count
-from passlib.mxnet.schema.output_rules import OUTPUTS
-from passlib.mxnet.schema.parameters import UNBOUNDED, Bounds, Parameter, declared
+from passlib.errors import GraphError, UnsupportedError
+from passlib.graph.node import MOST_OUTPUTS
+
+HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
+"""Attributes of any node that MXNet stores as ``__ctx_group__`` and so on."""
+
+
+def is_dunder(key: str) -> bool:
+    """Whether a key is free for anyone's use: ``__mine__``."""
+    return key.startswith("__") and key.endswith("__")
+
+
+def hidden_on_operator(key: str) -> str:
+    """Return the key under which an operator stores an attribute.
+
+    MXNet wraps every key that begins with a hidden one: ``lr_mult`` becomes ``__lr_mult__``.
+
+    Raises
+    ------
+    GraphError
+        The key addresses the variable of an input (``weight_lr_mult``), which operators may not.
+    """
+    for hidden in HIDDEN:
+        if key.startswith(hidden):
+            return f"__{key}__"
+    _refuse_suffix(key)
+    return key
+
+
+def hidden_on_variable(key: str) -> str:
+    """Return the key under which a variable stores an attribute; only whole hidden keys change.
+
+    Raises
+    ------
+    GraphError
+        As for `hidden_on_operator`.
+    """
+    if key in HIDDEN:
+        return f"__{key}__"
+    _refuse_suffix(key)
+    return key
+
+
+def _refuse_suffix(key: str) -> None:
+    for hidden in HIDDEN:
+        if key.endswith(hidden):
+            owner = key[: -len(hidden)].rstrip("_")
+            message = (
+                f"attribute {key!r} would belong to the variable {owner!r}: create it with "
+                f"var(..., {hidden}=...) or attr={{'__{hidden}__': ...}} and pass it as an input"
+            )
+            raise GraphError(message)
+
+
+Get = Callable[[str], "str | None"]
+"""Returns an attribute's value, its default, or None."""
+
+Condition = Callable[[Get], bool]
+
+
+def _flag(name: str) -> Condition:
+    return lambda get: is_true(get(name))
+
+
+def _unless(name: str) -> Condition:
+    return lambda get: not is_true(get(name))
+
+
+def _equal(name: str, value: str) -> Condition:
+    return lambda get: get(name) == value
+
+
+def _absent(*names: str) -> Condition:
+    return lambda get: all(get(name) in (None, "None") for name in names)
+
+
+def _any_absent(*names: str) -> Condition:
+    return lambda get: any(get(name) in (None, "None") for name in names)
+
+
+def _drawn(which: Callable[[Sequence[bool]], bool]) -> Condition:
+    return lambda get: which([get("a") in (None, "None"), is_true(get("weighted"))])
+
+
+def _both(get: Get) -> bool:
+    return is_true(get("to_begin_arr_given")) and is_true(get("to_end_arr_given"))
+
+
+def _either(get: Get) -> bool:
+    return is_true(get("to_begin_arr_given")) or is_true(get("to_end_arr_given"))
+
+
+_BIAS: dict[str, Condition] = {"bias": _unless("no_bias")}
+_QUANTIZED_BIAS = {name: _unless("no_bias") for name in ("bias", "min_bias", "max_bias")}
+_LENGTH: dict[str, Condition] = {"sequence_length": _flag("use_sequence_length")}
+_INSERTED: dict[str, Condition] = {"values": _absent("val")}
+_SAMPLED: dict[str, Condition] = {"input1": _absent("a")}
+
+CONDITIONS: dict[str, dict[str, Condition]] = {
+    "CTCLoss": {
+        "data_lengths": _flag("use_data_lengths"),
+        "label_lengths": _flag("use_label_lengths"),
+    },
+    "Convolution": _BIAS,
+    "Convolution_v1": _BIAS,
+    "Deconvolution": _BIAS,
+    "FullyConnected": _BIAS,
+    "LeakyReLU": {"gamma": _equal("act_type", "prelu")},
+    "RNN": {"state_cell": _equal("mode", "lstm"), **_LENGTH},
+    "SequenceLast": _LENGTH,
+    "SequenceMask": _LENGTH,
+    "SequenceReverse": _LENGTH,
+    "_contrib_BilinearResize2D": {"like": _equal("mode", "like")},
+    "_contrib_DeformableConvolution": _BIAS,
+    "_contrib_DeformablePSROIPooling": {"trans": _unless("no_trans")},
+    "_contrib_ModulatedDeformableConvolution": _BIAS,
+    "_contrib_quantized_conv": _QUANTIZED_BIAS,
+    "_contrib_quantized_fully_connected": _QUANTIZED_BIAS,
+    "_histogram": {"bins": _absent("bin_cnt")},
+    "_npi_bernoulli": {"input1": _absent("prob", "logit")},
+    "_npi_choice": {"input1": _drawn(any), "input2": _drawn(all)},
+    "_npi_exponential": {"input1": _absent("scale")},
+    "_npi_multinomial": {"data": _absent("pvals")},
+    **{
+        name: {"input1": _any_absent(*given), "input2": _absent(*given)}
+        for name, given in (
+            ("_npi_gamma", ("shape", "scale")),
+            ("_npi_gumbel", ("loc", "scale")),
+            ("_npi_logistic", ("loc", "scale")),
+            ("_npi_normal", ("loc", "scale")),
+            ("_npi_normal_n", ("loc", "scale")),
+            ("_npi_uniform", ("low", "high")),
+            ("_npi_uniform_n", ("low", "high")),
+        )
+    },
+    "_npi_rayleigh": {"input1": _absent("scale")},
+    "_npi_average": {"weights": _flag("weighted")},
+    "_npi_bincount": {"weights": _flag("has_weights")},
+    "_npi_delete": {"obj": _absent("step", "int_ind")},
+    "_npi_ediff1d": {"input2": _either, "input3": _both},
+    "_npi_insert_scalar": _INSERTED,
+    "_npi_insert_slice": _INSERTED,
+    "_npi_insert_tensor": _INSERTED,
+    "_npi_pareto": _SAMPLED,
+    "_npi_percentile": {"q": _absent("q_scalar")},
+    "_npi_powerd": _SAMPLED,
+    "_npi_weibull": _SAMPLED,
+    "_sg_mkldnn_selfatt_qk": dict.fromkeys(("min_qkv", "max_qkv"), _flag("quantized")),
+    "_sg_mkldnn_selfatt_valatt": dict.fromkeys(
+        ("min_qkv", "max_qkv", "min_attention", "max_attention"), _flag("quantized")
+    ),
+    "softmax": {"length": _flag("use_length")},
+}
+"""Inputs that exist only under a condition, by operator."""
+
+SUBGRAPHS = {"_foreach": 1, "_while_loop": 2, "_cond": 3}
+"""How many of ``num_args`` are nested graphs, which are not inputs of the node."""
+
+_SGD = ("weight_{}", "grad_{}")
+_MULTI = ("weight_{}", "grad_{}", "mean_{}", "var_{}")
+
+REPEATED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "_multi_adamw_update": ("num_weights", _MULTI, ("rescale_grad",)),
+    "_multi_lamb_update": ("num_tensors", _MULTI, ()),
+    "_multi_mp_adamw_update": ("num_weights", (*_MULTI, "weight32_{}"), ("rescale_grad",)),
+    "_multi_mp_lamb_update": ("num_tensors", (*_MULTI, "weight32_{}"), ()),
+    "_np_atleast_1d": ("num_args", ("ary{}",), ()),
+    "_np_atleast_2d": ("num_args", ("ary{}",), ()),
+    "_np_atleast_3d": ("num_args", ("ary{}",), ()),
+    "_npi_concatenate": ("num_args", ("data{}",), ()),
+    "_npi_dstack": ("num_args", ("data{}",), ()),
+    "_npi_hstack": ("num_args", ("data{}",), ()),
+    "amp_multicast": ("num_outputs", ("data_{}",), ()),
+    "multi_all_finite": ("num_arrays", ("array_{}",), ()),
+    "multi_mp_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}", "weight32_{}"), ()),
+    "multi_mp_sgd_update": ("num_weights", (*_SGD, "weight32_{}"), ()),
+    "multi_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}"), ()),
+    "multi_sgd_update": ("num_weights", _SGD, ()),
+    "multi_sum_sq": ("num_arrays", ("array_{}",), ()),
+    "preloaded_multi_mp_sgd_mom_update": (
+        "num_weights",
+        (*_SGD, "mom_{}", "weight32_{}"),
+        ("lrs", "wds"),
+    ),
+    "preloaded_multi_mp_sgd_update": ("num_weights", (*_SGD, "weight32_{}"), ("lrs", "wds")),
+    "preloaded_multi_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}"), ("lrs", "wds")),
+    "preloaded_multi_sgd_update": ("num_weights", _SGD, ("lrs", "wds")),
+    "reset_arrays": ("num_arrays", ("array_{}",), ()),
+}
+"""By operator: the counting attribute, names repeated for each, names after them.
+
+The inputs of other variadic operators are ``arg{}``.
+"""
+
+
+def count(get: Get, name: str) -> int:
+    """Read an attribute that counts inputs or outputs; 0 for anything that is no number.
+
+    Raises
+    ------
+    UnsupportedError
+        The number is too large: a file must not cause an allocation that it merely claims.
+    """
+    text = (get(name) or "").strip().removeprefix("+")
+    if not (text.isascii() and text.isdecimal()):
+        return 0
+    digits = text.lstrip("0")
+    if len(digits) > len(str(MOST_OUTPUTS)) or int(digits or "0") > MOST_OUTPUTS:
+        message = f"attribute {name!r} is {text[:20]}; at most {MOST_OUTPUTS} are supported"
+        raise UnsupportedError(message)
+    return int(digits or "0")
+
+
+Outputs = Callable[[Get], "tuple[Sequence[str], int]"]
+"""Returns the names of the visible outputs, and the number of all."""
+
+
+def _parts(text: str | None) -> int:
+    return sum(1 for part in (text or "").strip("()[] ").split(",") if part.strip())
+
+
+def numbered(number: int) -> tuple[Sequence[str], int]:
+    """Return MXNet's names of outputs without names of their own, and their number."""
+    names = ["output"] if number == 1 else [f"output{i}" for i in range(number)]
+    return names, number
+
+
+def _pooling(get: Get) -> tuple[Sequence[str], int]:
+    # oneDNN's maximum pooling, used for channels first and one to three spatial axes, keeps the
+    # position of each maximum for the gradient.
+    axes = _parts(get("kernel"))
+    first = get("layout") in (None, "None", "NCW", "NCHW", "NCDHW")
+    kept = get("pool_type") == "max" and first and 1 <= axes <= 3
+    return ("output",), 2 if kept else 1
+
+
+def _by(name: str) -> Outputs:
+    return lambda get: numbered(count(get, name))
+
+
+def _more(flag: str, extra: tuple[str, ...], total: int) -> Outputs:
+    """Return the rule of outputs that are always computed, but visible only with ``flag``."""
+    return lambda get: (("output", *(extra if is_true(get(flag)) else ())), total)
+
+
+def _split(get: Get) -> tuple[Sequence[str], int]:
+    return numbered(count(get, "sections") or _parts(get("indices")))
+
+
+def _slice_channel(get: Get) -> tuple[Sequence[str], int]:
+    number = count(get, "num_outputs")
+    return [f"output{i}" for i in range(number)], number
+
+
+def _recurrent(cell: str) -> Outputs:
+    def outputs(get: Get) -> tuple[Sequence[str], int]:
+        names = ["output"]
+        if is_true(get("state_outputs")):
+            names.append("state_output")
+            if get("mode") == "lstm":
+                names.append(cell)
+        return names, len(names)
+
+    return outputs
+
+
+def _topk(get: Get) -> tuple[Sequence[str], int]:
+    chosen = get("ret_typ")
+    if chosen == "both":
+        return ("output0", "output1"), 2
+    return (("output0",), 2) if chosen == "value" else (("output",), 1)
+
+
+def _leaky(get: Get) -> tuple[Sequence[str], int]:
+    return (("output", "mask"), 2) if get("act_type") == "rrelu" else (("output",), 1)
+
+
+def _unique(get: Get) -> tuple[Sequence[str], int]:
+    flags = ("return_index", "return_inverse", "return_counts")
+    return numbered(1 + sum(is_true(get(flag)) for flag in flags))
+
+
+def _ranged(flag: str, when: bool) -> Outputs:
+    """Return the rule of an output that is quantized, with its range in two more, or real."""
+    names = ("output", "min_output", "max_output")
+    return lambda get: (names, 3) if is_true(get(flag)) is when else (("output",), 1)
+
+
+def _quantized(get: Get) -> tuple[Sequence[str], int]:
+    kept = is_true(get("quantized")) and not is_true(get("enable_float_output"))
+    return (("output", "min_output", "max_output"), 3) if kept else (("output",), 1)
+
+
+def _average(get: Get) -> tuple[Sequence[str], int]:
+    return ("output0", "output1") if is_true(get("returned")) else ("output0",), 2
+
+
+def _sampled(get: Get) -> tuple[Sequence[str], int]:
+    return numbered(2 if is_true(get("get_prob")) else 1)
+
+
+def _subgraphs(others: int, mapped: int) -> Outputs:
+    def outputs(get: Get) -> tuple[Sequence[str], int]:
+        graphs = max(count(get, "num_args") - others, 0) // mapped
+        return numbered(graphs * (2 if is_true(get("return_mapping")) else 1))
+
+    return outputs
+
+
+_MEAN_VAR = ("mean", "var")
+
+OUTPUTS: dict[str, Outputs] = {
+    "BatchNorm": _more("output_mean_var", _MEAN_VAR, 3),
+    "BatchNorm_v1": _more("output_mean_var", _MEAN_VAR, 3),
+    "GroupNorm": _more("output_mean_var", ("mean", "std"), 3),
+    "LayerNorm": _more("output_mean_var", ("mean", "std"), 3),
+    "LeakyReLU": _leaky,
+    "Pooling": _pooling,
+    "RNN": _recurrent("statecell_output"),
+    "SliceChannel": _slice_channel,
+    "_cond": _by("num_outputs"),
+    "_contrib_BatchNormWithReLU": _more("output_mean_var", _MEAN_VAR, 4),
+    "_contrib_MultiProposal": _more("output_score", ("score",), 2),
+    "_contrib_Proposal": _more("output_score", ("score",), 2),
+    "_contrib_SyncBatchNorm": _more("output_mean_var", _MEAN_VAR, 3),
+    "_contrib_dgl_graph_compact": _subgraphs(0, 2),
+    "_contrib_dgl_subgraph": _subgraphs(1, 1),
+    # The missing letter is MXNet's.
+    "_contrib_quantized_rnn": _recurrent("statecell_ouput"),
+    "_contrib_quantized_elemwise_mul": _ranged("enable_float_output", when=False),
+    "_foreach": _by("num_outputs"),
+    "_multi_adamw_update": _by("num_weights"),
+    "_multi_lamb_update": _by("num_tensors"),
+    "_multi_mp_adamw_update": _by("num_weights"),
+    "_multi_mp_lamb_update": _by("num_tensors"),
+    "_np_atleast_1d": _by("num_args"),
+    "_np_atleast_2d": _by("num_args"),
+    "_np_atleast_3d": _by("num_args"),
+    "_npi_average": _average,
+    "_npi_dsplit": _split,
+    "_npi_hsplit": _split,
+    "_npi_unique": _unique,
+    "_sample_multinomial": _sampled,
+    "_sg_mkldnn_selfatt_qk": _quantized,
+    "_sg_mkldnn_selfatt_valatt": _quantized,
+    "_split_v2": _split,
+    "_while_loop": _by("num_outputs"),
+    "amp_multicast": _by("num_outputs"),
+    "multi_mp_sgd_mom_update": _by("num_weights"),
+    "multi_mp_sgd_update": _by("num_weights"),
+    "multi_sgd_mom_update": _by("num_weights"),
+    "multi_sgd_update": _by("num_weights"),
+    "preloaded_multi_mp_sgd_mom_update": _by("num_weights"),
+    "preloaded_multi_mp_sgd_update": _by("num_weights"),
+    "preloaded_multi_sgd_mom_update": _by("num_weights"),
+    "preloaded_multi_sgd_update": _by("num_weights"),
+    "topk": _topk,
+}
+"""Names of the visible outputs, and the number of all, by operator."""
+
+
+Bounds: TypeAlias = "tuple[float | None, float | None]"
+"""The least and the largest value that an operator admits, None without such a limit."""
+
+UNBOUNDED: Final[Bounds] = (None, None)
+
+# Longer numbers fit none of MXNet's types.
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
+_OPTIONAL_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}L?\s*")
+_REAL = re.compile(
+    r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)f?", re.I
+)
+_SIZE = r"(None|[+-]?\d{1,20}L?)"
+_TUPLE = re.compile(rf"\s*[\[(]\s*({_SIZE}\s*(,\s*{_SIZE}\s*)*,?)?\s*[\])]\s*")
+_NUMBER = r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?L?\s*"
+_NUMBERS = re.compile(rf"\s*[\[(]({_NUMBER}(,{_NUMBER})*,?)?\s*[\])]\s*|{_NUMBER}")
+_LIMITS = {"int": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
+_UNSIGNED_LIMITS = {"int": (0, 2**32 - 1), "long": (0, 2**64 - 1)}
+_LARGEST_FLOAT = 3.4028235e38
+_KINDS = {
+    "float": "float",
+    "real_t": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "Shape(tuple)": "shape",
+    "Shape": "shape",
+    "tuple": "numbers",
+}
+"""The kinds of other types, by the first word of the declaration."""
+
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+
+class Parameter(NamedTuple):
+    """One attribute that an operator declares.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        ``"int"``, ``"float"``, ``"double"``, ``"boolean"``, ``"shape"``, ``"numbers"``,
+        ``"choice"`` or ``"other"``.
+    choices : tuple of str
+        The values of a ``"choice"``, including ``"None"`` where it may be absent.
+    optional_none : bool
+        Whether the text ``"None"`` is a valid value.
+    required : bool
+    default : str or None
+        As an attribute spells it; None where the parameter is required.
+    limits : tuple of int or None
+        The smallest and the largest integer that the type admits.
+    type_text : str
+        The declaration.
+    bounds : tuple of (float or None)
+        The least and the largest value that the operator admits.
+    """
+
+    name: str
+    kind: str
+    choices: tuple[str, ...]
+    optional_none: bool
+    required: bool
+    default: str | None
+    limits: tuple[int, int] | None
+    type_text: str
+    bounds: Bounds = UNBOUNDED
+
+    def accepts(self, value: str) -> bool:
+        """Whether ``value`` can be read as this parameter's type, and is within its bounds."""
+        return self._has_type(value) and (self.bounds == UNBOUNDED or self._is_within(value))
+
+    @property
+    def description(self) -> str:
+        """The declaration, with the bounds."""
+        least, most = self.bounds
+        if least is None and most is None:
+            return self.type_text
+        limit = f"at most {most}" if least is None else f"at least {least}"
+        limit = limit if None in self.bounds else f"from {least} to {most}"
+        return f"{self.type_text}, {limit}"
+
+    def _has_type(self, value: str) -> bool:
+        if self.optional_none and value == "None":
+            return True
+        if self.limits is not None:
+            least, most = self.limits
+            fits = (_OPTIONAL_INTEGER if self.optional_none else _INTEGER).fullmatch(value)
+            return bool(fits) and least <= int(value.strip().rstrip("L")) <= most
+        if self.kind in ("float", "double"):
+            return self._accepts_real(value)
+        if self.kind == "boolean":
+            return value.lower() in _BOOLEANS
+        if self.kind == "shape":
+            return bool(_TUPLE.fullmatch(value)) or bool(_INTEGER.fullmatch(value))
+        if self.kind == "numbers":
+            return bool(_NUMBERS.fullmatch(value))
+        if self.kind == "choice":
+            return value in self.choices
+        return True
+
+    def _is_within(self, value: str) -> bool:
+        least, most = self.bounds
+        if self.kind == "shape":
+            sizes = [int(size) for size in re.findall(r"[+-]?\d+", value)]
+            return least is None or all(size >= least for size in sizes)
+        text = value.strip()
+        number = float(text.rstrip("fFL") if text[-1:] in "fFL" and text[-2:-1].isdigit() else text)
+        return not ((least is not None and number < least) or (most is not None and number > most))
+
+    def _accepts_real(self, value: str) -> bool:
+        if not _REAL.fullmatch(value):
+            return False
+        if not any(character.isdigit() for character in value):
+            return not self.optional_none  # infinity, or no number
+        most = math.inf if self.kind == "double" else _LARGEST_FLOAT
+        number = abs(float(value.rstrip("fF")))
+        return number <= most and number != math.inf
+
+
+def is_true(value: str | None) -> bool:
+    """Whether a boolean attribute is true; anything that is no boolean counts as false."""
+    return value is not None and _BOOLEANS.get(value.lower(), False)
+
+
+@cache
+def declared(name: str, type_text: str, bounds: Bounds = UNBOUNDED) -> Parameter:
+    """Parse a declaration such as ``"int (non-negative), optional, default=1"``."""
+    default = None
+    head, found, tail = type_text.partition("default=")
+    if found:
+        default = tail.strip().strip("'")
+    choices: tuple[str, ...] = ()
+    limits = None
+    word = head.split(" ")[0].rstrip(",")
+    if head.startswith("{"):
+        kind = "choice"
+        choices = tuple(c.strip().strip("'") for c in head[1 : head.rindex("}")].split(","))
+    elif word in _LIMITS:
+        kind = "int"
+        limits = (_UNSIGNED_LIMITS if "non-negative" in head else _LIMITS)[word]
+    elif head.startswith("tuple of <Shape"):
+        kind = "other"
+    else:
+        kind = _KINDS.get(word, "other")
+    return Parameter(
+        name,
+        kind,
+        choices,
+        optional_none=kind in ("shape", "numbers") or "or None" in head or default == "None",
+        required="required" in head,
+        default=default,
+        limits=limits,
+        type_text=type_text,
+        bounds=bounds,
+    )
+
 
 _NO_ATTRS: Mapping[str, str] = {}
 

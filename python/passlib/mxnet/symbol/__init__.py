@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlib.mxnet.schema.namespaces import operator_names
+from passlib.mxnet.schema.calls import operator_names
 from passlib.mxnet.symbol.creation import (
     arange,
     eye,
@@ -22,8 +22,10 @@ from passlib.mxnet.symbol.creation import (
     pow,
     power,
     split_v2,
+    var,
     zeros,
 )
+from passlib.mxnet.symbol.creation import group as Group  # noqa: N812 (MXNet's name)
 from passlib.mxnet.symbol.files import load, load_json
 from passlib.mxnet.symbol.namespaces import (
     contrib,
@@ -36,8 +38,6 @@ from passlib.mxnet.symbol.namespaces import (
 )
 from passlib.mxnet.symbol.namespaces import internal as _internal  # noqa: F401 (MXNet's name)
 from passlib.mxnet.symbol.symbol import Symbol
-from passlib.mxnet.symbol.variables import group as Group  # noqa: N812 (MXNet's name)
-from passlib.mxnet.symbol.variables import var
 
 __all__ = [
     "Group",

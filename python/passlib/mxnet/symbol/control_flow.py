@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from passlib.errors import GraphError
 from passlib.graph import scope
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
-from passlib.mxnet.symbol.composition.create import create
-from passlib.mxnet.symbol.composition.functions import operator
+from passlib.mxnet.symbol.composition import create, operator
+from passlib.mxnet.symbol.creation import group, var
 from passlib.mxnet.symbol.symbol import Symbol
-from passlib.mxnet.symbol.variables import group, var
 
 _SCOPE = "__subgraph_name__"
 _numbers: dict[str, Iterator[int]] = defaultdict(itertools.count)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passlib.mxnet.schema.namespaces import INTERNAL, Namespace, operator_names
+from passlib.mxnet.schema.calls import INTERNAL, Namespace, operator_names
+from passlib.mxnet.symbol import composition as functions
 from passlib.mxnet.symbol import control_flow, sampling
-from passlib.mxnet.symbol.composition import functions
 from passlib.mxnet.symbol.symbol import Symbol
 
 

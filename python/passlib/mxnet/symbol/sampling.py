@@ -7,8 +7,8 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from passlib.mxnet.schema.namespaces import INTERNAL
-from passlib.mxnet.symbol.composition.functions import operator
+from passlib.mxnet.schema.calls import INTERNAL
+from passlib.mxnet.symbol.composition import operator
 from passlib.mxnet.symbol.symbol import Symbol
 
 

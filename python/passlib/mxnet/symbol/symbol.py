@@ -24,11 +24,10 @@ from passlib.mxnet.inference.infer import infer as infer_mxnet
 from passlib.mxnet.inference.type_checks import ElementTypeError
 from passlib.mxnet.numpy_mode import is_numpy
 from passlib.mxnet.reading.symbol import read_symbol
-from passlib.mxnet.schema.hidden import HIDDEN
-from passlib.mxnet.schema.library_operator import library_rules
-from passlib.mxnet.schema.namespaces import INTERNAL
-from passlib.mxnet.symbol.composition.functions import method, operator
-from passlib.mxnet.symbol.composition.substitute import substitute
+from passlib.mxnet.schema.calls import INTERNAL
+from passlib.mxnet.schema.operator import HIDDEN
+from passlib.mxnet.schema.registry import library_rules
+from passlib.mxnet.symbol.composition import method, operator, substitute
 from passlib.mxnet.symbol.mixed_precision import MIXED_PRECISION, without_casts
 from passlib.runtime import binding
 

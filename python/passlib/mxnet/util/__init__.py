@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from passlib.arrays.shape_mode import ShapeMode as np_shape  # noqa: N813 (MXNet's name)
 from passlib.arrays.shape_mode import is_np_shape, set_np_shape
-from passlib.mxnet.util.functions import (
-    np_ufunc_legal_option,
-    wrap_np_binary_func,
-    wrap_np_unary_func,
-)
 from passlib.mxnet.util.modes import (
     is_np_array,
     np_array,
+    np_ufunc_legal_option,
     reset_np,
     set_module,
     set_np,
     use_np,
     use_np_array,
     use_np_shape,
+    wrap_np_binary_func,
+    wrap_np_unary_func,
 )
 from passlib.mxnet.util.system import (
     get_cuda_compute_capability,

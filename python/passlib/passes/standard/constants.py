@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from passlib._core import EditableGraph, EditableNode
-from passlib.dialects.onnx.keys import ABSENT, CAPTURED, FORMAL, ID, OPAQUE, OUTER
+from passlib.dialects.onnx.attributes import ABSENT, CAPTURED, FORMAL, ID, OPAQUE, OUTER
 from passlib.dialects.onnx.nested import constant_array
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.tensors import CODES

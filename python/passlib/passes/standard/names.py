@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableGraph, EditableNode
-from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.attributes import ID
 from passlib.dialects.onnx.nested import named_by_reader
 from passlib.dialects.onnx.reading import document_of
 from passlib.graph.fresh_names import NameSource

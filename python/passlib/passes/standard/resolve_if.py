@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableGraph, EditableNode, EditableValue
-from passlib.dialects.onnx.keys import ABSENT, FORMAL, ID, OUTER
+from passlib.dialects.onnx.attributes import ABSENT, FORMAL, ID, OUTER
 from passlib.dialects.onnx.nested import constant_array, parameter_rank
 from passlib.dialects.onnx.reading import document_of
 from passlib.library.declared import Joins

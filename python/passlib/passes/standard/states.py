@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableNode
-from passlib.dialects.onnx.keys import ABSENT
+from passlib.dialects.onnx.attributes import ABSENT
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass

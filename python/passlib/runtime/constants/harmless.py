@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.soundness import inferred
 from passlib.files.optional import require
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from passlib.errors import InputError, PasslibError, counted, listed
 from passlib.files.regular import replacing
-from passlib.graph.native import operators_of
+from passlib.graph.plain import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
 from passlib.workbench.checking import Check

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib.dialects.onnx.keys import CAPTURED, FORMAL, OUTER
+from passlib.dialects.onnx.attributes import CAPTURED, FORMAL, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.model import Model

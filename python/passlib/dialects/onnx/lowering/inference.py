@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.keys import ABSENT, ID
+from passlib.dialects.onnx.attributes import ABSENT, ID
 from passlib.dialects.onnx.lowering.model import detached_weights
-from passlib.dialects.onnx.lowering.stand_ins import put_stand_ins
-from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
-from passlib.dialects.onnx.messages import graphs_within
+from passlib.dialects.onnx.lowering.types import fix_sizes, put_stand_ins, spec_of, tensor_spec
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness import inferred
 from passlib.dialects.onnx.soundness.model import versions_of

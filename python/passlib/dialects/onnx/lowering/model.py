@@ -8,26 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlib.dialects.onnx import reading as external
-from passlib.dialects.onnx.keys import OPAQUE
+from passlib.dialects.onnx.attributes import OPAQUE
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
-from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness import (
     check_model,
     check_sizes,
     drop_omitted,
     name_omitted,
+    objection_to_types,
     open_sizes,
 )
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
-from passlib.dialects.onnx.writing.assembly import Assembled, assemble
-from passlib.errors import UnsupportedError
+from passlib.dialects.onnx.writing.assembly import Assembled, assemble, assemble_for_file
+from passlib.dialects.protocol import ModelData
+from passlib.errors import PasslibError, UnsupportedError, listed
 from passlib.graph.plain import whole
 from passlib.lowering import Graph
 from passlib.lowering.types import Lowered, TypeSpec, Value
 
 if TYPE_CHECKING:
     from passlib.graph.node import Node
+
 
 _INLINE = 1024
 """Weights of fewer bytes go into the model, where type inference sees them."""
@@ -158,3 +161,38 @@ def _values(assembled: Assembled, nodes: list[Node]) -> dict[tuple[Node, int], V
         (nodes[position], output): Value(name, *types.get(name, TypeSpec(None, None)))
         for (position, output), name in assembled.names().items()
     }
+
+
+def misfit(model: ModelData) -> str:
+    """Return what contradicts the graph in the weights of a model; empty if nothing.
+
+    ONNX's strict inference decides, as when the model is saved: a weight may have another type
+    than in the file, if the graph accepts it. What it has against the graph alone is not held
+    against the weights.
+    """
+    arrays: dict[str, np.ndarray[Any, Any]] = {**model.args, **model.aux}
+    graph, attributes = model.graph, model.attributes
+    document = document_of(attributes)
+    try:
+        given = assemble_for_file(graph, attributes, document, arrays)
+        if given is None:
+            return ""
+        found = objection_to_types(given.model, given.arrays)
+        if not found:
+            return ""
+        before = {name: document.arrays.get(name, array) for name, array in arrays.items()}
+        unknown = {name: TypeSpec(array.dtype, None) for name, array in before.items()}
+        if objection_to_types(assemble(graph, attributes, document, {}, unknown).model, {}):
+            return ""
+    except PasslibError:
+        return ""  # the graph has no form in ONNX, as saving and running report
+    other = [
+        f"{name!r} is {_type_of(array)}, in the file {_type_of(before[name])}"
+        for name, array in arrays.items()
+        if _type_of(array) != _type_of(before[name])
+    ]
+    return f"{listed(other, 3)}; {found}" if other else found
+
+
+def _type_of(array: np.ndarray[Any, Any]) -> str:
+    return f"{array.dtype} {tuple(array.shape)}"

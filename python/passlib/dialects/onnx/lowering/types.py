@@ -9,17 +9,68 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.keys import ID
+from passlib.dialects.onnx.attributes import ABSENT, ID
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.reading import Document, InputType, document_of
+from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.errors import InputError, UnsupportedError
 from passlib.files.optional import require
-from passlib.graph.attribute_text import parse_int, parse_optional_ints
+from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import VARIABLE
+from passlib.graph.plain import PlainGraph, whole
+from passlib.lowering import Graph
 from passlib.lowering.types import TypeSpec
 
 if TYPE_CHECKING:
     from passlib.graph.plain import PlainGraph
+
+
+_DOMAIN: Final = "com.microsoft"
+
+_STAND_INS: Final = {
+    "BiasGelu": "Identity",
+    "DynamicQuantizeLSTM": "LSTM",
+    "FastGelu": "Identity",
+    "Gelu": "Identity",
+    "QuickGelu": "Identity",
+}
+"""By operator: one whose results have the same types, which follow from the first input.
+
+From "Contrib Operators" in the documentation of ONNX Runtime 1.32.
+"""
+
+_KEPT: Final = {"LSTM": ("direction", "hidden_size")}
+"""The attributes that determine types."""
+
+_INPUTS: Final = {"LSTM": 3}
+"""The number of inputs that a stand-in must have."""
+
+
+def put_stand_ins(model: Any) -> None:
+    """Replace operators of ONNX Runtime by others, so that ONNX's inference knows their results.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        It computes something else afterwards.
+    """
+    for graph in graphs_within(model.graph):
+        for node in graph.node:
+            name = _STAND_INS.get(node.op_type) if node.domain == _DOMAIN else None
+            if name and node.input:
+                _replace(node, name)
+
+
+def _replace(node: Any, name: str) -> None:
+    node.domain, node.op_type = "", name
+    node.input[:] = [node.input[0]] * _INPUTS.get(name, 1)
+    kept = [each for each in node.attribute if each.name in _KEPT.get(name, ())]
+    copies = [type(each).FromString(each.SerializeToString()) for each in kept]
+    del node.attribute[:]
+    node.attribute.extend(copies)
+
 
 STRING: Final = 8
 """ONNX's number of the element type of strings."""
@@ -129,3 +180,45 @@ def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
     for dim, size in zip(tensor.shape.dim, spec.shape, strict=True):
         if size is not None and not dim.HasField("dim_value"):
             dim.dim_value = size
+
+
+_CODES: Final = {
+    number: dtypes.CODES[name] for number, name in ELEMENT_TYPES.items() if name in dtypes.CODES
+}
+"""MXNet's numbers of element types by ONNX's."""
+
+
+def stated_texts(
+    graph: Graph, params: Mapping[str, np.ndarray[Any, Any]]
+) -> list[tuple[str, str]] | None:
+    """Return the types that the file states, if inference would find nothing else.
+
+    Instead of the whole model, ONNX's checker and strict inference see a model of one node for
+    each kind: operator, attributes, types of inputs and outputs.
+
+    Parameters
+    ----------
+    graph : PlainGraph
+    params : mapping of str to numpy.ndarray
+        Weights by name.
+
+    Returns
+    -------
+    list of (str, str) or None
+        For each node the texts of ``__ext_shape__`` and ``__ext_dtype__``. None if a value has no
+        stated type or an open size, if passes made new types doubtful, or weights are not those
+        of the file; and if a stated type is wrong.
+    """
+    plain: PlainGraph = whole(graph)
+    document = document_of(plain.attributes)
+    variables = plain.graph.variables_with(ID)
+    if any(not key and name != ABSENT for name, key in variables):
+        return None
+    if not _core.same_arrays(dict(params), document.arrays):
+        return None
+    writer = assemble(plain.graph, plain.attributes, document, {}, renew=False).writer
+    found = None if writer.doubtful else writer.stated_texts(_CODES, MOST_KINDS)
+    if found is None:
+        return None
+    texts, kinds = found
+    return texts if are_accepted(kinds, ()) else None

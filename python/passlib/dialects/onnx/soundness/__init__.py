@@ -7,20 +7,24 @@ end the process where they are not.
 from __future__ import annotations
 
 from passlib.dialects.onnx.soundness.acceptance import (
+    MOST_KINDS,
+    are_accepted,
     check_accepted,
     objection_to_types,
     without_weights,
 )
-from passlib.dialects.onnx.soundness.forms import complaint_about
 from passlib.dialects.onnx.soundness.inference import (
     inferred,
     inferred_with_disputes,
     open_sizes,
     unsafe_to_infer,
 )
-from passlib.dialects.onnx.soundness.kinds import MOST_KINDS, are_accepted
-from passlib.dialects.onnx.soundness.model import check_model
-from passlib.dialects.onnx.soundness.omitted import drop_omitted, name_omitted
+from passlib.dialects.onnx.soundness.model import (
+    check_model,
+    complaint_about,
+    drop_omitted,
+    name_omitted,
+)
 from passlib.dialects.onnx.soundness.sizes import check_sizes
 
 __all__ = [

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.messages import copy_of, external_tensors, graphs_within, value_info
+from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, value_info
 from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.dialects.onnx.soundness.corrected import questionable
-from passlib.dialects.onnx.soundness.forms import is_defined
 from passlib.dialects.onnx.soundness.inference import (
     inferred_with_disputes,
     open_sizes,
     unsafe_to_infer,
     without_disputes,
 )
-from passlib.dialects.onnx.soundness.model import check_model, versions_of
+from passlib.dialects.onnx.soundness.model import check_model, is_defined, versions_of
 from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
@@ -244,3 +244,33 @@ def _missing(kind: Any) -> str:
             return ""
         else:
             return ""
+
+
+MOST_KINDS: Final = 100
+"""The number of kinds whose checks take as long as that of a model of some thousand nodes."""
+
+_SMALL_KIND: Final = 1 << 14
+"""Kinds of fewer bytes are remembered."""
+
+
+def are_accepted(kinds: Iterable[bytes], outputs: Iterable[bytes]) -> bool:
+    """Whether ONNX's checker accepts models of one node each, and the outputs are described.
+
+    Parameters
+    ----------
+    kinds : iterable of bytes
+        Each an onnx.ModelProto.
+    outputs : iterable of bytes
+        Those of the model that the file does not describe so, each an onnx.ValueInfoProto.
+    """
+    onnx: Any = require("onnx", extra="onnx")
+    if any(lacks_type(onnx.ValueInfoProto.FromString(output)) for output in outputs):
+        return False
+    return all(_checked(kind) if len(kind) < _SMALL_KIND else _check_kind(kind) for kind in kinds)
+
+
+def _check_kind(kind: bytes) -> bool:
+    return is_accepted(require("onnx", extra="onnx").ModelProto.FromString(kind))
+
+
+_checked = lru_cache(maxsize=1024)(_check_kind)

@@ -2,24 +2,203 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator, Set
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from passlib.dialects.onnx import schema, tensors
-from passlib.dialects.onnx.attributes import is_graph
-from passlib.dialects.onnx.keys import INPUTS_ALSO
-from passlib.dialects.onnx.messages import copy_of
+from passlib.dialects.onnx.attributes import INPUTS_ALSO, is_graph
+from passlib.dialects.onnx.nested import copy_of, graphs_within
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, map_file, parse_model, read
 from passlib.dialects.onnx.soundness import check_model, complaint_about
-from passlib.dialects.onnx.validation.early import LateInput, late_inputs
-from passlib.dialects.onnx.validation.isolated import Findings, check
 from passlib.dialects.problem import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
+
+
+class LateInput(NamedTuple):
+    """A value that a node uses before it is computed.
+
+    Attributes
+    ----------
+    node, source : int
+        Numbers of the node, and of the later one that computes the value.
+    name : str
+        Of the value.
+    """
+
+    node: int
+    source: int
+    name: str
+
+
+def late_inputs(graph: Any, known: Collection[str]) -> list[LateInput]:
+    """Find the values that nodes of a graph use before they are computed.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+        Without those nested in it, whose uses of its values count as uses by the node that has
+        them.
+    known : collection of str
+        Its inputs and initializers.
+
+    Returns
+    -------
+    list of LateInput
+        In the order of the nodes. A node that uses its own output is not among them.
+    """
+    computed = {name: n for n, node in enumerate(graph.node) for name in node.output if name}
+    return [
+        LateInput(number, source, name)
+        for number, node in enumerate(graph.node)
+        for name in _used(node)
+        if (source := computed.get(name, -1)) > number and name not in known
+    ]
+
+
+def _used(node: Any) -> Iterator[str]:
+    """Iterate over the values that a node uses, in its nested graphs too."""
+    yield from node.input
+    bodies = [value.g for value in node.attribute if value.HasField("g")]
+    bodies += [body for value in node.attribute for body in value.graphs]
+    inner = list(graphs_within(*bodies))
+    if not inner:
+        return
+    own = {name for body in inner for child in body.node for name in child.output}
+    own.update(value.name for body in inner for value in body.input)
+    own.update(tensor.name for body in inner for tensor in body.initializer)
+    for body in inner:
+        names = (name for child in body.node for name in child.input)
+        yield from (name for name in (*names, *(v.name for v in body.output)) if name not in own)
+
+
+_PROGRAM: Final = Path(__file__).with_name("child.py")
+
+_MEMORY: Final = 2 << 30
+"""Bytes of address space for the child, besides eight times the file."""
+
+_SECONDS: Final = 120
+"""Seconds for the child, besides one for each 10 MB."""
+
+_WAIT: Final = 4
+"""Times as long on the clock: the machine may be busy."""
+
+
+@dataclass
+class Findings:
+    """The messages of ONNX's checker.
+
+    Attributes
+    ----------
+    nodes : dict of int to str
+        By number of the node; those without a message are sound.
+    model : str
+        About the whole model.
+    types : str
+        Of strict type inference, which runs if there is no message about the model.
+    failed : str
+        Why the child process gave no results at all.
+    """
+
+    nodes: dict[int, str] = field(default_factory=dict)
+    model: str = ""
+    types: str = ""
+    failed: str = ""
+
+
+def check(path: Path, nodes: Sequence[bytes], imports: Mapping[str, int], version: int) -> Findings:
+    """Run ONNX's checker over single nodes, and over a model.
+
+    Parameters
+    ----------
+    path : Path
+        Of the model.
+    nodes : sequence of bytes
+        Serialized.
+    imports : mapping of str to int
+        Versions of operator sets by domain.
+    version : int
+        Of the file format.
+    """
+    size = path.stat().st_size
+    seconds = _SECONDS + size // 10_000_000
+    order = {
+        "path": os.fspath(path.absolute()),
+        "sys_path": [os.fspath(Path(entry).absolute()) for entry in sys.path],
+        "imports": dict(imports),
+        "ir_version": version,
+        "sizes": list(map(len, nodes)),
+        "memory": _MEMORY + 8 * size,
+        "seconds": seconds,
+    }
+    # Preloaded tools, such as sanitizers, reserve more address space than the limit.
+    environment = {key: text for key, text in os.environ.items() if key != "LD_PRELOAD"}
+    found = Findings()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", os.fspath(_PROGRAM)],
+            input=b"".join((json.dumps(order).encode(), b"\n", *nodes)),
+            capture_output=True,
+            env=environment,
+            timeout=_WAIT * seconds,
+            check=False,
+        )
+        output, end = done.stdout, _end_of(done.returncode, seconds)
+    except subprocess.TimeoutExpired as error:
+        output, end = error.stdout or b"", f"took more than {_WAIT * seconds} s"
+    except OSError as error:
+        found.failed = f"no process for ONNX's checker can be started: {error}"
+        return found
+    _collect(output, end, len(nodes), found)
+    return found
+
+
+def _end_of(code: int, seconds: int) -> str:
+    """Return how a process ended, if not by itself."""
+    if code == -signal.SIGXCPU or code == -signal.SIGKILL:
+        return f"was ended, possibly after its {seconds} s of processor time"
+    if code < 0:
+        return f"crashed ({signal.Signals(-code).name})"
+    return f"ended with code {code}" if code else ""
+
+
+def _collect(output: bytes, end: str, count: int, found: Findings) -> None:
+    """Sort the lines of the child; the check after the last line is the one that ended it."""
+    lines = [line for line in output.splitlines(keepends=True) if line.endswith(b"\n")]
+    results: list[tuple[str, str]] = [tuple(json.loads(line)) for line in lines]
+    for name, message in results:
+        _put(name, message, found)
+    if not end:
+        return
+    if not results:
+        found.failed = f"the process for ONNX's checker {end} before any check"
+        return
+    done = len(results) - 1
+    broken = f"node {done}" if done < count else "model" if done == count else "types"
+    _put(broken, f"the process of ONNX's checker {end} here", found)
+    if broken == "types":
+        found.model = found.types
+
+
+def _put(name: str, message: str, found: Findings) -> None:
+    if not message:
+        return
+    if name.startswith("node "):
+        found.nodes[int(name[5:])] = message
+    elif name == "model":
+        found.model = message
+    elif name == "types":
+        found.types = message
+
 
 _MOST = (1 << 31) - 1
 """The highest version number that ONNX's checker accepts."""

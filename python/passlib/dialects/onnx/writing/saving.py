@@ -13,12 +13,13 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.dialects.onnx import reading as external
-from passlib.dialects.onnx.messages import external_tensors
+from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import Document, document_of, map_file, parse_model
 from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
 from passlib.dialects.onnx.writing import wire
 from passlib.dialects.onnx.writing.assembly import (
     Assembled,
+    Placement,
     as_in_file,
     assemble_for_file,
     check_replaceable,
@@ -26,7 +27,7 @@ from passlib.dialects.onnx.writing.assembly import (
     folders_of,
     mark,
 )
-from passlib.dialects.onnx.writing.options import Placement, converted, place
+from passlib.dialects.onnx.writing.options import converted, place
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.regular import Save, free_name

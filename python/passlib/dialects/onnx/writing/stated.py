@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.messages import value_info
+from passlib.dialects.onnx.nested import value_info
 from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import UnsupportedError
 from passlib.lowering.types import TypeSpec

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from passlib.dialects.onnx.messages import copy_of
+from passlib.dialects.onnx.nested import copy_of
 from passlib.dialects.onnx.soundness import inferred_with_disputes
 from passlib.errors import GraphError
 

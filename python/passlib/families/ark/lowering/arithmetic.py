@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from passlib.families.ark.lowering.table import TABLE, box_of, fit, type_of
+from passlib.families.ark.lowering.table import TABLE, box_of, fit, reshape, type_of
+from passlib.families.ark.shapes import broadcast
 from passlib.lowering import Operation, Value
 
 __all__: list[str] = []
@@ -89,3 +90,113 @@ def _real(operation: Operation) -> Value:
 def _like_operand(operation: Operation, value: Value) -> Value:
     """Convert the result of a real function to the operand's type, and fit its shape."""
     return fit(operation, operation.cast(value, operation.dtype_of(operation.inputs[0])))
+
+
+@TABLE.register("Copy")
+def copy(operation: Operation) -> Value:
+    """Copy, stretching sizes of 1."""
+    return fit(operation, operation.emit("Identity", operation.inputs[0]))
+
+
+@TABLE.register("Cast", "Recast")
+def cast(operation: Operation) -> Value:
+    """Convert as C does, truncating fractions.
+
+    ``Recast`` reads a buffer of integers as signed or unsigned ones of the same size.
+    """
+    value = operation.cast(operation.inputs[0], type_of(operation))
+    return value if operation.node.op == "Recast" else fit(operation, value)
+
+
+@TABLE.register("Arrange")
+def arrange(operation: Operation) -> Value:
+    """Store a message in a tensor of another shape."""
+    return fit(operation, operation.inputs[0])
+
+
+@TABLE.register("Transpose")
+def transpose(operation: Operation) -> Value:
+    """Permute dimensions: dimension i of the result is ``Permutation[i]`` of the operand."""
+    order = operation.ints("Permutation")
+    rank = operation.rank_of(operation.inputs[0])
+    if sorted(order) != list(range(rank)):
+        operation.unsupported(f"is not a permutation of {rank} dimensions", "Permutation")
+    return fit(operation, operation.emit("Transpose", operation.inputs[0], perm=list(order)))
+
+
+@TABLE.register("ReduceSum", "ReduceMean", "ReduceMax")
+def reduce(operation: Operation) -> Value:
+    """Reduce ``Axis``, which stays as a dimension of size 1 if ``KeepDim`` is true."""
+    value = operation.inputs[0]
+    axis = operation.axis(value, operation.int("Axis"))
+    keep = operation.bool("KeepDim")
+    axes = operation.constant([axis], np.int64)
+    return fit(operation, operation.emit(operation.node.op, value, axes, keepdims=int(keep)))
+
+
+@TABLE.register("Matmul")
+def matmul(operation: Operation) -> Value:
+    """Multiply matrices in the last two dimensions; leading dimensions broadcast.
+
+    A vector on the left is a row, one on the right a column; vectors cannot be transposed.
+    """
+    left = _operand(operation, 0, "TransposeInput")
+    right = _operand(operation, 1, "TransposeOther")
+    return fit(operation, operation.emit("MatMul", left, right))
+
+
+def _operand(operation: Operation, index: int, attribute: str) -> Value:
+    value = operation.inputs[index]
+    shape = operation.shape_of(value)
+    flipped = operation.bool(attribute)
+    if len(shape) == 1:
+        if flipped:
+            operation.unsupported("a vector cannot be transposed", attribute)
+        return reshape(operation, value, (1, *shape) if index == 0 else (*shape, 1))
+    if not flipped:
+        return value
+    order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+    return operation.emit("Transpose", value, perm=order)
+
+
+@TABLE.register("Rope")
+def rope(operation: Operation) -> Value:
+    """Multiply as complex numbers whose parts are neighbours in the last dimension.
+
+    ``out[2k] = a[2k] b[2k] - a[2k+1] b[2k+1]``, ``out[2k+1] = a[2k] b[2k+1] + a[2k+1] b[2k]``.
+    """
+    shapes = [operation.shape_of(value) for value in operation.inputs]
+    shape = broadcast(*shapes)
+    if shape[-1] % 2:
+        operation.unsupported(f"the last dimension of {shape} is not even")
+    parts = []
+    for value, own in zip(operation.inputs, shapes, strict=True):
+        full = operation.constant((*(1 for _ in own[:-1]), shape[-1]), np.int64)
+        even = value if own[-1] == shape[-1] else operation.emit("Expand", value, full)
+        pairs = reshape(operation, even, (*own[:-1], shape[-1] // 2, 2))
+        index = (operation.constant([i], np.int64) for i in (0, 1))
+        parts.append([operation.emit("Gather", pairs, i, axis=-1) for i in index])
+    (real, imaginary), (cosine, sine) = parts
+    out = (
+        operation.emit(
+            "Sub",
+            operation.emit("Mul", real, cosine),
+            operation.emit("Mul", imaginary, sine),
+        ),
+        operation.emit(
+            "Add",
+            operation.emit("Mul", real, sine),
+            operation.emit("Mul", imaginary, cosine),
+        ),
+    )
+    return fit(operation, reshape(operation, operation.emit("Concat", *out, axis=-1), shape))
+
+
+@TABLE.register("Embedding")
+def embedding(operation: Operation) -> Value:
+    """Choose rows of the weight; a negative index counts from the end."""
+    indices, weight = operation.inputs
+    if operation.rank_of(weight) != 2:
+        operation.unsupported("the weight must have two dimensions")
+    rows = operation.emit("Gather", weight, indices, axis=0)
+    return reshape(operation, rows, box_of(operation).shape)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 from passlib.errors import GraphError, UnsupportedError
 from passlib.families.ark import schema
+from passlib.families.ark.document import ordered
 from passlib.families.ark.lowering.memory import Memory, geometry
 from passlib.families.ark.lowering.messages import Mail, Program
-from passlib.families.ark.ordering import ordered
 from passlib.families.ark.resolve import Resolved, Resolver
 from passlib.families.ark.tensors import Tensor
-from passlib.graph.attribute_text import parse_position
-from passlib.graph.attributes import blame
+from passlib.graph.attributes import blame, parse_position
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.lowering import Graph
 

@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from passlib.dialects.json_text import JsonNumber
+from passlib.dialects.problem import Problem
 from passlib.errors import FormatError
 from passlib.families.ark import schema
 from passlib.families.ark.arguments import LARGEST_FLOAT, LIMITS
-from passlib.families.ark.json_values import kind
+from passlib.families.ark.document import TYPE_NAMES, compact_json, kind
 from passlib.families.ark.operators import FileOp
-from passlib.families.ark.tensors import MAX_RANK, read_tensor
-from passlib.families.ark.validation.report import Report
+from passlib.families.ark.shapes import Operand, fits, infer_result, matmul_sizes
+from passlib.families.ark.tensors import ITEM_SIZES, MAX_RANK, Tensor, read_tensor, same_memory
+from passlib.lowering.misfit import Misfit
+
+
+class Report:
+    """The problems found so far.
+
+    Attributes
+    ----------
+    problems : list of Problem
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def error(self, place: str, message: str) -> None:
+        """Add an error."""
+        self.problems.append(Problem("error", place, message))
+
+    def warning(self, place: str, message: str) -> None:
+        """Add a warning."""
+        self.problems.append(Problem("warning", place, message))
+
+    def expect(self, owner: dict[str, Any], key: str, wanted: type, path: str) -> Any:
+        """Return the value of a key; report an unexpected type and return None."""
+        place = f"{path}.{key}" if path else key
+        if key not in owner:
+            self.error(place, "the key is missing")
+            return None
+        value = owner[key]
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            self.error(place, f"expected {TYPE_NAMES[wanted]}, not {kind(value)}")
+            return None
+        return value
 
 
 def check_args(report: Report, op: FileOp) -> bool:
@@ -94,3 +129,228 @@ def _misfit(tag: str, value: Any, place: str) -> str | None:
     exact = int(value.text if digits else value)
     low, high = LIMITS[tag]
     return None if low <= exact < high else f"{kind(value)} is out of range"
+
+
+def derive(
+    reads: Sequence[Tensor], product: Tensor, args: Mapping[str, Any]
+) -> dict[str, list[int]]:
+    """Compute the derived arguments of a Matmul.
+
+    Parameters
+    ----------
+    reads : sequence of Tensor
+        Its two operands.
+    product : Tensor
+    args : mapping
+        Bare values of its arguments.
+
+    Raises
+    ------
+    Misfit
+        The tensors do not fit together.
+    """
+    left, right = reads
+    _, m, n, k = matmul_sizes(
+        left.shape,
+        right.shape,
+        transpose_left=args["TransposeInput"],
+        transpose_right=args["TransposeOther"],
+    )
+    steps = left.box.strides[-1], product.box.strides[-1], right.box.strides[-1]
+    return {
+        "InputDimNC": _leading(left),
+        "OtherDimNC": _leading(right),
+        "ShapeMNK": [m, n, k],
+        "StridesACDB": [steps[0], steps[1], steps[1], steps[2]],
+    }
+
+
+def _leading(tensor: Tensor) -> list[int]:
+    """Return the first two sizes of a shape that is padded to four dimensions."""
+    four = (1,) * (4 - len(tensor.shape)) + tensor.shape
+    return list(four[:2])
+
+
+class TensorChecker:
+    """Checks the tensors of one file, each by itself and against its other mentions.
+
+    Parameters
+    ----------
+    report : Report
+    rank, world : int or None
+        Of the file; None if damaged.
+    plan : bool
+        Whether it is a plan, in which one Id may stand for several boxes.
+    """
+
+    def __init__(
+        self, report: Report, rank: int | None, world: int | None, *, plan: bool = False
+    ) -> None:
+        self._report = report
+        self._rank = rank
+        self._world = world
+        self._plan = plan
+        self._tensors: dict[int, tuple[Tensor, str]] = {}
+        self._boxes: dict[int, set[tuple[Any, ...]]] = {}
+        self._shared: set[int] = set()
+        self._buffers: dict[int, tuple[Tensor, str]] = {}
+        self._makers: dict[int, str] = {}
+
+    def check(self, value: Any, path: str) -> Tensor | None:
+        """Check one mention; return the tensor, or None if it cannot be read."""
+        try:
+            tensor = read_tensor(value, path)
+        except FormatError as error:
+            self._report.error(path, str(error).removeprefix(f"{path}: "))
+            return None
+        first = self._tensors.setdefault(tensor.id, (tensor, path))
+        boxes = self._boxes.setdefault(tensor.id, set())
+        if tensor.identity not in boxes:
+            boxes.add(tensor.identity)
+            self._alone(tensor, path)
+            if len(boxes) > 1:
+                self._differs(tensor, *first, path)
+        self._buffer(tensor, path)
+        return tensor
+
+    def produced(self, results: tuple[Tensor, ...], path: str) -> None:
+        """Record the results of an op, which no other op may return."""
+        for i, tensor in enumerate(results):
+            place = f"{path}.ResultTensors[{i}]"
+            first = self._makers.setdefault(tensor.id, place)
+            if first != place and tensor.id not in self._shared:
+                add = self._report.warning if self._plan else self._report.error
+                add(place, f"tensor {tensor.id} is already a result of {first}")
+
+    def _differs(self, tensor: Tensor, first: Tensor, where: str, path: str) -> None:
+        """Report a further description of a tensor, once for each tensor if it may differ."""
+        if not (self._plan and same_memory(tensor, first)):
+            self._report.error(path, f"tensor {tensor.id} is described differently at {where}")
+        elif tensor.id not in self._shared:
+            self._shared.add(tensor.id)
+            self._report.warning(
+                path,
+                f"tensor {tensor.id} is another box of buffer {tensor.buffer} at {where}; "
+                "dependencies follow from the buffer",
+            )
+
+    def _alone(self, tensor: Tensor, path: str) -> None:
+        report, box, padded = self._report, tensor.box, tensor.padded
+        if tensor.dtype not in ITEM_SIZES:
+            report.warning(f"{path}.DataType", f"unknown element type {tensor.dtype!r}")
+        if "PaddedShape" in tensor.source:
+            if any(s > p for s, p in zip(box.shape, padded, strict=True)):
+                report.error(
+                    f"{path}.PaddedShape",
+                    f"{compact_json(padded)} is smaller than Shape {compact_json(box.shape)}",
+                )
+            elif any(o + p > t for o, p, t in zip(box.offsets, padded, box.strides, strict=True)):
+                report.error(
+                    f"{path}.PaddedShape",
+                    f"{compact_json(padded)} at Offsets {compact_json(box.offsets)} does not lie "
+                    f"within Strides {compact_json(box.strides)}",
+                )
+        elif any(p < 1 or t % p for p, t in zip(padded, box.strides, strict=True)):
+            report.error(
+                f"{path}.Pads",
+                f"Strides {compact_json(box.strides)} are not multiples of {compact_json(padded)}",
+            )
+
+    def _buffer(self, tensor: Tensor, path: str) -> None:
+        report, place = self._report, f"{path}.Buffer"
+        first = self._buffers.setdefault(tensor.buffer, (tensor, place))
+        if first[1] != place:
+            if first[0].rank != tensor.rank:
+                report.error(
+                    f"{place}.Rank",
+                    f"buffer {tensor.buffer} belongs to rank {tensor.rank} here and to rank "
+                    f"{first[0].rank} at {first[1]}",
+                )
+            if first[0].source["Buffer"] == tensor.source["Buffer"]:
+                return
+            if first[0].rank == tensor.rank:
+                report.warning(
+                    place, f"buffer {tensor.buffer} is described differently at {first[1]}"
+                )
+        if tensor.rank < -1 or (self._world is not None and tensor.rank >= self._world):
+            report.error(f"{place}.Rank", f"{tensor.rank} is not a rank of a job of {self._world}")
+        for key in ("SendTags", "RecvTags"):
+            if key not in tensor.source["Buffer"]:
+                report.error(f"{place}.{key}", "the key is missing")
+                continue
+            for i, pair in enumerate(tensor.source["Buffer"][key]):
+                self._tag(pair, f"{place}.{key}[{i}]", tensor.rank)
+
+    def _tag(self, pair: Any, place: str, owner: int) -> None:
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2
+            or any(type(number) is not int for number in pair)
+        ):
+            self._report.error(place, "expected a rank and a tag")
+            return
+        remote = pair[0]
+        if remote < -1 or (self._world is not None and remote >= self._world):
+            self._report.error(place, f"{remote} is not a rank of a job of {self._world}")
+        elif remote == owner or {remote, owner} == {-1, self._rank}:
+            self._report.error(place, f"{remote} is the buffer's own rank")
+
+
+def misfits(
+    op: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
+) -> Iterator[str]:
+    """Check the tensors and arguments of an op of a known type.
+
+    Parameters
+    ----------
+    op : str
+        Its type.
+    args : mapping
+        Bare values of its arguments.
+    reads, writes : sequence of Tensor
+        As many as the operator takes.
+
+    Yields
+    ------
+    str
+        One problem.
+    """
+    operands = [Operand(tensor.dtype, tensor.shape) for tensor in reads]
+    try:
+        result = infer_result(op, args, operands)
+    except Misfit as error:
+        yield str(error)
+        return
+    except (KeyError, TypeError):
+        return  # arguments that are missing or of the wrong type are reported elsewhere
+    operator = schema.find(op)
+    if result is None or operator is None or not operator.writes or not writes:
+        return
+    if op.startswith("Reduce") and writes[0].id == reads[0].id:
+        yield f"a reduction cannot write to tensor {reads[0].id}, which it reads"
+    written = Operand(writes[0].dtype, writes[0].shape)
+    if not fits(op, result, written):
+        yield (
+            f"it computes {result.dtype} {list(result.shape)}, which does not fit the "
+            f"{written.dtype} {list(written.shape)} that it writes to"
+        )
+
+
+def padding_misfits(
+    args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
+) -> Iterator[str]:
+    """Check the ``PaddedShape`` of a matrix product whose shapes fit.
+
+    Tiles of a product reach into the padding, so it follows from that of the operands.
+    """
+    padded = [Operand(tensor.dtype, tensor.padded) for tensor in reads]
+    try:
+        result = infer_result("Matmul", args, padded)
+    except Misfit as error:
+        yield f"the padded operands do not fit: {error}"
+        return
+    if result is not None and result.shape != writes[0].padded:
+        yield (
+            f"{list(writes[0].padded)}, but the padding of its operands makes it "
+            f"{list(result.shape)}"
+        )

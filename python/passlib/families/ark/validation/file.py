@@ -7,16 +7,253 @@ from typing import Any
 
 from passlib.dialects import json_text
 from passlib.dialects.problem import Problem
-from passlib.errors import FormatError
-from passlib.families.ark.document import GROUPS, OpPlace
-from passlib.families.ark.json_values import kind
+from passlib.errors import FormatError, GraphError
+from passlib.families.ark import schema
+from passlib.families.ark.arguments import values
+from passlib.families.ark.document import GROUPS, OpPlace, kind, ordered
 from passlib.families.ark.operators import FileOp
-from passlib.families.ark.tensors import Tensor
-from passlib.families.ark.validation.graph import check_graph
-from passlib.families.ark.validation.ops import check_op
-from passlib.families.ark.validation.plan import check_plan
-from passlib.families.ark.validation.report import Report
-from passlib.families.ark.validation.tensors import TensorChecker
+from passlib.families.ark.tensors import ITEM_SIZES, Tensor
+from passlib.families.ark.validation.args import (
+    Report,
+    TensorChecker,
+    check_args,
+    derive,
+    misfits,
+    padding_misfits,
+)
+from passlib.families.ark.validation.hazards import (
+    Access,
+    check_plan,
+    communication_misfits,
+    find_hazards,
+)
+from passlib.lowering.misfit import Misfit
+
+
+def check_op(report: Report, op: FileOp, rank: int | None) -> None:
+    """Check one op of the file for a rank, which is None if damaged."""
+    path, value = op.place.path, op.place.value
+    args_fine = check_args(report, op)
+    consumed = {tensor.id for tensor in (*op.reads, *op.writes)}
+    for i, tensor in enumerate(op.results):
+        if tensor.id in consumed:
+            report.error(
+                f"{path}.ResultTensors[{i}]", f"tensor {tensor.id} is also an input of this op"
+            )
+    is_tensor = op.type == schema.TENSOR
+    if value["IsVirtual"] != is_tensor:
+        what = "virtual" if value["IsVirtual"] else "not virtual"
+        report.warning(f"{path}.IsVirtual", f"the operator {op.type} is marked as {what}")
+    if is_tensor:
+        _view(report, op)
+        return
+    operator = schema.find(op.type)
+    if operator is None:
+        if not value["IsVirtual"]:
+            report.warning(f"{path}.Type", f"unknown operator {op.type!r}")
+        return
+    if _counts(report, op, operator) and args_fine:
+        args = values(value["Args"])
+        problems = list(misfits(op.type, args, op.reads, op.writes))
+        for problem in problems:
+            report.error(path, problem)
+        if op.type == "Matmul" and not problems:
+            _matmul(report, op, args)
+        if operator.effects:
+            for key, problem in communication_misfits(
+                op.type, args, op.reads, op.writes, -1 if rank is None else rank
+            ):
+                report.error(f"{path}.{key}", problem)
+
+
+def _counts(report: Report, op: FileOp, operator: schema.Operator) -> bool:
+    path, fine = op.place.path, True
+    for key, tensors, count, more in (
+        ("ReadTensors", op.reads, operator.reads, False),
+        ("WriteTensors", op.writes, operator.writes, operator.many),
+        ("ResultTensors", op.results, operator.results, False),
+    ):
+        if len(tensors) < count or (len(tensors) > count and not more):
+            least = "at least " if more else ""
+            report.error(f"{path}.{key}", f"{op.type} has {least}{count}, not {len(tensors)}")
+            fine = False
+    if not fine:
+        return False
+    regions = op.writes if operator.writes else op.reads
+    for i, (result, region) in enumerate(zip(op.results, regions, strict=False)):
+        if result[1:-1] != region[1:-1]:
+            report.error(
+                f"{path}.ResultTensors[{i}]",
+                f"tensor {result.id} does not describe the same memory as tensor {region.id}, "
+                "from which it results",
+            )
+    return True
+
+
+def _view(report: Report, op: FileOp) -> None:
+    path = op.place.path
+    if op.writes:
+        report.error(f"{path}.WriteTensors", "a virtual op must write nothing")
+    if len(op.results) != 1:
+        report.error(f"{path}.ResultTensors", f"a virtual op returns 1, not {len(op.results)}")
+    elif op.reads and op.reads[0].buffer != op.results[0].buffer:
+        report.error(
+            f"{path}.ResultTensors[0]",
+            f"it is in buffer {op.results[0].buffer}, but views buffer {op.reads[0].buffer}",
+        )
+    elif op.reads and not _is_view(op.reads[0], op.results[0]):
+        report.error(
+            f"{path}.ResultTensors[0]",
+            f"it views {op.reads[0].dtype} {list(op.reads[0].shape)} as {op.results[0].dtype} "
+            f"{list(op.results[0].shape)}; a view of another element type must be from or to BYTE, "
+            "with as many bytes in the last dimension",
+        )
+
+
+def _is_view(source: Tensor, result: Tensor) -> bool:
+    """Whether ARK could make a view, which changes the element type only from or to bytes."""
+    dtypes = {source.dtype, result.dtype}
+    if len(dtypes) == 1 or not dtypes <= ITEM_SIZES.keys():
+        return True
+    rows = source.shape[:-1] == result.shape[:-1]
+    size = source.shape[-1] * source.item_size
+    return "BYTE" in dtypes and rows and size == result.shape[-1] * result.item_size
+
+
+def _matmul(report: Report, op: FileOp, args: dict[str, Any]) -> None:
+    """Check the derived arguments of a Matmul, and the padding of its product."""
+    try:
+        wanted = derive(op.reads, op.writes[0], args)
+    except Misfit:
+        return
+    for name, value in wanted.items():
+        if name in args and list(args[name]) != value:
+            report.error(
+                f"{op.place.path}.Args.{name}",
+                f"{list(args[name])}, but its tensors require {value}",
+            )
+    if op.place.single:  # files of August 2024 and later
+        for problem in padding_misfits(args, op.reads, op.writes):
+            report.error(f"{op.place.path}.WriteTensors[0].PaddedShape", problem)
+
+
+def check_graph(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]) -> None:
+    """Check the edges between nodes.
+
+    Parameters
+    ----------
+    report : Report
+    units : sequence of dict
+        The nodes, structurally sound.
+    ops : sequence of FileOp
+        All their ops.
+    """
+    positions: dict[int, int] = {}
+    for number, unit in enumerate(units):
+        if positions.setdefault(unit["Id"], number) != number:
+            report.error(f"Nodes[{number}].Id", f"two nodes have the Id {unit['Id']}")
+    _lists(report, units, positions)
+    needs = [{positions[p] for p in unit["ProducerNodeIds"] if p in positions} for unit in units]
+    _tensors(report, units, ops, needs)
+    for number, wanted in enumerate(needs):
+        late = [units[need]["Id"] for need in wanted if need > number]
+        if late:
+            report.warning(
+                f"Nodes[{number}]", f"precedes its producers {', '.join(map(str, late))}"
+            )
+    try:
+        order = ordered(needs, lambda n: f"Nodes[{n}]")
+    except GraphError as error:
+        report.error("Nodes", str(error))
+        return
+    _hazards(report, ops, needs, order)
+
+
+def _lists(report: Report, units: Sequence[dict[str, Any]], positions: dict[int, int]) -> None:
+    edges = {
+        key: [set(unit[key]) for unit in units] for key in ("ProducerNodeIds", "ConsumerNodeIds")
+    }
+    for key, other, role in (
+        ("ProducerNodeIds", "ConsumerNodeIds", "consumer"),
+        ("ConsumerNodeIds", "ProducerNodeIds", "producer"),
+    ):
+        for number, unit in enumerate(units):
+            seen: set[int] = set()
+            for i, item in enumerate(unit[key]):
+                place = f"Nodes[{number}].{key}[{i}]"
+                if item not in positions:
+                    report.error(place, f"there is no node {item}")
+                elif item == unit["Id"]:
+                    report.error(place, "a node has no edge to itself")
+                elif item in seen:
+                    report.error(place, f"node {item} is listed twice")
+                elif unit["Id"] not in edges[other][positions[item]]:
+                    report.error(
+                        place, f"node {item} does not list node {unit['Id']} as its {role}"
+                    )
+                seen.add(item)
+
+
+def _tensors(
+    report: Report,
+    units: Sequence[dict[str, Any]],
+    ops: Sequence[FileOp],
+    needs: list[set[int]],
+) -> None:
+    """Compare the listed producers with those of the tensors.
+
+    Files without virtual ops may list more, because of views that were removed.
+    """
+    full = any(op.virtual for op in ops)
+    makers = {tensor.id: op.place.unit for op in ops for tensor in op.results}
+    shown: list[set[int]] = [set() for _ in units]
+    for op in ops:
+        shown[op.place.unit].update(
+            makers[tensor.id] for tensor in (*op.reads, *op.writes) if tensor.id in makers
+        )
+    for number, sources in enumerate(shown):
+        sources.discard(number)
+        place = f"Nodes[{number}].ProducerNodeIds"
+        missing = sorted(units[unit]["Id"] for unit in sources - needs[number])
+        if missing:
+            report.error(place, f"does not list nodes whose tensors it uses: {missing}")
+        surplus = sorted(units[unit]["Id"] for unit in needs[number] - sources - {number})
+        if surplus and full:
+            report.error(place, f"lists nodes whose tensors it does not use: {surplus}")
+
+
+def _hazards(
+    report: Report, ops: Sequence[FileOp], needs: list[set[int]], order: list[int]
+) -> None:
+    rank = {unit: position for position, unit in enumerate(order)}
+    in_order = sorted(ops, key=lambda op: (rank[op.place.unit], op.place.position))
+    last: dict[int, int] = {}
+    accesses = []
+    for position, op in enumerate(in_order):
+        unit = op.place.unit
+        before = [last[unit]] if unit in last else [last[n] for n in needs[unit] if n in last]
+        reads = () if op.virtual else op.reads
+        accesses.append(Access(reads, op.writes, op.results, before))
+        last[unit] = position
+    hazards, unchecked = find_hazards(accesses)
+    for hazard in hazards:
+        first, second = in_order[hazard.first].place.path, in_order[hazard.second].place.path
+        if hazard.stale:
+            report.warning(
+                second,
+                f"reads memory of buffer {hazard.buffer} that {first} has already overwritten",
+            )
+        else:
+            report.warning(
+                second,
+                f"uses the same memory of buffer {hazard.buffer} as {first}, in no defined order",
+            )
+    if unchecked is not None:
+        report.warning(
+            in_order[unchecked].place.path,
+            "memory is used in too many ways to compare: from here on, accesses without a defined "
+            "order are not reported",
+        )
 
 
 def validate(text: bytes) -> list[Problem]:

@@ -2,13 +2,163 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple, TypeVar
 
-from passlib.families.ark.tensors import Box, Tensor
-from passlib.families.ark.validation.paths import Paths
-from passlib.families.ark.validation.regions import Budget, overlapping
+import numpy as np
+
+from passlib.families.ark.document import kind
+from passlib.families.ark.tensors import Box, Tensor, overlap
+from passlib.families.ark.validation.args import Report
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Budget:
+    """Steps that a search may take, since a file must not take quadratic time.
+
+    Parameters
+    ----------
+    steps : int
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    @property
+    def spent(self) -> bool:
+        """Whether more steps were taken than there were."""
+        return self._left < 0
+
+    def take(self, steps: int) -> None:
+        """Take steps."""
+        self._left -= steps
+
+
+def overlapping(tensors: Mapping[K, Tensor], budget: Budget) -> dict[K, list[K]]:
+    """Find for each tensor those that share bytes with it, itself included.
+
+    Parameters
+    ----------
+    tensors : mapping
+    budget : Budget
+        Pays for each pair whose intervals meet; once it is spent, the result is incomplete.
+    """
+    found: dict[K, list[K]] = {key: [key] for key in tensors}
+    buffers: defaultdict[int, list[K]] = defaultdict(list)
+    for key, tensor in tensors.items():
+        buffers[tensor.buffer].append(key)
+    for keys in buffers.values():
+        for left, right in _meeting(keys, _intervals([tensors[key] for key in keys])):
+            budget.take(1)
+            if budget.spent:
+                return found
+            if overlap(tensors[left], tensors[right]):
+                found[left].append(right)
+                found[right].append(left)
+    return found
+
+
+def _intervals(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
+    """Return intervals that meet wherever tensors of a buffer overlap.
+
+    Boxes of one array are told apart along the axis on which they start at the most places, other
+    tensors by their spans of bytes.
+    """
+    first = tensors[0]
+    if all(t.box.strides == first.box.strides and t.item_size == first.item_size for t in tensors):
+        starts = [{t.box.offsets[axis] for t in tensors} for axis in range(len(first.shape))]
+        axis = max(range(len(starts)), key=lambda a: len(starts[a]))
+        return [(t.box.offsets[axis], t.box.offsets[axis] + t.shape[axis]) for t in tensors]
+    spans = [(t.box.span(), t.item_size) for t in tensors]
+    return [(start * size, end * size) for (start, end), size in spans]
+
+
+def _meeting(keys: Sequence[K], intervals: Sequence[tuple[int, int]]) -> Iterator[tuple[K, K]]:
+    """Yield the pairs of keys whose intervals meet."""
+    active: list[int] = []
+    for current in sorted(range(len(keys)), key=lambda i: intervals[i]):
+        start = intervals[current][0]
+        active = [other for other in active if intervals[other][1] > start]
+        for other in active:
+            yield keys[other], keys[current]
+        active.append(current)
+
+
+_KEPT_SEARCHES = 4
+
+_MOST_CELLS = 1 << 24
+"""Numbers in the table of chains; a model has few chains, however long."""
+
+
+class Paths:
+    """The order among items, each of which needs earlier ones.
+
+    The items are divided into chains, in each of which every item needs the one before it. A table
+    holds how far along each chain an item reaches back, so that a question takes one look. With
+    too many chains for a table, an item's needs are searched from the latest on, as far as
+    questions go.
+
+    Parameters
+    ----------
+    needs : sequence of sequence of int
+        The earlier items that each item needs.
+    budget : Budget
+        Pays for searches.
+    """
+
+    def __init__(self, needs: Sequence[Sequence[int]], budget: Budget) -> None:
+        self._needs = needs
+        self._budget = budget
+        self._chain, self._place, count = _chains(needs)
+        self._searches: dict[int, tuple[set[int], list[int]]] = {}
+        self._reach: np.ndarray | None = None
+        if count * len(needs) <= _MOST_CELLS:
+            self._reach = np.full((len(needs), count), -1, np.int32)
+            for item, wanted in enumerate(needs):
+                row = self._reach[item]
+                for need in wanted:
+                    np.maximum(row, self._reach[need], out=row)
+                row[self._chain[item]] = self._place[item]
+
+    def leads(self, earlier: int, later: int) -> bool:
+        """Whether ``later`` needs ``earlier``, directly or not; true once the budget is spent."""
+        if self._reach is not None:
+            return bool(self._reach[later, self._chain[earlier]] >= self._place[earlier])
+        search = self._searches.pop(later, None) or ({later}, [-later])
+        while len(self._searches) >= _KEPT_SEARCHES:
+            self._searches.pop(next(iter(self._searches)))
+        self._searches[later] = search
+        seen, pending = search
+        while pending and -pending[0] > earlier and not self._budget.spent:
+            for need in self._needs[-heappop(pending)]:
+                self._budget.take(1)
+                if need not in seen:
+                    seen.add(need)
+                    heappush(pending, -need)
+        return earlier in seen or self._budget.spent
+
+
+def _chains(needs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], int]:
+    """Divide items into chains; return the chain of each, its place in it, and their number."""
+    chain: list[int] = []
+    place: list[int] = []
+    last: list[int] = []
+    for item, wanted in enumerate(needs):
+        before = max((need for need in wanted if last[chain[need]] == need), default=None)
+        if before is None:
+            chain.append(len(last))
+            place.append(0)
+            last.append(item)
+        else:
+            chain.append(chain[before])
+            place.append(place[before] + 1)
+            last[chain[before]] = item
+    return chain, place, len(last)
+
 
 _MOST_STEPS = 500_000
 """Comparisons of accesses, after which the search stops; models need few for each op."""
@@ -149,3 +299,163 @@ class _Search:
 
 def _region(tensor: Tensor) -> _Region:
     return tensor.buffer, tensor.box, tensor.dtype
+
+
+def communication_misfits(
+    kind: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor], rank: int
+) -> Iterator[tuple[str, str]]:
+    """Check the buffers and packets of an op that communicates.
+
+    Parameters
+    ----------
+    kind : str
+        Its type.
+    args : mapping
+        Bare values of its arguments.
+    reads, writes : sequence of Tensor
+        As many as the operator takes.
+    rank : int
+        The rank of the file; -1 if unknown.
+
+    Yields
+    ------
+    place : str
+        A path within the op.
+    problem : str
+    """
+    own = {-1, rank}
+    if kind in ("Send", "SendPacket"):
+        yield from _peer(writes[0], "WriteTensors[0]", own)
+        tags = _tags(writes[0], "RecvTags", own)
+        sent = _tags(reads[0], "SendTags", {writes[0].rank})
+        if not tags or (kind == "Send" and not tags & sent):
+            yield "WriteTensors[0].Buffer.RecvTags", "no tag identifies the message that is sent"
+    elif kind in ("Recv", "RecvPacket"):
+        yield from _peer(reads[0], "ReadTensors[0]", own)
+        landing, place = (
+            (writes[0], "WriteTensors[0]") if kind == "Recv" else (reads[1], "ReadTensors[1]")
+        )
+        tags = _tags(landing, "RecvTags", {reads[0].rank})
+        sent = _tags(reads[0], "SendTags", own)
+        if not tags or (kind == "Recv" and not tags & sent):
+            yield f"{place}.Buffer.RecvTags", "no tag identifies the message that is received"
+    elif kind in ("RecvReduceSend", "RecvReduceSendPacket"):
+        yield from _reduction(kind, args, reads, writes, own)
+    if kind == "SendPacket":
+        yield from _packet(writes[0], "WriteTensors[0]", reads[0], 1)
+    elif kind == "RecvPacket":
+        yield from _packet(reads[1], "ReadTensors[1]", writes[0], 1)
+    elif kind == "DeviceSync" and reads[0].buffer != writes[0].buffer:
+        yield (
+            "WriteTensors[0]",
+            "a barrier moves no data, so this must be a view of the tensor that it reads",
+        )
+
+
+def _reduction(
+    kind: str,
+    args: Mapping[str, Any],
+    reads: Sequence[Tensor],
+    writes: Sequence[Tensor],
+    own: set[int],
+) -> Iterator[tuple[str, str]]:
+    source, scratch, total = reads[0], reads[1], writes[0]
+    peers = args["NPeers"]
+    if type(peers) is not int:
+        return  # reported elsewhere
+    if len(writes) != 1 + peers:
+        yield (
+            "WriteTensors",
+            f"with {peers} peers {kind} takes {1 + peers}, not {len(writes)}",
+        )
+        return
+    if (source.dtype, source.shape) != (total.dtype, total.shape):
+        wanted, found = ((t.dtype, list(t.shape)) for t in (source, total))
+        yield "WriteTensors[0]", f"the sum is {wanted[0]} {wanted[1]}, not {found[0]} {found[1]}"
+    packets = kind == "RecvReduceSendPacket"
+    if packets:
+        yield from _packet(scratch, "ReadTensors[1]", source, peers)
+    for i, target in enumerate(writes[1:], 1):
+        yield from _peer(target, f"WriteTensors[{i}]", own)
+        if packets:
+            yield from _packet(target, f"WriteTensors[{i}]", source, 1)
+        if not _tags(target, "RecvTags", own):
+            place = f"WriteTensors[{i}].Buffer.RecvTags"
+            yield place, "no tag identifies the message that is sent"
+
+
+def _peer(tensor: Tensor, place: str, own: set[int]) -> Iterator[tuple[str, str]]:
+    if tensor.rank in own:
+        yield f"{place}.Buffer.Rank", "must be memory of another rank"
+
+
+def _packet(packet: Tensor, place: str, carried: Tensor, count: int) -> Iterator[tuple[str, str]]:
+    """Check a tensor of packets, which take twice the bytes of their data."""
+    size = 2 * math.prod(carried.shape) * carried.item_size * count
+    if packet.dtype != "UINT8" or packet.shape != (size,):
+        yield place, f"packets must be UINT8 [{size}], not {packet.dtype} {list(packet.shape)}"
+
+
+def _tags(tensor: Tensor, key: str, ranks: set[int]) -> set[int]:
+    """Return the tags of messages to or from some ranks."""
+    return {tag for remote, tag in tensor.tags(key) if remote in ranks}
+
+
+def check_plan(report: Report, root: dict[str, Any], tasks: Sequence[Any]) -> None:
+    """Check a plan."""
+    if "Architecture" not in root:
+        report.warning("Architecture", "the key is missing, which newer versions of ARK require")
+    else:
+        report.expect(root, "Architecture", str, "")
+    processors = report.expect(root, "NumProcessors", int, "")
+    report.expect(root, "NumWarpsPerProcessor", int, "")
+    known: set[int] = set()
+    for number, task in enumerate(tasks):
+        if not isinstance(task, dict) or type(task.get("Id")) is not int:
+            continue
+        if task["Id"] in known:
+            report.error(f"TaskInfos[{number}].Id", f"two tasks have the Id {task['Id']}")
+        known.add(task["Id"])
+    for g, group in enumerate(report.expect(root, "ProcessorGroups", list, "") or ()):
+        path = f"ProcessorGroups[{g}]"
+        if not _object(report, group, path):
+            continue
+        _range(report, group, "ProcessorRange", path, processors)
+        for r, resources in enumerate(report.expect(group, "ResourceGroups", list, path) or ()):
+            inner = f"{path}.ResourceGroups[{r}]"
+            if not _object(report, resources, inner):
+                continue
+            for key in ("ProcessorRange", "WarpRange", "SramRange"):
+                _range(report, resources, key, inner, None)
+            for t, placed in enumerate(report.expect(resources, "TaskGroups", list, inner) or ()):
+                place = f"{inner}.TaskGroups[{t}]"
+                if _object(report, placed, place):
+                    _task(report, placed, place, known)
+
+
+def _task(report: Report, placed: dict[str, Any], path: str, known: set[int]) -> None:
+    number = report.expect(placed, "TaskId", int, path)
+    if number is not None and number not in known:
+        report.error(f"{path}.TaskId", f"there is no task {number}")
+    _range(report, placed, "TaskRange", path, None)
+    report.expect(placed, "Granularity", int, path)
+
+
+def _range(report: Report, owner: dict[str, Any], key: str, path: str, limit: int | None) -> None:
+    value = report.expect(owner, key, list, path)
+    if value is None:
+        return
+    place = f"{path}.{key}"
+    if len(value) not in (2, 3) or any(type(number) is not int for number in value):
+        report.error(place, "expected a start, an end and optionally a step")
+    elif not 0 <= value[0] <= value[1] or (len(value) == 3 and value[2] < 1):
+        report.error(place, f"{list(value)} is not a range")
+    elif limit is not None and value[1] > limit:
+        report.error(place, f"{list(value)} exceeds the {limit} processors")
+
+
+def _object(report: Report, value: Any, path: str) -> bool:
+    if isinstance(value, dict):
+        return True
+    report.error(path, f"expected an object, not {kind(value)}")
+    return False

@@ -8,15 +8,12 @@ import passlib._core as _core
 from passlib.errors import GraphError, UnsupportedError
 from passlib.families.ark import schema
 from passlib.families.ark.describing import Describer
+from passlib.families.ark.document import ordered
 from passlib.families.ark.operators import ID, FileOp
-from passlib.families.ark.ordering import ordered
-from passlib.families.ark.reading.template import Template
+from passlib.families.ark.reading import Template
 from passlib.families.ark.resolve import Resolved, Resolver
-from passlib.families.ark.writing.checks import require_fit, require_order
-from passlib.families.ark.writing.items import Item
-from passlib.families.ark.writing.printer import print_document
-from passlib.families.ark.writing.units import arrange
-from passlib.families.ark.writing.values import op_value
+from passlib.families.ark.writing.units import arrange, print_document
+from passlib.families.ark.writing.values import Item, op_value, require_fit, require_order
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 

@@ -2,20 +2,192 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from passlib.errors import GraphError
+from passlib.errors import GraphError, UnsupportedError
 from passlib.families.ark import arguments, schema
-from passlib.families.ark.document import GROUPS
-from passlib.families.ark.json_values import compact_json, plain_json
-from passlib.families.ark.operators import CONFIG
-from passlib.families.ark.reading.template import Template
+from passlib.families.ark.arguments import values
+from passlib.families.ark.document import GROUPS, compact_json, plain_json
+from passlib.families.ark.operators import CONFIG, ID, FileOp
+from passlib.families.ark.reading import Template
+from passlib.families.ark.resolve import Resolved
 from passlib.families.ark.tensors import Tensor
-from passlib.families.ark.writing.items import Item
-from passlib.families.ark.writing.matmul_args import derived_arguments
+from passlib.families.ark.validation.args import derive, misfits, padding_misfits
+from passlib.families.ark.validation.hazards import Access, communication_misfits, find_hazards
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
+from passlib.lowering.misfit import Misfit
+
+T = TypeVar("T")
+
+
+class Item(NamedTuple):
+    """An op of the new file.
+
+    Attributes
+    ----------
+    resolved : Resolved
+    original : FileOp or None
+        The op in the file that was read; None for a new one.
+    """
+
+    resolved: Resolved
+    original: FileOp | None
+
+    @property
+    def position(self) -> int:
+        """Its position among the ops of its node or task."""
+        return 0 if self.original is None else self.original.place.position
+
+
+def written_sources(node: Node, written: Mapping[int, T]) -> Iterator[T]:
+    """Find the nodes of the new file that a node needs, directly or through implied nodes.
+
+    Parameters
+    ----------
+    node : Node
+    written : mapping of int to object
+        The objects to yield, by the ``id`` of their nodes.
+    """
+    pending = [*(entry.node for entry in node.inputs), *node.control_deps]
+    seen: set[int] = set()
+    while pending:
+        source = pending.pop()
+        if id(source) in seen:
+            continue
+        seen.add(id(source))
+        if id(source) in written:
+            yield written[id(source)]
+        else:
+            pending += [entry.node for entry in source.inputs]
+
+
+def require_fit(
+    changed: Sequence[tuple[Resolved, Mapping[str, Any]]], *, padding: bool, rank: int
+) -> None:
+    """Check the tensors of ops that a pass changed.
+
+    Parameters
+    ----------
+    changed : sequence of (Resolved, mapping)
+        The ops with their ``Args``.
+    padding : bool
+        Whether the paddings of matrix products must fit too.
+    rank : int
+        The rank of the file.
+
+    Raises
+    ------
+    GraphError
+        One of them breaks a rule; the message names the node.
+    """
+    for one, tagged in changed:
+        if one.virtual:
+            continue
+        args = arguments.values(tagged)
+        for problem in misfits(one.node.op, args, one.reads, one.writes):
+            raise GraphError(f"{blame(one.node)}: {problem}")
+        if padding and one.node.op == "Matmul":
+            for problem in padding_misfits(args, one.reads, one.writes):
+                raise GraphError(f"{blame(one.node)}: PaddedShape: {problem}")
+        operator = schema.find(one.node.op)
+        if operator is not None and operator.effects:
+            for key, problem in communication_misfits(
+                one.node.op, args, one.reads, one.writes, rank
+            ):
+                raise GraphError(f"{blame(one.node)}: {key}: {problem}")
+
+
+def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolved]]) -> None:
+    """Check that all accesses to the same memory that were ordered before a pass still are.
+
+    Parameters
+    ----------
+    ops : sequence of Resolved
+        After the pass.
+    before : callable
+        Returns the ops before the pass. Accesses that were unordered there may stay so.
+
+    Raises
+    ------
+    GraphError
+        Two accesses have lost their order; the message names the nodes.
+    UnsupportedError
+        There are too many accesses to compare.
+    """
+    found = _hazards(ops)
+    if not found:
+        return
+    known = {_identity(hazard) for hazard in _hazards(before())}
+    for hazard in found:
+        if _identity(hazard) in known:
+            continue
+        first, second, buffer, stale = hazard
+        if stale:
+            raise GraphError(
+                f"{blame(second)} reads memory of buffer {buffer} that {blame(first)} has "
+                "already overwritten"
+            )
+        raise GraphError(
+            f"{blame(first)} and {blame(second)} use the same memory of buffer {buffer} in no "
+            "defined order"
+        )
+
+
+_Found = tuple[Node, Node, int, bool]
+
+
+def _identity(hazard: _Found) -> tuple[frozenset[str], int, bool]:
+    first, second, buffer, stale = hazard
+    return frozenset((first.attrs.get(ID, ""), second.attrs.get(ID, ""))), buffer, stale
+
+
+def _hazards(ops: Sequence[Resolved]) -> list[_Found]:
+    position = {id(one.node): i for i, one in enumerate(ops)}
+    accesses = [
+        Access(
+            () if one.virtual else one.reads,
+            one.writes,
+            one.results,
+            list(written_sources(one.node, position)),
+        )
+        for one in ops
+    ]
+    hazards, unchecked = find_hazards(accesses)
+    if unchecked is not None:
+        raise UnsupportedError(
+            f"{blame(ops[unchecked].node)}: up to here, memory is used in too many ways to check "
+            "that the pass kept the order of accesses"
+        )
+    return [
+        (ops[hazard.first].node, ops[hazard.second].node, hazard.buffer, hazard.stale)
+        for hazard in hazards
+    ]
+
+
+def derived_arguments(
+    one: Resolved, args: Mapping[str, Any], old: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a Matmul with the derived ones computed from its tensors.
+
+    Raises
+    ------
+    GraphError
+        Its tensors do not fit together.
+    """
+    try:
+        derived = derive(one.reads, one.writes[0], values(args))
+    except Misfit as error:
+        raise GraphError(f"{blame(one.node)}: {error}") from None
+    result = dict(args)
+    for name, value in derived.items():
+        same = name in old and values({name: old[name]})[name] == value
+        result[name] = old[name] if same else {"DIMS": value}
+    order = [*args, *sorted(result.keys() - args.keys())]
+    if list(args) == sorted(args):
+        order.sort()  # as in ARK's serializer
+    return {name: result[name] for name in order}
 
 
 def op_value(template: Template, item: Item) -> dict[str, Any]:

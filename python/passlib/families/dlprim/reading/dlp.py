@@ -12,13 +12,15 @@ import numpy as np
 from passlib._core import JsonObject
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError
-from passlib.families.dlprim.types import NAMES, Spec, numpy_type
-from passlib.families.dlprim.weight_file import (
+from passlib.families.dlprim.network import (
     DLP_LENGTH_BYTES,
     DLP_LONGEST_HEADER,
     DLP_MAGIC,
+    NAMES,
     DlpEntry,
     DlpHeader,
+    Spec,
+    numpy_type,
 )
 from passlib.files.regular import memory_named, open_regular
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections import deque
 from pathlib import Path
 from typing import Any, Final
@@ -9,9 +11,162 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.errors import FormatError
-from passlib.families.dlprim.reading.h5_storage import Budget
+from passlib.files.limits import current_limits
 from passlib.files.optional import require
 from passlib.files.regular import check_path
+
+_LARGEST_CHUNK: Final = 4 << 30
+_DEFLATE_RATIO: Final = 1032
+"""Deflate cannot shrink further."""
+
+_LZF_RATIO: Final = 100
+"""LZF writes at least three bytes for 264."""
+
+_CHUNK: Final = 4096
+"""Bytes that HDF5 needs for each chunk that it reads, stored or not: its places and lists."""
+
+_CHECKSUM: Final = 4
+"""Bytes that Fletcher's checksum adds to a chunk."""
+
+
+class Budget:
+    """The bytes that the datasets of one file may take.
+
+    Parameters
+    ----------
+    h5py : module
+    path : Path
+        The file.
+    """
+
+    def __init__(self, h5py: Any, path: Path) -> None:
+        self._h5py = h5py
+        self._path = path
+        self._stored = path.stat().st_size
+        self._most = current_limits().expansion_of(self._stored)
+        self._left = self._most
+
+    def admit(self, name: str, dataset: Any) -> None:
+        """Charge a dataset that is read next.
+
+        Raises
+        ------
+        FormatError
+            It takes more than is left, shares its bytes in the file with others, or keeps its
+            elements in other files.
+        """
+        if dataset.external or dataset.is_virtual:
+            # A model from elsewhere must not read arbitrary files of its user.
+            raise self._fail(name, "keeps its elements in other files")
+        if dataset.shape is None:
+            raise self._fail(name, "has no elements and no shape")
+        stored = int(dataset.id.get_storage_size())
+        self._stored -= stored
+        if self._stored < 0:
+            raise self._fail(name, f"claims {stored} bytes, more than the others leave of the file")
+        size = math.prod(map(int, dataset.shape))
+        beyond = max(size * max(dataset.dtype.itemsize, 4) - stored, 0)
+        if dataset.chunks is not None and size:
+            pairs = zip(dataset.shape, dataset.chunks, strict=True)
+            count = math.prod(-(-int(length) // int(side)) for length, side in pairs)
+            beyond = max(beyond, _CHUNK * count)
+        self.expand(name, beyond)
+        if dataset.chunks is not None and stored:
+            self._check_chunks(name, dataset, stored)
+
+    def expand(self, name: str, count: int) -> None:
+        """Charge bytes that are not in the file.
+
+        Raises
+        ------
+        FormatError
+            They are more than are left.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise self._too_large(name, count)
+
+    def _check_chunks(self, name: str, dataset: Any, stored: int) -> None:
+        """Check a chunk's size in memory: HDF5 reads chunks as a whole."""
+        whole = math.prod(map(int, dataset.chunks)) * dataset.dtype.itemsize
+        if whole > min(max(self._most, self._path.stat().st_size), _LARGEST_CHUNK):
+            raise self._too_large(name, whole)
+        packing = self._packing(name, dataset, whole)
+        if packing is None:
+            return
+        place, deflates = packing
+        ratio = _DEFLATE_RATIO if deflates else _LZF_RATIO
+        if stored * ratio <= self._most:
+            return
+        # HDF5's filters grow their buffers until the stream ends, whatever the chunk's size.
+        for chunk in _chunks(dataset.id):
+            if chunk.size * ratio <= self._most or chunk.filter_mask >> place & 1:
+                continue
+            if not deflates:
+                raise self._too_large(name, chunk.size * ratio)
+            _, content = dataset.id.read_direct_chunk(chunk.chunk_offset)
+            if not _ends_within(content, whole + _CHECKSUM):
+                raise self._fail(name, f"has a chunk that does not unpack to its {whole} bytes")
+
+    def _packing(self, name: str, dataset: Any, whole: int) -> tuple[int, bool] | None:
+        """Check the filters; return the place of the one that compresses, and whether by deflate.
+
+        None if there is none.
+        """
+        h5z = self._h5py.h5z
+        lzf = h5z.FILTER_LZF
+        harmless = {h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32}
+        plist = dataset.id.get_create_plist()
+        packing: list[tuple[int, bool]] = []
+        for i in range(plist.get_nfilters()):
+            number, _, values, label = plist.get_filter(i)
+            if number in harmless:
+                continue
+            if number not in (h5z.FILTER_DEFLATE, lzf):
+                raise self._fail(
+                    name,
+                    f"is compressed by the filter {number} ({label.decode(errors='replace')}); "
+                    "rewrite the file with gzip or without compression",
+                )
+            if number == lzf and len(values) > 2 and values[2] > whole:
+                raise self._fail(name, f"has LZF chunks of {values[2]} bytes, not {whole}")
+            packing.append((i, number != lzf))
+        if len(packing) > 1:
+            raise self._fail(name, "is compressed more than once")
+        return packing[0] if packing else None
+
+    def _too_large(self, name: str, count: int) -> FormatError:
+        return self._fail(
+            name,
+            f"takes {count} bytes that are not in the file, which with the datasets before it is "
+            f"more than {self._most}; if the file is trusted, read it inside "
+            "passlib.limits(expanded_bytes=...)",
+        )
+
+    def _fail(self, name: str, what: str) -> FormatError:
+        return FormatError(f"{self._path}: dataset {name!r} {what}")
+
+
+def _chunks(dataset: Any) -> list[Any]:
+    found: list[Any] = []
+    if hasattr(dataset, "chunk_iter"):  # h5py 3.8
+        dataset.chunk_iter(found.append)
+        return found
+    return [dataset.get_chunk_info(i) for i in range(dataset.get_num_chunks())]
+
+
+def _ends_within(content: bytes, most: int) -> bool:
+    """Whether a deflated stream unpacks to no more than ``most`` bytes."""
+    stream = zlib.decompressobj()
+    left = most + 1
+    try:
+        while left > 0 and content and not stream.eof:
+            left -= len(stream.decompress(content, min(left, 1 << 20)))
+            content = stream.unconsumed_tail
+    except zlib.error:
+        return False
+    return left > 0
+
 
 MAGIC: Final = b"\x89HDF"
 

@@ -6,22 +6,176 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlib._core import JsonObject
+from passlib.dialects.json_text import JsonNumber
 from passlib.families.dlprim import options
-from passlib.families.dlprim.findings import Findings
 from passlib.families.dlprim.network import (
+    MAX_RANK,
+    NAMES,
     SECTIONS,
+    Findings,
     Input,
     Network,
     Operator,
     Output,
+    Spec,
     parameter_names,
 )
-from passlib.families.dlprim.reading.fields import Fields
-from passlib.families.dlprim.reading.operator_options import OptionReader
 from passlib.families.dlprim.schema import ALIASES, OPERATORS, RENAMED
 from passlib.families.dlprim.shapes import infer_cached
-from passlib.families.dlprim.types import MAX_RANK, NAMES, Spec
 from passlib.lowering.misfit import Misfit
+
+_TEXT = frozenset((str,))
+
+
+class Fields:
+    """Reads fields, and reports those that are missing, unknown or of the wrong type.
+
+    Parameters
+    ----------
+    findings : Findings
+        Receives the reports.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+
+    def required(self, place: str, json: Mapping[str, Any], field: str) -> str | None:
+        """Return a required string; None after reporting an error."""
+        value = json.get(field)
+        if isinstance(value, str):
+            return value
+        self._findings.malformed(f"{place}.{field}", "is required, and must be a string")
+        return None
+
+    def optional(self, place: str, json: Mapping[str, Any], field: str, default: str | bool) -> Any:
+        """Return a string or Boolean; the default if it is absent or of another type."""
+        value = json.get(field, default)
+        if isinstance(value, type(default)):
+            return value
+        wanted = "true or false" if isinstance(default, bool) else "a string"
+        message = f"must be {wanted}: ignored, the default is {spelled(default)}"
+        self._findings.warn(f"{place}.{field}", message)
+        return default
+
+    def names(self, place: str, json: Mapping[str, Any], field: str) -> tuple[str, ...]:
+        """Return a list of strings; an empty one if it is absent or of another type."""
+        if field not in json:
+            return ()
+        value = json[field]
+        if isinstance(value, list) and _TEXT.issuperset(map(type, value)):
+            return tuple(value)
+        message = "must be a list of strings: ignored, the default is an empty list"
+        self._findings.warn(f"{place}.{field}", message)
+        return ()
+
+    def report_unknown(self, place: str, json: Mapping[str, Any], known: frozenset[str]) -> None:
+        """Warn of fields that the format does not have."""
+        if json.keys() <= known:
+            return
+        for key in json:
+            if key not in known:
+                where = f"{place}.{key}" if place else key
+                self._findings.warn(where, "unknown field: ignored")
+
+
+def spelled(value: Any) -> str:
+    """Spell a JSON value for a message."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, JsonNumber):
+        return value.text
+    return repr(list(value)) if isinstance(value, tuple) else repr(value)
+
+
+class OptionReader:
+    """Reads options; those of equal text only once, since networks repeat their layers.
+
+    Parameters
+    ----------
+    text : bytes
+        The text of the network file.
+    findings : Findings
+        Receives everything that is wrong.
+    """
+
+    def __init__(self, text: bytes, findings: Findings) -> None:
+        self._text = text
+        self._findings = findings
+        self._known: dict[tuple[str, bytes], dict[str, str]] = {}
+
+    def read(self, place: str, op: str, json: Any) -> dict[str, str] | None:
+        """Read the options of an operator.
+
+        Parameters
+        ----------
+        place : str
+            Of the operator.
+        op : str
+            A known operator.
+        json : object
+            The field ``options``.
+
+        Returns
+        -------
+        dict of str to str or None
+            The attributes of the node; None after reporting an error.
+        """
+        if not isinstance(json, JsonObject):
+            return self._read(place, op, json)
+        key = op, self._text[json.start : json.end]
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        count = len(self._findings.problems)
+        attributes = self._read(place, op, json)
+        # Findings are repeated for each operator, so only clean options are kept.
+        if attributes is not None and len(self._findings.problems) == count:
+            self._known[key] = attributes
+        return attributes
+
+    def _read(self, place: str, op: str, json: Any) -> dict[str, str] | None:
+        place = f"{place}.options"
+        if not isinstance(json, dict):
+            if json is not None:
+                self._findings.warn(place, "is not an object: ignored")
+            json = {}
+        known = OPERATORS[op].options
+        attributes: dict[str, str] = {}
+        failed = False
+        for key, value in json.items():
+            if key not in known:
+                self._findings.warn(f"{place}.{key}", f"{op} has no such option: ignored")
+            if options.is_hidden(key):
+                continue
+            try:
+                text = options.attribute(key, known.get(key), value)
+            except options.OptionError as error:
+                self._findings.malformed(f"{place}.{key}", str(error))
+                failed = True
+                continue
+            if text is not None:
+                attributes[key] = text
+            else:
+                default = spelled(known[key].default)
+                message = f"has the wrong type: ignored, the default is {default}"
+                self._findings.warn(f"{place}.{key}", message)
+        if op == "Reduction" and "dims" in json:
+            failed |= self._reduction(place, json, attributes)
+        missing = [n for n, o in known.items() if o.required and n not in json]
+        for key in missing:
+            self._findings.malformed(f"{place}.{key}", f"is required by {op}")
+        return None if failed or missing else attributes
+
+    def _reduction(self, place: str, json: Mapping[str, Any], attributes: dict[str, str]) -> bool:
+        """Report axes that Reduction cannot have; return whether there are any."""
+        if "start_axis" in json:
+            self._findings.malformed(place, "dims and start_axis exclude each other")
+            return True
+        if attributes.get("dims", "[]") == "[]":
+            self._findings.malformed(f"{place}.dims", "must be a list of at least one axis")
+            return True
+        return False
+
 
 _MISSING: Any = object()
 _FIELDS = frozenset(SECTIONS)

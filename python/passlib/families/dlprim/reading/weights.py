@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from passlib.errors import FormatError, GraphError, listed
+from passlib.families.dlprim.network import DLP_MAGIC, Spec, WeightFile
 from passlib.families.dlprim.reading import dlp, h5
-from passlib.families.dlprim.types import Spec
-from passlib.families.dlprim.weight_file import DLP_MAGIC, WeightFile
 from passlib.files.regular import open_regular
 
 

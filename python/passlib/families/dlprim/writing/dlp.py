@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from passlib.errors import UnsupportedError
-from passlib.families.dlprim.types import Spec, file_name
-from passlib.families.dlprim.weight_file import (
+from passlib.families.dlprim.network import (
     DLP_LENGTH_BYTES,
     DLP_LONGEST_HEADER,
     DLP_MAGIC,
     DlpEntry,
     DlpHeader,
+    Spec,
+    file_name,
 )
 
 

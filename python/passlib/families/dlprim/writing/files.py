@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from passlib.families.dlprim.weight_file import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
+from passlib.families.dlprim.network import NETWORK_SUFFIX, WEIGHT_SUFFIXES, WeightFile
 from passlib.families.dlprim.writing import dlp, h5
 from passlib.files.regular import Save
 

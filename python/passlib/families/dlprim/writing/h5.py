@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlib.errors import UnsupportedError
-from passlib.families.dlprim.types import Spec
+from passlib.families.dlprim.network import Spec
 from passlib.files.optional import require
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from passlib.dialects.weights import files
-from passlib.dialects.weights.names import split_names
+from passlib.dialects.weights.params import split_names
 from passlib.families.nnvm.reading import tvm_params
 from passlib.files.regular import memory_named
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
 
 from passlib.dialects import json_text
 from passlib.dialects.protocol import ModelData
-from passlib.errors import FormatError, GraphError
+from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.families.nnvm.printing import NNVM, print_value, style_of
 from passlib.families.nnvm.reading.file import (
     ATTRIBUTES,
     STRUCTURE,
     Document,
+    GraphTemplate,
     own_attributes,
 )
 from passlib.families.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
-from passlib.families.nnvm.reading.template import GraphTemplate
+from passlib.families.nnvm.reading.tvm_params import (
+    ARRAY_MAGIC,
+    BFLOAT_KIND,
+    BOOL,
+    KINDS,
+    LIST_MAGIC,
+)
 from passlib.families.nnvm.writing.graph import EMPTY, graph_object
 
 
@@ -101,3 +112,44 @@ def _unchanged_parts(now: Any, before: Any) -> Any:
     kept = {key: value if now[key] == value else now[key] for key, value in before.items()
             if key in now}  # fmt: skip
     return kept | {key: value for key, value in now.items() if key not in before}
+
+
+_CPU: Final = 1
+
+
+def write(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write named arrays.
+
+    Raises
+    ------
+    UnsupportedError
+        An array is sparse, or has an element type that TVM lacks.
+    """
+    headers = {name: _header(name, array) for name, array in arrays.items()}
+    with path.open("wb") as file:
+        file.write(struct.pack("<QQQ", LIST_MAGIC, 0, len(headers)))
+        for name in headers:
+            encoded = name.encode()
+            file.write(struct.pack("<Q", len(encoded)) + encoded)
+        file.write(struct.pack("<Q", len(headers)))
+        for name, header in headers.items():
+            file.write(header)
+            array = arrays[name]
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            file.write(np.ascontiguousarray(little).reshape(-1).view(np.uint8).data)
+
+
+def _header(name: str, array: Any) -> bytes:
+    if not isinstance(array, np.ndarray):
+        raise UnsupportedError(f"array {name!r} is sparse, but TVM has dense parameters only")
+    dtype = array.dtype
+    if dtype == np.bool_:
+        kind = BOOL
+    elif dtype.name == "bfloat16":
+        kind = (BFLOAT_KIND, 16)
+    elif dtype.kind in KINDS and dtype.itemsize <= 8:
+        kind = (KINDS[dtype.kind], dtype.itemsize * 8)
+    else:
+        raise UnsupportedError(f"array {name!r} is of type {dtype}, which TVM lacks")
+    sizes = struct.pack(f"<{array.ndim}qq", *array.shape, array.nbytes)
+    return struct.pack("<QQiiiBBH", ARRAY_MAGIC, 0, _CPU, 0, array.ndim, *kind, 1) + sizes

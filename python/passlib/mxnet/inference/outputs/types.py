@@ -10,11 +10,37 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from passlib.graph.attributes import Attributes
+from passlib.graph.node import Node
+from passlib.lowering.types import TypeSpec
+
+_INT32 = np.dtype(np.int32)
+_DETERMINANTS = ("_linalg_det", "_linalg_slogdet")
+
+
+def with_hidden(
+    node: Node, inputs: Sequence[TypeSpec], specs: Sequence[TypeSpec]
+) -> tuple[TypeSpec, ...]:
+    """Fill in the hidden outputs of a node whose visible ones are known.
+
+    The second output of ``sort``, ``topk`` and maximum pooling holds positions, as int32, in the
+    shape of the result; the hidden outputs of the determinants hold the factorized matrix and
+    its pivots.
+    """
+    filled = list(specs)
+    if node.op in ("sort", "topk", "Pooling") and len(filled) == 2:
+        if filled[1].shape is None and filled[1].dtype is None:
+            filled[1] = TypeSpec(_INT32, filled[0].shape)
+    elif node.op in _DETERMINANTS and inputs and filled[-2].shape is None:
+        matrix = filled[-2] = inputs[0]
+        if matrix.shape is not None:
+            filled[-1] = TypeSpec(_INT32, matrix.shape[:-1])
+    return tuple(filled)
+
 
 DType = np.dtype
 Rule = Callable[[Attributes, "DType | None"], "DType | None"]
 
-_BOOL, _INT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.int8, np.int32, np.int64))
+_BOOL, _INT8, _INT_32, _INT64 = map(np.dtype, (np.bool_, np.int8, np.int32, np.int64))
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 _FIRST = (
@@ -88,7 +114,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(_PLACES.split(), _fixed(_INT64)),
     **dict.fromkeys(_CREATED.split(), lambda at, given: at.dtype("dtype", _SINGLE)),
     **dict.fromkeys(("log_softmax", "softmax", "softmin"), _chosen(lambda dtype: dtype)),
-    "_npi_indices": lambda at, given: at.dtype("dtype", _INT32),
+    "_npi_indices": lambda at, given: at.dtype("dtype", _INT_32),
     "_image_to_tensor": _fixed(_SINGLE),
     **dict.fromkeys(("_np_cumsum", "_np_prod", "_np_sum"), _chosen(_summed)),
     **dict.fromkeys(("_npi_std", "_npi_var"), _chosen(lambda dtype: dtype)),
@@ -144,7 +170,7 @@ def output_types(
 def _quantized(op: str, given: Sequence[DType | None]) -> DType | None:
     """Return the type of the first output of an operator on bytes; two bounds follow it."""
     if op in _INTEGER.split():
-        return _INT32
+        return _INT_32
     if op in _SAME_BYTES.split():
         return given[0]
     if op == "_contrib_quantized_batch_norm":

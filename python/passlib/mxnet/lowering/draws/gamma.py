@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.mxnet.lowering.draws.parameters import (
+from passlib.mxnet.lowering.draws.continuous import (
     drawn,
     drawn_shape,
     parameters,

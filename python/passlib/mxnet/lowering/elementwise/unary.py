@@ -3,18 +3,138 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from passlib.lowering import Operation, Value
 from passlib.mxnet.lowering.real_arithmetic import (
     as_number,
+    element_type,
     is_real,
     larger,
     smaller,
     through_real,
 )
 from passlib.mxnet.lowering.table import table
+
+
+def _toward_zero(op: Operation, x: Value) -> Value:
+    negative = op.emit("Less", x, op.constant_like(0, x))
+    return op.emit("Where", negative, op.emit("Ceil", x), op.emit("Floor", x))
+
+
+def _half_down(op: Operation, x: Value) -> Value:
+    """Round to the nearest integer, halves toward minus infinity (2.5 to 2, -1.5 to -2)."""
+    below = op.emit("Floor", x)
+    near = op.emit("LessOrEqual", op.emit("Sub", x, below), op.constant_like(0.5, x))
+    return op.emit("Where", near, below, op.emit("Ceil", x))
+
+
+def _half_away(op: Operation, x: Value) -> Value:
+    """Round to the nearest integer, halves away from zero (2.5 to 3, -1.5 to -2)."""
+    size = op.emit("Abs", x)
+    below = op.emit("Floor", size)
+    far = op.emit("GreaterOrEqual", op.emit("Sub", size, below), op.constant_like(0.5, x))
+    rounded = op.emit("Add", below, as_number(op, far, x))
+    return op.emit("Mul", op.emit("Sign", x), rounded)
+
+
+_ROUNDING: dict[str, Callable[[Operation, Value], Value]] = {
+    "ceil": lambda op, x: op.emit("Ceil", x),
+    "floor": lambda op, x: op.emit("Floor", x),
+    "trunc": _toward_zero,
+    "fix": _toward_zero,
+    "rint": _half_down,
+    "round": _half_away,
+    "_contrib_round_ste": _half_away,
+}
+
+
+def _rounded(name: str, op: Operation) -> Value:
+    x = op.inputs[0]
+    return _ROUNDING[name](op, x) if is_real(op.dtype_of(x)) else x
+
+
+for _name in _ROUNDING:
+    table.register(_name)(partial(_rounded, _name))
+
+
+@table.register(
+    "_copy",
+    "identity",
+    "BlockGrad",
+    "stop_gradient",
+    "make_loss",
+    "MakeLoss",
+    "_identity_with_attr_like_rhs",
+    "_contrib_gradientmultiplier",
+    "_copyto",
+    "_CrossDeviceCopy",
+    "LinearRegressionOutput",
+    "_sparse_LinearRegressionOutput",
+    "MAERegressionOutput",
+    "_sparse_MAERegressionOutput",
+    "SVMOutput",
+)
+def identity(op: Operation) -> Value:
+    """Return the first input; other inputs and attributes affect only gradients and devices."""
+    return op.emit("Identity", op.inputs[0])
+
+
+@table.register("IdentityAttachKLSparseReg")
+def sparsely_regularized(op: Operation) -> Value:
+    """Return the first input, (N, C, ...); the regularization affects only the gradient."""
+    op.require_rank(op.inputs[0], least=2)
+    return op.emit("Identity", op.inputs[0])
+
+
+@table.register("cast_storage")
+def cast_storage(op: Operation) -> Value:
+    """Return the input as a dense array, the only storage that ONNX computes with.
+
+    The numbers of the sparse kinds that ``stype`` names are the same.
+    """
+    if op.string("stype", choices=("default", "row_sparse", "csr")) == "csr":
+        op.require_rank(op.inputs[0], 2)
+    return op.emit("Identity", op.inputs[0])
+
+
+@table.register("Cast", "cast", "_npi_cast", "_npx_cast")
+def cast(op: Operation) -> Value:
+    """Convert to ``dtype`` as C does: fractions are truncated, integers wrap."""
+    return op.cast(op.inputs[0], element_type(op))
+
+
+@table.register("amp_cast")
+def amp_cast(op: Operation) -> Value:
+    """Convert float16, bfloat16 and float32 to ``dtype``; other types stay as they are."""
+    data, target = op.inputs[0], element_type(op)
+    return op.emit("Identity", data) if _is_fixed(op.dtype_of(data)) else op.cast(data, target)
+
+
+def _is_fixed(dtype: np.dtype) -> bool:
+    return dtype.name not in ("bfloat16", "float16", "float32")
+
+
+@table.register("amp_multicast")
+def amp_multicast(op: Operation) -> Sequence[Value]:
+    """Convert inputs of float16 and float32 to one type; others stay as they are.
+
+    It is float32 if there is any, else the type of the first input, whatever that is. With
+    ``cast_narrow`` it is float16 if there is any, else nothing changes.
+    """
+    types = [op.dtype_of(value) for value in op.inputs]
+    narrow = op.bool("cast_narrow", False)
+    preferred = np.dtype(np.float16 if narrow else np.float32)
+    if preferred not in types and narrow:
+        return [op.emit("Identity", value) for value in op.inputs]
+    target = preferred if preferred in types else types[0]
+    return [
+        op.emit("Identity", value) if _is_fixed(dtype) else op.cast(value, target)
+        for value, dtype in zip(op.inputs, types, strict=True)
+    ]
 
 
 @table.register("abs")

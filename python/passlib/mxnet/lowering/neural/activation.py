@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
+from passlib.lowering.extents import extent, places, reshaped, reshaped_to, scaled, vector
 from passlib.lowering.misfit import Misfit
 from passlib.mxnet.lowering.elementwise.transcendental import logistic
+from passlib.mxnet.lowering.real_arithmetic import is_real, larger
 from passlib.mxnet.lowering.table import table
 
 _SIMPLE = {
@@ -83,3 +86,200 @@ def _slope(op: Operation, data: Value, gamma: Value) -> Value:
     if rank == 1:
         return op.emit("Reshape", gamma, vector(op, -1, *[1] * trailing))
     return op.emit("Unsqueeze", gamma, vector(op, *range(2, trailing + 2)))
+
+
+@table.register("softmax", "_npx_softmax")
+def softmax(op: Operation) -> Value:
+    """Normalize exp(x / temperature) along ``axis``, shape unchanged.
+
+    With ``use_length`` the second input, shaped as the data without ``axis``, is the number of
+    positions that count; later ones are zero. ``dtype`` is the element type of the result.
+    """
+    data = _scaled(op, sign=1.0)
+    if not op.bool("use_length", False):
+        return _normalized("Softmax", op, data)
+    axis = op.axis(data, op.int("axis", -1))
+    inside = _inside(op, data, axis)
+    masked = op.emit("Where", inside, data, op.constant_like(-np.inf, data))
+    zero = op.constant_like(0, data)
+    return _as_wanted(op, op.emit("Where", inside, op.emit("Softmax", masked, axis=axis), zero))
+
+
+@table.register("log_softmax", "_npx_log_softmax")
+def log_softmax(op: Operation) -> Value:
+    """Compute the logarithm of `softmax`."""
+    if op.bool("use_length", False):
+        op.unsupported("a masked log_softmax is not defined", "use_length")
+    return _normalized("LogSoftmax", op, _scaled(op, sign=1.0))
+
+
+@table.register("softmin")
+def softmin(op: Operation) -> Value:
+    """Apply `softmax` to the negated input."""
+    if op.bool("use_length", False):
+        op.unsupported("a masked softmin is not defined", "use_length")
+    return _normalized("Softmax", op, _scaled(op, sign=-1.0))
+
+
+@table.register("SoftmaxActivation")
+def softmax_activation(op: Operation) -> Value:
+    """Apply softmax over axis 1 (``mode`` channel) or over the last axis (instance)."""
+    (data,) = op.operands(1)
+    channel = op.string("mode", "instance", choices=("instance", "channel")) == "channel"
+    return op.emit("Softmax", data, axis=1 if channel else -1)
+
+
+@table.register("SoftmaxOutput", "Softmax")
+def softmax_output(op: Operation) -> Value:
+    """Apply softmax; the label affects only the gradient.
+
+    It runs over axis 1 with ``multi_output``, over the last axis with ``preserve_shape``, else
+    over all axes but the first.
+    """
+    data = op.inputs[0]
+    if op.bool("multi_output", False):
+        return op.emit("Softmax", data, axis=1)
+    if op.bool("preserve_shape", False):
+        return op.emit("Softmax", data, axis=-1)
+    return _flat_softmax(op, data)
+
+
+@table.register("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
+def logistic_output(op: Operation) -> Value:
+    """Apply the sigmoid to the first input; the label affects only the gradient."""
+    return logistic(op, op.inputs[0])
+
+
+@table.register("softmax_cross_entropy")
+def softmax_cross_entropy(op: Operation) -> Value:
+    """Sum -log softmax(data)[label]: ``data`` (N, C) and ``label`` (N,) to (1,).
+
+    A probability below 1e-8 counts as 1e-8, which is 0 in float16.
+    """
+    data, label = op.operands(2)
+    op.require_rank(data, 2)
+    probabilities = op.emit("Softmax", data, axis=1)
+    index = op.emit("Unsqueeze", op.cast(label, "int64"), vector(op, 1))
+    chosen = op.emit("GatherElements", probabilities, index, axis=1)
+    limited = larger(op, chosen, op.constant_like(1e-8, chosen))
+    total = op.emit("ReduceSum", op.emit("Log", limited), vector(op, 0), keepdims=0)
+    return op.emit("Neg", total)
+
+
+def _normalized(onnx_operator: str, op: Operation, data: Value) -> Value:
+    """Apply an operator along ``axis``; a scalar has the axes 0 and -1."""
+    axis = op.int("axis", -1)
+    if op.rank_of(data) == 0 and axis in (0, -1):
+        line = op.emit("Unsqueeze", data, vector(op, 0))
+        return _as_wanted(op, reshaped(op, op.emit(onnx_operator, line, axis=0), []))
+    return _as_wanted(op, op.emit(onnx_operator, data, axis=op.axis(data, axis)))
+
+
+def _as_wanted(op: Operation, value: Value) -> Value:
+    """Convert to ``dtype``, if it is given."""
+    dtype = op.dtype("dtype", None)
+    return value if dtype is None else op.cast(value, dtype)
+
+
+def _scaled(op: Operation, sign: float) -> Value:
+    data = op.inputs[0]
+    if not is_real(op.dtype_of(data)):
+        data = _as_wanted(op, data)
+    factor = sign / (op.optional_float("temperature") or 1.0)
+    return data if factor == 1.0 else op.emit("Mul", data, op.constant_like(factor, data))
+
+
+def _inside(op: Operation, data: Value, axis: int) -> Value:
+    """Return whether each position along ``axis`` is below the length, to broadcast to the data."""
+    length = op.emit("Unsqueeze", op.inputs[1], vector(op, axis))
+    shape: Sequence[int] = [-1 if i == axis else 1 for i in range(op.rank_of(data))]
+    position = op.emit("Reshape", places(op, data, axis), vector(op, *shape))
+    return op.emit("Less", op.cast(position, op.dtype_of(length)), length)
+
+
+def _flat_softmax(op: Operation, data: Value) -> Value:
+    if op.rank_of(data) == 2:
+        return op.emit("Softmax", data, axis=1)
+    flat = op.emit("Softmax", op.emit("Flatten", data, axis=1), axis=1)
+    return op.emit("Reshape", flat, op.emit("Shape", data))
+
+
+@table.register("_contrib_interleaved_matmul_selfatt_qk")
+def selfatt_qk(op: Operation) -> Value:
+    """Compute scores of self-attention: (L, B, H * 3 * D) to (B * H, L, L), times 1 / sqrt(D)."""
+    (projections,) = op.operands(1)
+    queries, keys = (_heads(op, projections, 3, part) for part in (0, 1))
+    return _scores(op, queries, keys)
+
+
+@table.register("_contrib_interleaved_matmul_selfatt_valatt")
+def selfatt_valatt(op: Operation) -> Value:
+    """Weight values by attention: (L, B, H * 3 * D) and (B * H, L, L) to (L, B, H * D)."""
+    projections, attention = op.operands(2)
+    return _weighted(op, attention, _heads(op, projections, 3, 2))
+
+
+@table.register("_contrib_interleaved_matmul_encdec_qk")
+def encdec_qk(op: Operation) -> Value:
+    """Score queries (Q, B, H * D) by keys and values (K, B, H * 2 * D): (B * H, Q, K)."""
+    queries, projections = op.operands(2)
+    return _scores(op, _heads(op, queries, 1, 0), _heads(op, projections, 2, 0))
+
+
+@table.register("_contrib_interleaved_matmul_encdec_valatt")
+def encdec_valatt(op: Operation) -> Value:
+    """Weight values by attention: (K, B, H * 2 * D) and (B * H, Q, K) to (Q, B, H * D)."""
+    projections, attention = op.operands(2)
+    return _weighted(op, attention, _heads(op, projections, 2, 1))
+
+
+@table.register("_contrib_div_sqrt_dim")
+def div_sqrt_dim(op: Operation) -> Value:
+    """Divide by the square root of the size of the last axis, shape unchanged."""
+    (data,) = op.operands(1)
+    op.require_rank(data, least=1)
+    last = op.rank_of(data) - 1
+    size = None if data.shape is None else data.shape[last]
+    if size is not None:
+        return op.emit("Div", data, op.constant_like(size**0.5, data))
+    length = op.cast(extent(op, data, last), op.dtype_of(data))
+    return op.emit("Div", data, op.emit("Sqrt", length))
+
+
+def _heads_of(op: Operation) -> int:
+    heads = op.int("heads")
+    if heads < 1:
+        op.invalid("must be at least 1", "heads")
+    return heads
+
+
+def _heads(op: Operation, projections: Value, parts: int, part: int) -> Value:
+    """Extract one part of the projections, as (B * H, L, D)."""
+    heads = _heads_of(op)
+    op.require_rank(projections, 3)
+    width = op.size_of(projections, 2)
+    if width % (heads * parts):
+        op.invalid(f"does not divide the size {width} of the last axis", "heads")
+    depth = width // (heads * parts)
+    rows = scaled(op, extent(op, projections, 1), heads)
+    sizes = [extent(op, projections, 0), rows, vector(op, parts, depth)]
+    split = reshaped_to(op, projections, sizes)
+    chosen = op.emit("Gather", split, op.constant(part, "int64"), axis=2)
+    return op.emit("Transpose", chosen, perm=[1, 0, 2])
+
+
+def _scores(op: Operation, queries: Value, keys: Value) -> Value:
+    depth = op.size_of(queries, 2)
+    if not depth:
+        op.unsupported("the queries have no elements")
+    scaled = op.emit("Mul", queries, op.constant_like(depth**-0.5, queries))
+    return op.emit("MatMul", scaled, op.emit("Transpose", keys, perm=[0, 2, 1]))
+
+
+def _weighted(op: Operation, attention: Value, values: Value) -> Value:
+    heads = _heads_of(op)
+    weighted = op.emit("MatMul", attention, values)
+    depth = op.size_of(weighted, 2)
+    by_time = op.emit("Transpose", weighted, perm=[1, 0, 2])
+    batch = scaled(op, extent(op, weighted, 0), 1, heads)
+    return reshaped_to(op, by_time, [extent(op, weighted, 1), batch, vector(op, heads * depth)])

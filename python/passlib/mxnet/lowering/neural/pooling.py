@@ -18,7 +18,7 @@ from passlib.lowering.extents import (
     vector,
 )
 from passlib.lowering.padding import pad_spatial
-from passlib.mxnet.lowering.neural.layout import (
+from passlib.mxnet.lowering.neural.convolution import (
     Spatial,
     from_channels_first,
     layout,

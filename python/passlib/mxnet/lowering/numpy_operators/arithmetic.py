@@ -13,16 +13,136 @@ from functools import partial
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.mxnet.lowering.elementwise.binary import BINARY
-from passlib.mxnet.lowering.elementwise.scalar import array_and_number
-from passlib.mxnet.lowering.numpy_operators.functions import FUNCTIONS
-from passlib.mxnet.lowering.numpy_operators.promotion import (
-    equal_types,
-    in_bytes,
-    promoted,
-)
-from passlib.mxnet.lowering.real_arithmetic import is_real, number_of
+from passlib.lowering.misfit import Misfit
+from passlib.mxnet.lowering.elementwise.binary import BINARY, array_and_number
+from passlib.mxnet.lowering.elementwise.transcendental import arctangent
+from passlib.mxnet.lowering.real_arithmetic import is_real, is_true, number_of, through_real
 from passlib.mxnet.lowering.table import table
+
+
+def promoted(op: Operation, a: Value, b: Value, *, mixes_integers: bool) -> np.dtype:
+    """Return the element type in which MXNet computes with two arrays.
+
+    A floating-point type wins over integers whatever its width, the wider one wins among types
+    of one kind, truth values lose.
+
+    Raises
+    ------
+    Misfit
+        MXNet computes nothing from the two: uint8 and int8, or two integer types without
+        ``mixes_integers``.
+    """
+    first, second = op.dtype_of(a), op.dtype_of(b)
+    if first == second:
+        return first
+    reals = [dtype for dtype in (first, second) if is_real(dtype)]
+    if len(reals) == 1:
+        return reals[0]
+    wider = max(first, second, key=lambda dtype: (dtype != np.bool_, dtype.itemsize))
+    same_width = first.itemsize == second.itemsize and np.bool_ not in (first, second)
+    if same_width or not (reals or mixes_integers):
+        raise Misfit(f"MXNet does not combine {first} and {second}")
+    return wider
+
+
+def equal_types(op: Operation, a: Value, b: Value) -> None:
+    """Check that two arrays have one element type.
+
+    Raises
+    ------
+    Misfit
+        They have two.
+    """
+    first, second = op.dtype_of(a), op.dtype_of(b)
+    if first != second:
+        raise Misfit(f"MXNet does not combine {first} and {second} here")
+
+
+def in_bytes(op: Operation, value: Value) -> Value:
+    """Return truth values as uint8, in which ONNX computes; anything else as it is."""
+    return op.cast(value, np.uint8) if op.dtype_of(value) == np.bool_ else value
+
+
+def _is_negative(op: Operation, x: Value) -> Value:
+    """Whether each element has a minus sign, -0 included."""
+    below = op.emit("Less", x, op.constant_like(0, x))
+    return op.emit("Or", below, op.emit("IsInf", op.emit("Reciprocal", x), detect_positive=0))
+
+
+def _angle(op: Operation, y: Value, x: Value) -> Value:
+    """Compute the angle of the point (x, y): arctan |y / x|, mirrored by the signs."""
+
+    def compute(y: Value, x: Value) -> Value:
+        zero = op.constant_like(0, y)
+        height, width = op.emit("Abs", y), op.emit("Abs", x)
+        slope = op.emit("Div", height, width)
+        same = op.emit("Equal", height, width)
+        slope = op.emit("Where", same, op.constant_like(1, y), slope)
+        slope = op.emit("Where", op.emit("Equal", height, zero), zero, slope)
+        angle = arctangent(op, slope)
+        behind = op.emit("Sub", op.constant_like(np.pi, y), angle)
+        angle = op.emit("Where", _is_negative(op, x), behind, angle)
+        return op.emit("Where", _is_negative(op, y), op.emit("Neg", angle), angle)
+
+    return through_real(op, (y, x), compute)
+
+
+def _copy_sign(op: Operation, a: Value, b: Value) -> Value:
+    """Negate a where the signs differ; -0 counts as positive in MXNet."""
+    if op.dtype_of(a).kind == "u":
+        return op.emit("Add", a, op.emit("Sub", b, b))
+    zeros = op.constant_like(0, a), op.constant_like(0, b)
+    above = [op.emit("GreaterOrEqual", *pair) for pair in zip((a, b), zeros, strict=True)]
+    below = [op.emit("Less", *pair) for pair in zip((a, b), zeros, strict=True)]
+    keeps = op.emit("Or", op.emit("And", *above), op.emit("And", *below))
+    return op.emit("Where", keeps, a, op.emit("Neg", a))
+
+
+def _scaled_by_power(op: Operation, a: Value, b: Value) -> Value:
+    def compute(x: Value, exponent: Value) -> Value:
+        return op.emit("Mul", x, op.emit("Pow", op.constant_like(2, exponent), exponent))
+
+    return through_real(op, (a, b), compute)
+
+
+_EUCLIDEAN_STEPS = {1: 13, 4: 46, 8: 91}
+"""By the width of the type: the most divisions that two integers need, Fibonacci numbers."""
+
+
+def _common_multiple(op: Operation, a: Value, b: Value) -> Value:
+    """Compute |a b| / gcd by unrolled Euclidean division; 0 where either is 0."""
+    if is_real(op.dtype_of(a)):
+        op.unsupported(f"is defined for integers, not for {op.dtype_of(a)}")
+    if op.dtype_of(a).kind == "i":
+        a, b = op.emit("Abs", a), op.emit("Abs", b)
+    zero, one = op.constant_like(0, a), op.constant_like(1, a)
+    larger, smaller = a, b
+    for _ in range(_EUCLIDEAN_STEPS[op.dtype_of(a).itemsize]):
+        done = op.emit("Equal", smaller, zero)
+        rest = op.emit("Mod", larger, op.emit("Where", done, one, smaller))
+        larger = op.emit("Where", done, larger, smaller)
+        smaller = op.emit("Where", done, zero, rest)
+    divisor = op.emit("Where", op.emit("Equal", larger, zero), one, larger)
+    return op.emit("Mul", op.emit("Div", a, divisor), b)
+
+
+def _bitwise(function: str, op: Operation, a: Value, b: Value) -> Value:
+    if is_real(op.dtype_of(a)):
+        op.unsupported(f"is defined for integers, not for {op.dtype_of(a)}")
+    return op.emit(f"Bitwise{function}", a, b)
+
+
+FUNCTIONS: dict[str, Callable[[Operation, Value, Value], Value]] = {
+    "arctan2": _angle,
+    "bitwise_and": partial(_bitwise, "And"),
+    "bitwise_or": partial(_bitwise, "Or"),
+    "bitwise_xor": partial(_bitwise, "Xor"),
+    "copysign": _copy_sign,
+    "lcm": _common_multiple,
+    "ldexp": _scaled_by_power,
+}
+"""By name; unsigned bytes stand for truth values."""
+
 
 __all__: list[str] = []
 
@@ -134,3 +254,112 @@ for _name, _function in _COMPARISONS.items():
 table.register("_npi_hypot")(partial(_of_one_type, "hypotenuse"))
 table.register("_npi_true_divide_scalar")(partial(_divided_by_number, False))
 table.register("_npi_rtrue_divide_scalar")(partial(_divided_by_number, True))
+
+
+def _is_finite(op: Operation, x: Value) -> Value:
+    return op.emit("Not", op.emit("Or", op.emit("IsNaN", x), op.emit("IsInf", x)))
+
+
+_PREDICATES: dict[str, tuple[bool, Callable[[Operation, Value], Value]]] = {
+    "isfinite": (True, _is_finite),
+    "isinf": (False, lambda op, x: op.emit("IsInf", x)),
+    "isnan": (False, lambda op, x: op.emit("IsNaN", x)),
+    "isneginf": (False, lambda op, x: op.emit("IsInf", x, detect_positive=0)),
+    "isposinf": (False, lambda op, x: op.emit("IsInf", x, detect_negative=0)),
+}
+"""By name: the answer for every integer, and that for floating-point numbers."""
+
+
+def _predicate(name: str, op: Operation) -> Value:
+    x = op.inputs[0]
+    of_integers, compute = _PREDICATES[name]
+    if is_real(op.dtype_of(x)):
+        return compute(op, x)
+    return op.emit("Expand", op.constant(of_integers), op.emit("Shape", x))
+
+
+for _name in _PREDICATES:
+    table.register(f"_npi_{_name}")(partial(_predicate, _name))
+
+
+@table.register("_npi_logical_not")
+def logical_not(op: Operation) -> Value:
+    """Whether each element is 0."""
+    return op.emit("Not", is_true(op, op.inputs[0]))
+
+
+@table.register("_npi_bitwise_not")
+def bitwise_not(op: Operation) -> Value:
+    """Invert all bits of integers, or truth values."""
+    x = op.inputs[0]
+    if is_real(op.dtype_of(x)):
+        op.unsupported(f"is defined for integers, not for {op.dtype_of(x)}")
+    return op.emit("Not" if op.dtype_of(x) == np.bool_ else "BitwiseNot", x)
+
+
+@table.register("_npi_around")
+def around(op: Operation) -> Value:
+    """Round to ``decimals``, halves to even; integers are truncated to tens, hundreds, ..."""
+    x, decimals = op.inputs[0], op.int("decimals", 0)
+    if abs(decimals) > 300:
+        op.unsupported("must be between -300 and 300", "decimals")
+    if not is_real(op.dtype_of(x)):
+        if decimals >= 0:
+            return x
+        unit = 10**-decimals
+        if unit > np.iinfo(op.dtype_of(x)).max:
+            return op.emit("Mul", x, op.constant_like(0, x))
+        ten = op.constant_like(unit, x)
+        return op.emit("Mul", op.emit("Div", x, ten), ten)
+    if decimals == 0:
+        return op.emit("Round", x)
+    scale = op.constant_like(10.0 ** abs(decimals), x)
+    before, after = ("Mul", "Div") if decimals > 0 else ("Div", "Mul")
+    return op.emit(after, op.emit("Round", op.emit(before, x, scale)), scale)
+
+
+@table.register("_npi_nan_to_num")
+def nan_to_num(op: Operation) -> Value:
+    """Replace NaN by ``nan``, infinities by ``posinf`` and ``neginf`` or the largest numbers."""
+    x = op.inputs[0]
+    dtype = op.dtype_of(x)
+    if not is_real(dtype):
+        return x
+    limit = 3.38953139e38 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)
+    upper, lower = op.optional_float("posinf"), op.optional_float("neginf")
+    replacements = (
+        (op.emit("IsNaN", x), op.float("nan", 0.0)),
+        (op.emit("IsInf", x, detect_negative=0), limit if upper is None else upper),
+        (op.emit("IsInf", x, detect_positive=0), -limit if lower is None else lower),
+    )
+    for found, number in replacements:
+        x = op.emit("Where", found, op.constant_like(number, x), x)
+    return x
+
+
+_UNARY = (
+    "arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor "
+    "log log10 log1p log2 negative radians reciprocal rint sign sin sinh sqrt square tan tanh trunc"
+)
+
+SAME: dict[str, str] = {
+    **{f"_npi_{name}": name for name in _UNARY.split()},
+    "_np_copy": "_copy",
+    "_npi_absolute": "abs",
+    "_npi_stack": "stack",
+    "_npx_sigmoid": "sigmoid",
+}
+"""The other operator, by the name in NumPy mode."""
+
+IN_NUMPY_MODE: dict[str, str] = {
+    "_full": "_npi_full",
+    "_linalg_det": "_npi_det",
+    "_linalg_slogdet": "_npi_slogdet",
+    "_ones": "_npi_ones",
+    "_random_randint": "_npi_random_randint",
+    "_zeros": "_npi_zeros",
+}
+"""What an operator of both modes is in a graph saved in NumPy mode, where MXNet writes one name.
+
+There 0 is a size, and an array may have no axes.
+"""

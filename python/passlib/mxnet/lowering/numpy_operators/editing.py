@@ -10,10 +10,158 @@ from functools import partial
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import LAST, concatenated, extent, flattened, vector
+from passlib.lowering.extents import LAST, concatenated, extent, flattened, places, reshaped, vector
 from passlib.lowering.misfit import Misfit
-from passlib.mxnet.lowering.real_arithmetic import number_of
+from passlib.mxnet.lowering.numpy_operators.arithmetic import equal_types
+from passlib.mxnet.lowering.real_arithmetic import is_true, number_of
 from passlib.mxnet.lowering.table import table
+from passlib.mxnet.lowering.tensors.diagonal import diagonal_line, on_diagonal
+from passlib.mxnet.lowering.tensors.reduce import reduced
+from passlib.mxnet.lowering.tensors.shape import split_along
+
+
+def _at_least(op: Operation, value: Value, count: int) -> Value:
+    """Add axes of size 1 in front; a third one is added behind."""
+    rank = op.rank_of(value)
+    if rank >= count:
+        return value
+    if count < 3:
+        return op.emit("Unsqueeze", value, vector(op, *range(count - rank)))
+    axes = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[rank]
+    return op.emit("Unsqueeze", value, vector(op, *axes))
+
+
+def _all_at_least(count: int, op: Operation) -> list[Value]:
+    return [_at_least(op, value, count) for value in op.inputs]
+
+
+for _count in (1, 2, 3):
+    table.register(f"_np_atleast_{_count}d")(partial(_all_at_least, _count))
+
+
+def _joined(op: Operation, parts: list[Value], axis: int) -> Value:
+    if not parts:
+        raise Misfit("there is nothing to join")
+    return op.emit("Concat", *parts, axis=axis)
+
+
+@table.register("_npi_concatenate")
+def concatenate(op: Operation) -> Value:
+    """Concatenate along ``axis``, or the flattened arrays for ``None``."""
+    axis = op.optional_int("axis", 0)
+    if axis is None:
+        return _joined(op, [flattened(op, value) for value in op.inputs], 0)
+    return _joined(op, op.inputs, op.axis(op.inputs[0], axis))
+
+
+@table.register("_npi_vstack")
+def vstack(op: Operation) -> Value:
+    """Concatenate along the first axis; vectors are rows."""
+    return _joined(op, _all_at_least(2, op), 0)
+
+
+@table.register("_npi_hstack")
+def hstack(op: Operation) -> Value:
+    """Concatenate along the second axis, vectors along their only one."""
+    parts = _all_at_least(1, op)
+    return _joined(op, parts, int(op.rank_of(op.inputs[0]) > 1))
+
+
+@table.register("_npi_dstack")
+def dstack(op: Operation) -> Value:
+    """Concatenate along the third axis."""
+    return _joined(op, _all_at_least(3, op), 2)
+
+
+@table.register("_npi_column_stack")
+def column_stack(op: Operation) -> Value:
+    """Concatenate along the second axis; vectors are columns."""
+    parts = [
+        reshaped(op, value, [-1, 1]) if op.rank_of(value) < 2 else value for value in op.inputs
+    ]
+    return _joined(op, parts, 1)
+
+
+@table.register("_npi_hsplit")
+def hsplit(op: Operation) -> list[Value]:
+    """Split along the second axis, or along the only one."""
+    return split_along(op, int(op.rank_of(op.inputs[0]) > 1))
+
+
+@table.register("_npi_dsplit")
+def dsplit(op: Operation) -> list[Value]:
+    """Split along the third axis."""
+    op.require_rank(op.inputs[0], least=3)
+    return split_along(op, 2)
+
+
+def _extracted(op: Operation, data: Value, offset: int, first: int, second: int) -> Value:
+    """Extract diagonal ``offset`` of two axes as the last axis; it may be empty."""
+    first, second = op.axis(data, first), op.axis(data, second)
+    if first == second:
+        op.invalid("is the same axis as axis1", "axis2")
+    others = [axis for axis in range(op.rank_of(data)) if axis not in (first, second)]
+    turned = op.emit("Transpose", data, perm=[*others, first, second])
+    return diagonal_line(op, turned, offset)
+
+
+@table.register("_np_diag")
+def diag(op: Operation) -> Value:
+    """Make a matrix with a vector on diagonal ``k``, or extract that diagonal of a matrix."""
+    data, k = op.inputs[0], op.int("k", 0)
+    if op.rank_of(data) == 1:
+        return on_diagonal(op, data, k)
+    op.require_rank(data, 2)
+    return _extracted(op, data, k, 0, 1)
+
+
+@table.register("_np_diagflat")
+def diagflat(op: Operation) -> Value:
+    """Make a matrix with the elements of an array on diagonal ``k``."""
+    return on_diagonal(op, flattened(op, op.inputs[0]), op.int("k", 0))
+
+
+@table.register("_np_diagonal")
+def diagonal(op: Operation) -> Value:
+    """Extract diagonal ``offset`` of ``axis1`` and ``axis2`` as the last axis."""
+    axes = op.int("axis1", 0), op.int("axis2", 1)
+    return _extracted(op, op.inputs[0], op.int("offset", 0), *axes)
+
+
+@table.register("_np_trace")
+def trace(op: Operation) -> Value:
+    """Sum diagonal ``offset`` of ``axis1`` and ``axis2``; 0 if it is empty."""
+    axes = op.int("axis1", 0), op.int("axis2", 1)
+    line = _extracted(op, op.inputs[0], op.int("offset", 0), *axes)
+    if line.shape is not None and line.shape[-1] == 0:
+        sizes = op.shape_of(line)[:-1]
+        return op.emit("Expand", op.constant_like(0, line), vector(op, *sizes))
+    last = op.rank_of(line) - 1
+    return op.emit("Squeeze", reduced("ReduceSum", op, line, [last]), vector(op, last))
+
+
+@table.register("_npi_tril")
+def tril(op: Operation) -> Value:
+    """Keep the elements up to diagonal ``k`` of each matrix; a vector (n,) makes rows (n, n)."""
+    data = op.inputs[0]
+    if op.rank_of(data) == 1:
+        size = extent(op, data, 0)
+        data = op.emit("Expand", data, concatenated(op, [size, size]))
+    if data.shape is not None and 0 in data.shape:
+        return data
+    return op.emit("Trilu", data, op.constant(op.int("k", 0), np.int64), upper=0)
+
+
+@table.register("_npi_diag_indices_from")
+def diag_indices_from(op: Operation) -> Value:
+    """Return the positions (rank, n) of the main diagonal of an array with axes of one size."""
+    data = op.inputs[0]
+    op.require_rank(data, least=2)
+    rank = op.rank_of(data)
+    if len({*(data.shape or ())} - {None}) > 1:
+        raise Misfit("all axes must have one size")
+    line = op.emit("Unsqueeze", places(op, data, 0), vector(op, 0))
+    return op.emit("Tile", line, vector(op, rank, 1))
 
 
 def _line(op: Operation) -> tuple[Value, int]:
@@ -231,3 +379,115 @@ def pad(op: Operation) -> Value:
     if mode == "reflect" and op.string("reflect_type", "even") not in ("even", "None"):
         op.unsupported("must be even", "reflect_type")
     return _PADDINGS[mode](op, data, _widths(op, op.rank_of(data)))
+
+
+@table.register("_npi_where")
+def where(op: Operation) -> Value:
+    """Select the second input where the condition is not 0, else the third; all broadcast."""
+    condition, chosen, other = op.operands(3)
+    equal_types(op, chosen, other)
+    return op.emit("Where", is_true(op, condition), chosen, other)
+
+
+@table.register("_npi_where_lscalar")
+def where_left_number(op: Operation) -> Value:
+    """Select ``scalar`` where the condition is not 0, else the second input."""
+    condition, other = op.operands(2)
+    number = number_of(op, "scalar", 0.0, op.dtype_of(other))
+    return op.emit("Where", is_true(op, condition), number, other)
+
+
+@table.register("_npi_where_rscalar")
+def where_right_number(op: Operation) -> Value:
+    """Select the second input where the condition is not 0, else ``scalar``."""
+    condition, chosen = op.operands(2)
+    number = number_of(op, "scalar", 0.0, op.dtype_of(chosen))
+    return op.emit("Where", is_true(op, condition), chosen, number)
+
+
+@table.register("_npi_where_scalar2")
+def where_two_numbers(op: Operation) -> Value:
+    """Select the number ``x`` where the condition is not 0, else ``y``, as float32."""
+    single = np.dtype(np.float32)
+    numbers = [number_of(op, name, 0.0, single) for name in "xy"]
+    return op.emit("Where", is_true(op, op.inputs[0]), *numbers)
+
+
+def _aligned(op: Operation, data: Value, mask: Value) -> Value:
+    """Add axes of size 1 to a mask that covers the axes from ``start_axis`` on."""
+    start = op.int("start_axis", 0)
+    before, after = start, op.rank_of(data) - start - op.rank_of(mask)
+    if start < 0 or after < 0:
+        op.invalid("leaves too few axes for the mask", "start_axis")
+    axes = [(axis,) for axis in range(op.rank_of(mask))]
+    return reshaped(op, is_true(op, mask), [*[1] * before, *axes, *[1] * after])
+
+
+@table.register("_npi_boolean_mask_assign_scalar")
+def boolean_mask_assign_scalar(op: Operation) -> Value:
+    """Replace what the mask selects from ``start_axis`` on by ``value``."""
+    data, mask = op.operands(2)
+    number = number_of(op, "value", 0.0, op.dtype_of(data))
+    return op.emit("Where", _aligned(op, data, mask), number, data)
+
+
+@table.register("_npi_boolean_mask_assign_tensor")
+def boolean_mask_assign_tensor(op: Operation) -> Value:
+    """Replace what the mask selects from ``start_axis`` on by the third input.
+
+    Its axes are those before ``start_axis``, one for the selected places in their order, and
+    those after the mask; that one may have size 1, which serves all places.
+    """
+    data, mask, value = op.operands(3)
+    start, covered = op.int("start_axis", 0), op.rank_of(mask)
+    aligned = _aligned(op, data, mask)
+    rank = op.rank_of(data) - covered + 1
+    lacking = rank - op.rank_of(value)
+    if lacking < 0:
+        op.invalid("has more axes than what the mask selects")
+    if lacking:
+        value = op.emit("Unsqueeze", value, vector(op, *range(lacking)))
+    if value.shape is not None and value.shape[start] == 1:
+        axes = vector(op, *range(start, start + covered))
+        value = op.emit("Squeeze", value, vector(op, start))
+        return op.emit("Where", aligned, op.emit("Unsqueeze", value, axes), data)
+    # The i-th selected place takes the i-th slice of the value.
+    truth = op.cast(flattened(op, is_true(op, mask)), np.int64)
+    order = op.emit("CumSum", truth, op.constant(0, np.int64), exclusive=1)
+    count = op.emit("Shape", value, start=start, end=start + 1)
+    last = op.emit("Sub", count, vector(op, 1))
+    order = op.emit("Max", op.emit("Min", order, last), vector(op, 0))
+    order = op.emit("Reshape", order, op.emit("Shape", mask), allowzero=1)
+    return op.emit("Where", aligned, op.emit("Gather", value, order, axis=start), data)
+
+
+@table.register("_npx_nonzero")
+def nonzero(op: Operation) -> Value:
+    """Return the positions (count, rank) of the elements that are not 0, as int64."""
+    data = op.inputs[0]
+    truth = is_true(op, data)
+    if op.rank_of(data) == 0:
+        truth = reshaped(op, truth, [1])
+    return op.emit("Transpose", op.emit("NonZero", truth), perm=[1, 0])
+
+
+@table.register("_npi_unique")
+def unique(op: Operation) -> Value | list[Value]:
+    """Sort the distinct elements, or distinct slices of ``axis``.
+
+    ``return_index``, ``return_inverse`` and ``return_counts`` add the first position of each,
+    the place of each element in the result, and how often each occurs.
+    """
+    data, axis = op.inputs[0], op.optional_int("axis")
+    if op.rank_of(data) == 0:
+        data = reshaped(op, data, [1])
+    if axis is not None:
+        axis = op.axis(data, axis)
+    if data.shape is not None and 0 in data.shape:
+        found = [flattened(op, data) if axis is None else data]
+        found += [op.constant(np.zeros(0, np.int64))] * 3
+    else:
+        found = op.emit("Unique", data, axis=axis, sorted=1, outputs=4)
+    names = ("return_index", "return_inverse", "return_counts")
+    extra = [value for value, name in zip(found[1:], names, strict=True) if op.bool(name, False)]
+    return [found[0], *extra]

@@ -16,8 +16,7 @@ from passlib.lowering.extents import (
 )
 from passlib.lowering.misfit import Misfit
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.lowering.tensors.reshape_codes import NUMPY, decode, decode_reversed
-from passlib.mxnet.lowering.tensors.shape import squeezed_axes
+from passlib.mxnet.lowering.tensors.shape import NUMPY, decode, decode_reversed, squeezed_axes
 
 
 @table.register("_np_reshape")

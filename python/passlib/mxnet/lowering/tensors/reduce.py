@@ -11,12 +11,91 @@ from functools import partial
 
 import numpy as np
 
-from passlib.lowering import Operation, Value
-from passlib.lowering.extents import flattened, reshaped, vector
+from passlib.lowering import Operation, TypeSpec, Value, describe
+from passlib.lowering.extents import (
+    concatenated,
+    extent,
+    flattened,
+    gathered_shape,
+    numbers_or_none,
+    reshaped,
+    vector,
+)
 from passlib.lowering.misfit import Misfit
 from passlib.mxnet.lowering.real_arithmetic import element_type, is_real
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.lowering.tensors.integer_reduce import integer_product, integer_sum
+
+_HALF = 2**32
+"""Sums of numbers below it are exact in float64 for up to 2^21 of them."""
+
+
+def integer_sum(op: Operation, data: Value, axes: Sequence[int]) -> Value:
+    """Add along axes, which stay as axes of size 1."""
+    dtype, places = op.dtype_of(data), vector(op, *axes)
+    if dtype.itemsize < 8:
+        total = op.emit("ReduceSum", op.cast(data, np.int64), places, keepdims=1)
+        return op.cast(total, dtype)
+    half = op.constant_like(_HALF, data)
+    above = op.emit("Div", data, half)
+    below = op.emit("Sub", data, op.emit("Mul", above, half))
+    high, low = (op.emit("ReduceSum", part, places, keepdims=1) for part in (above, below))
+    return op.emit("Add", op.emit("Mul", high, half), low)
+
+
+def integer_product(op: Operation, data: Value, axes: Sequence[int], count: int | None) -> Value:
+    """Multiply along axes, which stay as axes of size 1: by halves, or one after the other.
+
+    Parameters
+    ----------
+    op : Operation
+    data : Value
+    axes : sequence of int
+        Counted from the front, in order.
+    count : int or None
+        The number of elements that are multiplied to one, at least 1; None if it is unknown.
+    """
+    rank = op.rank_of(data)
+    others = [axis for axis in range(rank) if axis not in axes]
+    if count is None:
+        return _one_by_one(op, data, axes, others)
+    result = op.emit("Transpose", data, perm=[*others, *axes])
+    result = reshaped(op, result, [*((axis,) for axis in range(len(others))), count])
+    last = vector(op, len(others))
+    while count > 1:
+        half = count // 2
+        sizes = vector(op, half, half, *[1] * (count % 2))
+        first, second, *rest = op.emit(
+            "Split", result, sizes, axis=len(others), outputs=2 + count % 2
+        )
+        result = op.emit("Mul", first, second)
+        if rest:
+            result = op.emit("Concat", result, *rest, axis=len(others))
+        count = half + len(rest)
+    # The one axis that is left is the last one; those of size 1 belong at the places of `axes`.
+    single = op.emit("Squeeze", result, last)
+    return op.emit("Unsqueeze", single, vector(op, *axes))
+
+
+def _one_by_one(op: Operation, data: Value, axes: Sequence[int], others: Sequence[int]) -> Value:
+    rows = op.emit("Transpose", data, perm=[*axes, *others])
+    kept = [(axis,) for axis in range(len(axes), len(axes) + len(others))]
+    rows = reshaped(op, rows, [-1, *kept])
+    shape = None if rows.shape is None else rows.shape[1:]
+    ones = op.emit("Expand", op.constant_like(1, data), gathered_shape(op, data, others))
+    with op.body() as body:
+        state, row = (body.input(name, data.dtype, shape) for name in ("product", "row"))
+        body.output(op.emit("Mul", state, row))
+    (single,) = op.emit(
+        "Scan",
+        ones,
+        rows,
+        outputs=1,
+        types=[TypeSpec(data.dtype, shape)],
+        body=body.graph(),
+        num_scan_inputs=1,
+    )
+    return op.emit("Unsqueeze", single, vector(op, *axes))
+
 
 _Reduction = Callable[[Value, Value], Value]
 
@@ -261,3 +340,48 @@ def cumsum(op: Operation) -> Value:
     if axis is None:
         data, axis = flattened(op, data), 0
     return op.emit("CumSum", data, op.constant(op.axis(data, axis), np.int64))
+
+
+@table.register("broadcast_to")
+def broadcast_to(op: Operation) -> Value:
+    """Broadcast to ``shape`` of the same rank; 0 keeps the size of an axis."""
+    data, shape = op.inputs[0], op.ints("shape", ())
+    if len(shape) != op.rank_of(data):
+        op.invalid(f"differs in rank from the input, {describe(data)}", "shape")
+    # ONNX broadcasts in both directions, so 1 keeps a size.
+    return op.emit("Expand", data, vector(op, *(size or 1 for size in shape)))
+
+
+@table.register("broadcast_axis", "broadcast_axes")
+def broadcast_axis(op: Operation) -> Value:
+    """Broadcast each of ``axis`` to the corresponding ``size``."""
+    data = op.inputs[0]
+    axes, sizes = numbers_or_none(op, "axis"), numbers_or_none(op, "size")
+    if len(axes) != len(sizes):
+        op.invalid(f"lists {len(axes)} axes for {len(sizes)} sizes", "axis")
+    shape = [1] * op.rank_of(data)
+    for axis, size in zip(axes, sizes, strict=True):
+        shape[op.axis(data, axis)] = size
+    return op.emit("Expand", data, vector(op, *shape))
+
+
+@table.register("broadcast_like")
+def broadcast_like(op: Operation) -> Value:
+    """Broadcast to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``.
+
+    Only one of the two is as good as none.
+    """
+    data, other = op.operands(2)
+    left, right = op.optional_ints("lhs_axes"), op.optional_ints("rhs_axes")
+    if left is None or right is None:
+        return op.emit("Expand", data, op.emit("Shape", other))
+    if len(left) != len(right):
+        op.invalid(f"lists {len(left)} axes for {len(right)}", "lhs_axes")
+    if not left:
+        op.invalid("lists no axes", "lhs_axes")
+    sizes = [vector(op, 1)] * op.rank_of(data)
+    for mine, its in zip(left, right, strict=True):
+        if mine is None or its is None:
+            op.invalid("contains None", "lhs_axes")
+        sizes[op.axis(data, mine)] = extent(op, other, op.axis(other, its))
+    return op.emit("Expand", data, concatenated(op, sizes))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from passlib.lowering import Operation, Value
+from passlib.files.optional import require
+from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import (
     concatenated,
     extent,
@@ -17,14 +19,207 @@ from passlib.lowering.extents import (
     reshaped_to,
     vector,
 )
+from passlib.lowering.misfit import Misfit
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.lowering.vision.suppression import (
-    area,
-    ordered_by,
-    overlap,
-    picked,
-    survivors,
-)
+
+
+@table.register("_contrib_bipartite_matching")
+def bipartite_matching(op: Operation) -> Sequence[Value]:
+    """Match rows and columns of scores (..., N, M), best first: columns (..., N), rows (..., M).
+
+    A pair counts if neither side is matched yet and its score is above ``threshold`` (below it
+    with ``is_ascend``). ``topk`` ends the matching after one pair more than it states, as in
+    MXNet 1.9.1. Unmatched sides are -1.
+    """
+    (data,) = op.operands(1)
+    *lead, rows, columns = op.shape_of(data, least=2)
+    dtype, count = op.dtype_of(data), rows * columns
+    ascending = op.bool("is_ascend", False)
+    flat = op.emit("Reshape", data, vector(op, -1, count))
+    scores, places = op.emit(
+        "TopK", flat, vector(op, count), outputs=2, axis=1, largest=int(not ascending)
+    )
+    threshold = op.constant_like(op.float("threshold"), scores)
+    valid = op.emit("Less" if ascending else "Greater", scores, threshold)
+    wide = op.constant(columns, "int64")
+    sides = [op.emit("Div", places, wide), op.emit("Mod", places, wide)]
+    batch = op.shape_of(flat)[0]
+    most = op.int("topk", -1)
+    starts = [np.full((batch, size), -1) for size in (rows, columns)]
+    states = [op.constant(start, "int64") for start in (*starts, np.zeros((batch, 1)))]
+    with op.body() as body:
+        turn = body.input("turn", np.dtype(np.int64), ())
+        goes_on = body.input("goes_on", np.dtype(bool), ())
+        held = [body.input("state", value.dtype, value.shape) for value in states]
+        at = op.emit("Reshape", turn, vector(op, 1))
+        pair = [op.emit("Gather", side, at, axis=1) for side in sides]
+        free = op.emit("Gather", valid, at, axis=1)
+        for matched, side in zip(held, pair, strict=False):
+            taken = op.emit("GatherElements", matched, side, axis=1)
+            free = op.emit("And", free, op.emit("Less", taken, op.constant(0, "int64")))
+        if most > 0:
+            free = op.emit("And", free, op.emit("LessOrEqual", held[2], op.constant(most, "int64")))
+        ends = []
+        for matched, side, other in zip(held, pair, reversed(pair), strict=False):
+            old = op.emit("GatherElements", matched, side, axis=1)
+            ends.append(
+                op.emit(
+                    "ScatterElements", matched, side, op.emit("Where", free, other, old), axis=1
+                )
+            )
+        ends.append(op.emit("Add", held[2], op.cast(free, np.int64)))
+        body.output(goes_on)
+        for end in ends:
+            body.output(end)
+    made = op.emit(
+        "Loop",
+        op.constant(count, "int64"),
+        op.constant(True),
+        *states,
+        outputs=3,
+        types=[TypeSpec(value.dtype, value.shape) for value in states],
+        body=body.graph(),
+    )
+    return [
+        op.cast(op.emit("Reshape", value, vector(op, *lead, size)), dtype)
+        for value, size in zip(made, (rows, columns), strict=False)
+    ]
+
+
+def ordered_by(op: Operation, key: Value, count: Value) -> Value:
+    """Return positions of the ``count`` largest of each row of (B, N); equals keep their order."""
+    return op.emit("TopK", key, count, outputs=2, axis=1)[1]
+
+
+def picked(op: Operation, rows: Value, order: Value) -> Value:
+    """Take rows (B, N, ...) in the order (B, k)."""
+    index = op.emit("Unsqueeze", order, vector(op, 2))
+    return op.emit("GatherND", rows, index, batch_dims=1)
+
+
+def area(op: Operation, sides: Sequence[Value]) -> Value:
+    """Compute the area between left, top, right and bottom; zero if a box is inverted."""
+    left, top, right, bottom = sides
+    return op.emit("Mul", _span(op, left, right), _span(op, top, bottom))
+
+
+def overlap(
+    op: Operation, a: Sequence[Value], b: Sequence[Value], a_area: Value, b_area: Value
+) -> Value:
+    """Compute the intersection over union of boxes given by their sides; zero for empty unions."""
+    shared = area(
+        op,
+        [
+            op.emit("Max", a[0], b[0]),
+            op.emit("Max", a[1], b[1]),
+            op.emit("Min", a[2], b[2]),
+            op.emit("Min", a[3], b[3]),
+        ],
+    )
+    union = op.emit("Sub", op.emit("Add", a_area, b_area), shared)
+    zero = op.constant_like(0, union)
+    some = op.emit("Greater", union, zero)
+    safe = op.emit("Where", some, union, op.constant_like(1, union))
+    return op.emit("Where", some, op.emit("Div", shared, safe), zero)
+
+
+def survivors(
+    op: Operation,
+    sides: Sequence[Value],
+    valid: Value,
+    *,
+    threshold: float,
+    classes: Value | None,
+) -> Value:
+    """Find the boxes that no better surviving box overlaps, given boxes sorted best first.
+
+    Parameters
+    ----------
+    sides : sequence of Value
+        Left, top, right, bottom, each (B, k).
+    valid : Value
+        (B, k), whether a box takes part.
+    threshold : float
+        A box is dropped if a better surviving one overlaps it by more.
+    classes : Value or None
+        (B, k); only boxes of equal class compete.
+
+    Returns
+    -------
+    Value
+        (B, k) of flags.
+    """
+    if valid.shape is not None and valid.shape[1] == 0:
+        return valid
+    given = [*sides, area(op, sides), *([] if classes is None else [classes])]
+    constants = {
+        "zero": op.constant_like(0, sides[0]),
+        "one": op.constant_like(1, sides[0]),
+        "limit": op.constant_like(threshold, sides[0]),
+        "places": op.emit("Unsqueeze", places(op, valid, 1), vector(op, 0)),
+        "axis": vector(op, 1),
+    }
+    return op.emit(
+        "Loop",
+        op.emit("Squeeze", extent(op, valid, 1), vector(op, 0)),
+        op.constant(True),
+        valid,
+        outputs=1,
+        types=[TypeSpec(np.dtype(bool), valid.shape)],
+        body=_round([value.name for value in given], {k: v.name for k, v in constants.items()}),
+    )[0]
+
+
+def _span(op: Operation, start: Value, stop: Value) -> Value:
+    return op.emit("Max", op.emit("Sub", stop, start), op.constant_like(0, start))
+
+
+def _round(given: Sequence[str], constants: dict[str, str]) -> Any:
+    """Build one round of the loop: the current box, if it still stands, suppresses later ones.
+
+    Everything but the flags is taken from the enclosing graph.
+    """
+    helper: Any = require("onnx.helper", extra="onnx")
+    onnx: Any = require("onnx", extra="onnx")
+    nodes = [helper.make_node("Reshape", ["turn", constants["axis"]], ["turn_at"])]
+
+    def add(op_type: str, *inputs: str, **attributes: Any) -> str:
+        name = f"{op_type.lower()}_{len(nodes)}"
+        names = [constants.get(key, key) for key in inputs]
+        nodes.append(helper.make_node(op_type, names, [name], **attributes))
+        return name
+
+    def current(name: str) -> str:
+        return add("Gather", name, "turn_at", axis=1)
+
+    left, top, right, bottom, size = given[:5]
+    width = add("Sub", add("Min", right, current(right)), add("Max", left, current(left)))
+    height = add("Sub", add("Min", bottom, current(bottom)), add("Max", top, current(top)))
+    shared = add("Mul", add("Max", width, "zero"), add("Max", height, "zero"))
+    union = add("Sub", add("Add", size, current(size)), shared)
+    some = add("Greater", union, "zero")
+    ratio = add("Div", shared, add("Where", some, union, "one"))
+    falls = add("And", some, add("Greater", ratio, "limit"))
+    if len(given) > 5:
+        falls = add("And", falls, add("Equal", given[5], current(given[5])))
+    falls = add("And", falls, add("Greater", "places", "turn_at"))
+    falls = add("And", falls, current("standing"))
+    left_standing = add("And", "standing", add("Not", falls))
+    nodes.append(helper.make_node("Identity", ["go_on"], ["go_on_still"]))
+    flags, number = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
+    return helper.make_graph(
+        nodes,
+        "round",
+        [
+            helper.make_tensor_value_info("turn", number, []),
+            helper.make_tensor_value_info("go_on", flags, []),
+            helper.make_tensor_value_info("standing", flags, None),
+        ],
+        [
+            helper.make_tensor_value_info("go_on_still", flags, []),
+            helper.make_tensor_value_info(left_standing, flags, None),
+        ],
+    )
 
 
 @table.register("_contrib_box_iou")
@@ -191,3 +386,162 @@ def _centers(op: Operation, box: Value) -> Value:
     first, last = _range(op, box, 0, 2), _range(op, box, 2, 4)
     half = op.emit("Mul", op.emit("Add", first, last), op.constant_like(0.5, box))
     return op.emit("Concat", half, op.emit("Sub", last, first), axis=-1)
+
+
+@table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
+def multibox_prior(op: Operation) -> Value:
+    """Create anchors for all positions of a map (N, C, H, W, ...): (1, H * W * A, 4) in 0 .. 1.
+
+    A = sizes + ratios - 1: each size with the first ratio, then the first size with the other
+    ratios. The width is size * H / W * sqrt(ratio), the height size / sqrt(ratio).
+    """
+    (data,) = op.operands(1)
+    op.require_rank(data, least=4)
+    sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
+    steps, offsets = op.floats("steps", (-1.0, -1.0)), op.floats("offsets", (0.5, 0.5))
+    if not sizes or not ratios or min(ratios) <= 0 or len(steps) != 2 or len(offsets) != 2:
+        op.unsupported("needs sizes, positive ratios, two steps and two offsets")
+    height, width = (None, None) if data.shape is None else data.shape[2:4]
+    if height is None or width is None:
+        return _anchors_of_open_map(op, data, steps, offsets)
+    if not height or not width:
+        raise Misfit("a map without positions has no anchors")
+    step_y = steps[0] if steps[0] > 0 else 1 / height
+    step_x = steps[1] if steps[1] > 0 else 1 / width
+    half = _half_sizes(sizes, ratios) * [height / width, 1]
+    op.affordable(height, width, len(half), 4)
+    x = (np.arange(width) + offsets[1]) * step_x
+    y = (np.arange(height) + offsets[0]) * step_y
+    center = np.stack(np.meshgrid(x, y), axis=-1)[:, :, None]
+    anchors = np.concatenate([center - half, center + half], axis=-1).reshape(1, -1, 4)
+    if op.bool("clip", False):
+        anchors = anchors.clip(0, 1)
+    return op.constant_like(anchors, data)
+
+
+def _half_sizes(sizes: Sequence[float], ratios: Sequence[float]) -> np.ndarray:
+    """Return half the width (of a square map) and half the height of each anchor, (A, 2)."""
+    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    return np.array([(size * ratio**0.5 / 2, size / ratio**0.5 / 2) for size, ratio in shapes])
+
+
+def _anchors_of_open_map(
+    op: Operation, data: Value, steps: Sequence[float], offsets: Sequence[float]
+) -> Value:
+    """Compute the anchors of `multibox_prior` at run time, in float32."""
+    real = np.dtype(np.float32)
+    height, width = (op.cast(extent(op, data, axis), real) for axis in (2, 3))
+    y, x = (
+        op.emit(
+            "Mul",
+            op.emit("Add", op.cast(places(op, data, axis), real), op.constant(offset, real)),
+            op.constant(step, real) if step > 0 else op.emit("Reciprocal", size),
+        )
+        for axis, offset, step, size in (
+            (2, offsets[0], steps[0], height),
+            (3, offsets[1], steps[1], width),
+        )
+    )
+    ratio = op.emit("Concat", op.emit("Div", height, width), op.constant([1], real), axis=0)
+    sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
+    half = op.emit("Mul", op.constant(_half_sizes(sizes, ratios), real), ratio)
+    grid = concatenated(op, [extent(op, data, 2), extent(op, data, 3), vector(op, 1, 1)])
+    rows = op.emit("Expand", op.emit("Reshape", y, vector(op, -1, 1, 1, 1)), grid)
+    columns = op.emit("Expand", op.emit("Reshape", x, vector(op, 1, -1, 1, 1)), grid)
+    center = op.emit("Concat", columns, rows, axis=3)
+    sides = [op.emit(kind, center, half) for kind in ("Sub", "Add")]
+    anchors = op.emit("Reshape", op.emit("Concat", *sides, axis=3), vector(op, 1, -1, 4))
+    if op.bool("clip", False):
+        anchors = op.emit("Clip", anchors, op.constant(0, real), op.constant(1, real))
+    return op.cast(anchors, op.dtype_of(data))
+
+
+@table.register("_contrib_MultiBoxDetection", "_npx_multibox_detection")
+def multibox_detection(op: Operation) -> Value:
+    """Turn class scores and offsets into detections.
+
+    ``cls_prob`` (B, classes + 1, N), ``loc_pred`` (B, 4 * N) and ``anchor`` (1, N, 4) to (B, N, 6)
+    rows of class, score and corners, best first. Each anchor takes its best class other than the
+    background; if its score is below ``threshold``, its row is -1. If a better row of its class
+    (of any class with ``force_suppress``) overlaps a row by more than ``nms_threshold``, only its
+    class becomes -1. Only the best ``nms_topk`` take part; later rows have class -1 and stay in
+    the order of the anchors, as all rows do if the threshold is not above 0 and at most 1.
+    """
+    scores, offsets, anchors = op.operands(3)
+    op.require_rank(scores, 3)
+    classes, count = op.size_of(scores, 1), extent(op, scores, 2)
+    background = op.int("background_id", 0)
+    if background != 0:
+        op.unsupported("only class 0 can be the background", "background_id")
+    bounds = (vector(op, bound) for bound in (1, classes, 1))
+    best, kind = op.emit(
+        "TopK",
+        op.emit("Slice", scores, *bounds),
+        vector(op, 1),
+        outputs=2,
+        axis=1,
+    )
+    one = vector(op, 1)
+    best, kind = op.emit("Squeeze", best, one), op.emit("Squeeze", kind, one)
+    rows_of_four = [extent(op, scores, 0), count, vector(op, 4)]
+    box = _decoded(op, reshaped_to(op, offsets, rows_of_four), anchors)
+
+    valid = op.emit("Not", op.emit("Less", best, _like(op, op.float("threshold", 0.01), best)))
+    turn = op.emit("Unsqueeze", places(op, scores, 2), vector(op, 0))
+    place = op.cast(op.emit("Sub", count, turn), op.dtype_of(best))
+    last = _like(op, -np.inf, best)
+    columns = [op.cast(kind, op.dtype_of(best)), best]
+    rows = op.emit("Concat", *(_target_column(op, value) for value in columns), box, axis=2)
+    found = ordered_by(op, op.emit("Where", valid, place, last), count)
+    threshold = op.float("nms_threshold", 0.5)
+    if not 0 < threshold <= 1:
+        return _masked(op, picked(op, valid, found), picked(op, rows, found))
+
+    order = ordered_by(op, op.emit("Where", valid, best, last), count)
+    valid, ranked = picked(op, valid, order), picked(op, rows, order)
+    competing = valid
+    limit = op.int("nms_topk", -1)
+    if limit > 0:
+        inside = op.emit("Less", turn, vector(op, limit))
+        competing = op.emit("And", valid, inside)
+        ranked = op.emit("Where", _target_column(op, inside), ranked, picked(op, rows, found))
+    kind, _, *sides = (
+        op.emit("Gather", ranked, op.constant(index, "int64"), axis=2) for index in range(6)
+    )
+    compared = None if op.bool("force_suppress", False) else kind
+    kept = survivors(op, sides, competing, threshold=threshold, classes=compared)
+    kind = _target_column(op, op.emit("Where", kept, kind, _like(op, -1, kind)))
+    bounds = (vector(op, bound) for bound in (1, 6, 2))
+    ranked = op.emit("Concat", kind, op.emit("Slice", ranked, *bounds), axis=2)
+    return _masked(op, valid, ranked)
+
+
+def _target_column(op: Operation, value: Value) -> Value:
+    return op.emit("Unsqueeze", value, vector(op, 2))
+
+
+def _masked(op: Operation, valid: Value, rows: Value) -> Value:
+    return op.emit("Where", _target_column(op, valid), rows, _like(op, -1, rows))
+
+
+def _decoded(op: Operation, offsets: Value, anchors: Value) -> Value:
+    """Move and scale anchors by offsets times variances: corners (B, N, 4)."""
+    variances = op.floats("variances", (0.1, 0.1, 0.2, 0.2))
+    scaled = op.emit("Mul", offsets, _like(op, variances, offsets))
+    first, last = _halves(op, anchors)
+    size = op.emit("Sub", last, first)
+    center = op.emit("Mul", op.emit("Add", first, last), _like(op, 0.5, anchors))
+    moves, growth = _halves(op, scaled)
+    center = op.emit("Add", op.emit("Mul", moves, size), center)
+    box = around(op, center, op.emit("Mul", op.emit("Exp", growth), size))
+    if not op.bool("clip", True):
+        return box
+    return op.emit("Clip", box, _like(op, 0, box), _like(op, 1, box))
+
+
+def _halves(op: Operation, rows: Value) -> list[Value]:
+    return op.emit("Split", rows, outputs=2, axis=2, num_outputs=2)
+
+
+def _like(op: Operation, number: object, value: Value) -> Value:
+    return op.constant_like(np.asarray(number), value)

@@ -2,15 +2,162 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import reshaped, vector
+from passlib.lowering.extents import flattened, reshaped, vector
+from passlib.lowering.misfit import Misfit
 from passlib.mxnet.lowering.real_arithmetic import is_real
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.lowering.vision.byte_resize import resized_bytes
+
+
+@table.register("depth_to_space")
+def depth_to_space(op: Operation) -> Value:
+    """Turn (n, b b c, h, w) into (n, c, b h, b w), channels ordered by position in the block."""
+    data, block = op.inputs[0], _block(op)
+    _require_multiple(data, (1,), block**2)
+    if is_real(op.dtype_of(data)):
+        return op.emit("DepthToSpace", data, blocksize=block, mode="DCR")
+    batch, depth, height, width = op.shape_of(data, 4)
+    channels = depth // block**2
+    apart = vector(op, batch, block, block, channels, height, width)
+    turned = op.emit("Transpose", op.emit("Reshape", data, apart), perm=[0, 3, 4, 1, 5, 2])
+    return op.emit("Reshape", turned, vector(op, batch, channels, block * height, block * width))
+
+
+@table.register("space_to_depth")
+def space_to_depth(op: Operation) -> Value:
+    """Turn (n, c, b h, b w) into (n, b b c, h, w), the inverse of `depth_to_space`."""
+    data, block = op.inputs[0], _block(op)
+    _require_multiple(data, (2, 3), block)
+    if is_real(op.dtype_of(data)):
+        return op.emit("SpaceToDepth", data, blocksize=block)
+    batch, channels, height, width = op.shape_of(data, 4)
+    rows, columns = height // block, width // block
+    apart = vector(op, batch, channels, rows, block, columns, block)
+    turned = op.emit("Transpose", op.emit("Reshape", data, apart), perm=[0, 3, 5, 1, 2, 4])
+    return op.emit("Reshape", turned, vector(op, batch, block**2 * channels, rows, columns))
+
+
+def _block(op: Operation) -> int:
+    block = op.int("block_size")
+    if block < 1:
+        op.invalid("is not positive", "block_size")
+    return block
+
+
+def _require_multiple(data: Value, axes: Sequence[int], number: int) -> None:
+    for axis in axes:
+        size = data.shape[axis] if data.shape is not None and axis < len(data.shape) else None
+        if size is not None and size % number:
+            raise Misfit(f"the size {size} of axis {axis} is no multiple of {number}")
+
+
+_ONE = 2048
+"""The weight 1."""
+
+
+def resized_bytes(op: Operation, data: Value, height: int, width: int) -> Value:
+    """Resize images (..., H, W, C) of uint8, whose H and W are known."""
+    rows, columns = op.shape_of(data, least=3)[-3:-1]
+    if 0 in (rows, columns):
+        raise Misfit("an image without rows or columns has no other size")
+    op.affordable(height + width)
+    (left, right), shares = _neighbours(columns, width)
+    # Outside of the image, a column has one neighbour; a row keeps two shares of the same one.
+    outside = (left == right)[:, None]
+    shares = np.where(outside, np.array([_ONE, 0]), shares)
+    wide = _weighted(op, op.cast(data, np.int32), (left, right), shares, -2)
+    (above, below), shares = _neighbours(rows, height)
+    low_bits = op.constant(16, np.int32)
+    short = [
+        op.emit("Div", op.emit("Gather", part, op.constant(places, np.int64), axis=-3), low_bits)
+        for part, places in ((wide, above), (wide, below))
+    ]
+    total = op.constant(2, np.int32)
+    for part, share in zip(short, shares.T, strict=True):
+        weight = op.constant(share.reshape(-1, 1, 1), np.int32)
+        product = op.emit("Div", op.emit("Mul", part, weight), op.constant(2**16, np.int32))
+        total = op.emit("Add", product, total)
+    return op.cast(op.emit("Div", total, op.constant(4, np.int32)), np.uint8)
+
+
+def _weighted(
+    op: Operation, data: Value, places: tuple[np.ndarray, ...], shares: np.ndarray, axis: int
+) -> Value:
+    first, second = (
+        op.emit(
+            "Mul",
+            op.emit("Gather", data, op.constant(place, np.int64), axis=axis),
+            op.constant(share.reshape(-1, 1), np.int32),
+        )
+        for place, share in zip(places, shares.T, strict=True)
+    )
+    return op.emit("Add", first, second)
+
+
+def _neighbours(size: int, wanted: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Return the two places that each of ``wanted`` places lies between, and their shares."""
+    scale = 1.0 / (wanted / size)
+    position = ((np.arange(wanted) + 0.5) * scale - 0.5).astype(np.float32)
+    before = np.floor(position)
+    share = position - before
+    weights = np.stack([np.float32(1) - share, share], axis=1) * np.float32(_ONE)
+    start = before.astype(np.int64)
+    places = (np.clip(start, 0, size - 1), np.clip(start + 1, 0, size - 1))
+    return places, np.rint(weights).astype(np.int32)
+
+
+def column(op: Operation, rows: Value, index: int, rank: int) -> Value:
+    """Return one column of regions (R, n) in the shape (R, 1, ...) of ``rank`` axes."""
+    picked = op.emit("Gather", rows, op.constant(index, "int64"), axis=1)
+    return op.emit("Reshape", picked, op.constant([-1] + [1] * (rank - 1), "int64"))
+
+
+def rounded(op: Operation, value: Value) -> Value:
+    """Round halves away from zero, as C's ``round`` does."""
+    half = op.emit("Add", op.emit("Abs", value), op.constant_like(0.5, value))
+    return op.emit("Mul", op.emit("Sign", value), op.emit("Floor", half))
+
+
+def element(op: Operation, flat: Value, shape: Sequence[int], places: Sequence[Value]) -> Value:
+    """Return elements of an array of ``shape``, given flat, at int64 indices that broadcast."""
+    index = places[0]
+    for size, place in zip(shape[1:], places[1:], strict=True):
+        index = op.emit("Add", op.emit("Mul", index, op.constant(size, "int64")), place)
+    return op.emit("Gather", flat, index, axis=0)
+
+
+def bilinear(
+    op: Operation, data: Value, image: Value, channel: Value, position: tuple[Value, Value]
+) -> Value:
+    """Interpolate (N, C, H, W) at rows and columns within 0 .. size - 1.
+
+    ``image`` and ``channel`` are int64; all indices broadcast against each other.
+    """
+    shape = op.shape_of(data, 4)
+    flat = flattened(op, data)
+    places, weights = [], []
+    for value, size in zip(position, shape[2:], strict=True):
+        low = op.emit("Floor", value)
+        share = op.emit("Sub", value, low)
+        start = op.cast(low, np.int64)
+        last = op.constant(size - 1, "int64")
+        stop = op.emit("Min", op.emit("Add", start, op.constant(1, "int64")), last)
+        places.append((start, stop))
+        weights.append((op.emit("Sub", op.constant_like(1, share), share), share))
+    total = None
+    for y, height in zip(places[0], weights[0], strict=True):
+        for x, width in zip(places[1], weights[1], strict=True):
+            found = element(op, flat, shape, (image, channel, y, x))
+            term = op.emit("Mul", found, op.emit("Mul", height, width))
+            total = term if total is None else op.emit("Add", total, term)
+    assert total is not None
+    return total
+
 
 _STRENGTHS = np.array([55.46, 4.794, 1.148])
 _COLOURS = np.array(

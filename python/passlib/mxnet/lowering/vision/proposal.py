@@ -9,8 +9,7 @@ import numpy as np
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.lowering.vision.boxes import columns
-from passlib.mxnet.lowering.vision.suppression import ordered_by, picked, survivors
+from passlib.mxnet.lowering.vision.boxes import columns, ordered_by, picked, survivors
 
 
 @table.register("_contrib_Proposal", "_contrib_MultiProposal")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.dialects.onnx.keys import OUTER
+from passlib.dialects.onnx.attributes import OUTER
 from passlib.passes.standard.facts.nodes import given, integers, operator
 from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.shapes import Shapes

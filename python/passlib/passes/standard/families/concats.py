@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlib._core import EditableNode, EditableValue
-from passlib.graph.attribute_text import parse_int
+from passlib.graph.attributes import parse_int
 from passlib.library.python import Graph
 from passlib.passes.standard.families.nodes import attribute, is_controlled, operator
 

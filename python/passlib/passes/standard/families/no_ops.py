@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passlib._core import EditableNode
-from passlib.graph.attribute_text import parse_bool, parse_float, parse_int
+from passlib.graph.attributes import parse_bool, parse_float, parse_int
 from passlib.library.python import Graph
 from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.families.nodes import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.dialects import find
-from passlib.graph.attribute_text import parse_optional_ints
+from passlib.graph.attributes import parse_optional_ints
 from passlib.library.python import Graph
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.graph.native import ORIGIN
+from passlib.graph.plain import ORIGIN
 from passlib.passes.standard.facts.nodes import (
     Model,
     given,

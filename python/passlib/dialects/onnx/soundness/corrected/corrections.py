@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.messages import copy_of, graphs_within, value_info
+from passlib.dialects.onnx.nested import copy_of, graphs_within, value_info
 from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.dialects.onnx.soundness.corrected.own_shapes import TYPED_BY, Dims, Operation, rules
 from passlib.files.optional import require

@@ -1,1 +1,0 @@
-"""From the text of an ARK file to a graph."""

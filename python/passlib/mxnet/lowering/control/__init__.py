@@ -1,1 +1,0 @@
-"""Loops and branches, whose bodies are graphs nested in the node."""

@@ -1,1 +1,0 @@
-"""Operators of quantized models, on 8-bit integers that stand for real numbers of a range."""

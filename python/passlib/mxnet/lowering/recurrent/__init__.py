@@ -1,1 +1,0 @@
-"""Recurrent layers and operators on sequences."""

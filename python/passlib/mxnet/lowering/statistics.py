@@ -1,0 +1,218 @@
+"""Densities of distributions, draws that need rejection, and counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from passlib.lowering import Operation, Value
+from passlib.lowering.extents import flattened, vector
+from passlib.mxnet.lowering.elementwise.special import log_gamma
+from passlib.mxnet.lowering.real_arithmetic import is_real
+from passlib.mxnet.lowering.table import table
+
+
+def _log(op: Operation, value: Value) -> Value:
+    return op.emit("Log", value)
+
+
+def _plus(op: Operation, *values: Value) -> Value:
+    total = values[0]
+    for value in values[1:]:
+        total = op.emit("Add", total, value)
+    return total
+
+
+def _minus(op: Operation, a: Value, b: Value) -> Value:
+    return op.emit("Sub", a, b)
+
+
+def _times(op: Operation, a: Value, b: Value) -> Value:
+    return op.emit("Mul", a, b)
+
+
+def _one_less(op: Operation, value: Value) -> Value:
+    return op.emit("Sub", value, op.constant_like(1, value))
+
+
+def _rest(op: Operation, value: Value) -> Value:
+    return op.emit("Sub", op.constant_like(1, value), value)
+
+
+def _uniform(op: Operation, x: Value, low: Value, high: Value) -> Value:
+    """Return -log(high - low): MXNet does not ask whether the sample is inside."""
+    level = op.emit("Neg", _log(op, _minus(op, high, low)))
+    return _plus(op, level, _times(op, x, op.constant_like(0, x)))
+
+
+def _normal(op: Operation, x: Value, mean: Value, deviation: Value) -> Value:
+    ratio = op.emit("Div", _minus(op, x, mean), deviation)
+    square = _times(op, _times(op, ratio, ratio), op.constant_like(-0.5, ratio))
+    level = op.constant_like(-0.5 * math.log(2 * math.pi), ratio)
+    return _minus(op, _plus(op, square, level), _log(op, deviation))
+
+
+def _exponential(op: Operation, x: Value, rate: Value) -> Value:
+    return _minus(op, _log(op, rate), _times(op, rate, x))
+
+
+def _gamma(op: Operation, x: Value, shape: Value, rate: Value) -> Value:
+    level = _minus(op, _times(op, shape, _log(op, rate)), log_gamma(op, shape))
+    return _minus(
+        op, _plus(op, level, _times(op, _one_less(op, shape), _log(op, x))), _times(op, rate, x)
+    )
+
+
+def _poisson(op: Operation, x: Value, rate: Value) -> Value:
+    factorial = log_gamma(op, _plus(op, x, op.constant_like(1, x)))
+    return _minus(op, _minus(op, _times(op, x, _log(op, rate)), factorial), rate)
+
+
+def _negative_binomial(op: Operation, x: Value, limit: Value, chance: Value) -> Value:
+    ways = _minus(op, log_gamma(op, _plus(op, x, limit)), log_gamma(op, limit))
+    ways = _minus(op, ways, log_gamma(op, _plus(op, x, op.constant_like(1, x))))
+    successes = _times(op, limit, _log(op, chance))
+    return _plus(op, ways, successes, _times(op, x, _log(op, _rest(op, chance))))
+
+
+def _generalized(op: Operation, x: Value, mean: Value, dispersion: Value) -> Value:
+    limit = op.emit("Reciprocal", dispersion)
+    chance = op.emit("Div", limit, _plus(op, limit, mean))
+    return _negative_binomial(op, x, limit, chance)
+
+
+_DENSITIES: dict[str, tuple[int, Callable[..., Value]]] = {
+    "uniform": (2, _uniform),
+    "normal": (2, _normal),
+    "exponential": (1, _exponential),
+    "gamma": (2, _gamma),
+    "poisson": (1, _poisson),
+    "negative_binomial": (2, _negative_binomial),
+    "generalized_negative_binomial": (2, _generalized),
+}
+"""By name: the number of parameters, and the logarithm of the density."""
+
+
+def density(name: str, op: Operation) -> Value:
+    """Compute the density of samples (s..., n...) for parameters (s...).
+
+    With ``is_log`` the logarithm.
+    """
+    count, logarithm = _DENSITIES[name]
+    sample, *parameters = op.operands(1 + count)
+    rank = op.rank_of(sample)
+    wide = [_aligned(op, value, rank) for value in parameters]
+    return _finished(op, logarithm(op, sample, *wide))
+
+
+@table.register("_random_pdf_dirichlet", "random_pdf_dirichlet")
+def dirichlet(op: Operation) -> Value:
+    """Compute the density of points (s..., n..., k) for concentrations (s..., k)."""
+    sample, alpha = op.operands(2)
+    rank = op.rank_of(sample)
+    axis = vector(op, -1)
+    level = _minus(
+        op,
+        log_gamma(op, op.emit("ReduceSum", alpha, axis, keepdims=0)),
+        op.emit("ReduceSum", log_gamma(op, alpha), axis, keepdims=0),
+    )
+    missing = rank - op.rank_of(alpha)
+    if missing:
+        places = vector(op, *range(op.rank_of(alpha) - 1, rank - 1))
+        alpha = op.emit("Unsqueeze", alpha, places)
+        level = op.emit("Unsqueeze", level, places)
+    terms = _times(op, _one_less(op, alpha), _log(op, sample))
+    return _finished(op, _plus(op, op.emit("ReduceSum", terms, axis, keepdims=0), level))
+
+
+def _aligned(op: Operation, value: Value, rank: int) -> Value:
+    missing = rank - op.rank_of(value)
+    if not missing:
+        return value
+    return op.emit("Unsqueeze", value, vector(op, *range(rank - missing, rank)))
+
+
+def _finished(op: Operation, logarithm: Value) -> Value:
+    return logarithm if op.bool("is_log", False) else op.emit("Exp", logarithm)
+
+
+for _name in _DENSITIES:
+    table.register(f"_random_pdf_{_name}", f"random_pdf_{_name}")(partial(density, _name))
+
+
+@table.register("_histogram", "histogram", "_npi_histogram")
+def histogram(op: Operation) -> Sequence[Value]:
+    """Count numbers between edges: int64 counts (n,), and the edges (n + 1,).
+
+    There are ``bin_cnt`` intervals of equal width over ``range``, or edges come as the second
+    input. The last interval includes its end. Edges between integers are truncated to integers.
+    """
+    data = flattened(op, op.inputs[0])
+    count = op.optional_int("bin_cnt")
+    if count is None:
+        edges = op.operands(2)[1]
+        number = op.shape_of(edges, 1)[0]
+    else:
+        if op.attr("range", "None") == "None":
+            op.unsupported("is required with bin_cnt", "range")
+        bounds = op.floats("range")
+        if len(bounds) != 2:
+            op.invalid("does not have 2 numbers", "range")
+        low, high = bounds
+        if count < 1 or not low < high:
+            op.invalid("leaves no interval", "bin_cnt")
+        op.affordable(count)
+        steps = np.arange(count + 1)
+        exact = (high * steps + low * (count - steps)) / count
+        if not is_real(op.dtype_of(data)):
+            edges = op.constant_like(np.trunc(exact), data)
+            return _counted_integers(op, data, edges, (low, high, count)), edges
+        edges = op.constant_like(exact, data)
+        number = count + 1
+    column = op.emit("Unsqueeze", data, vector(op, 1))
+    least = op.cast(op.emit("GreaterOrEqual", column, edges), np.int64)
+    beyond = op.emit("ReduceSum", least, vector(op, 0), keepdims=0)
+    last = op.emit("Slice", edges, vector(op, number - 1), vector(op, number))
+    above = op.cast(op.emit("Greater", data, last), np.int64)
+    over = op.emit("ReduceSum", above, vector(op, 0), keepdims=1)
+    inner = op.emit("Slice", beyond, vector(op, 0), vector(op, number - 1))
+    if number > 2:
+        middle = op.emit("Slice", beyond, vector(op, 1), vector(op, number - 1))
+        over = op.emit("Concat", middle, over, axis=0)
+    return op.emit("Sub", inner, over), op.emit("Identity", edges)
+
+
+def _counted_integers(
+    op: Operation, data: Value, edges: Value, bins: tuple[float, float, int]
+) -> Value:
+    """Count integers (n,) in intervals with truncated edges, of which some are equal.
+
+    As in MXNet, a number belongs to the interval of exact edges, or to the one next to it that
+    its truncated edges require.
+    """
+    low, high, count = bins
+    wide = op.cast(data, np.float64)
+    shifted = op.emit("Mul", op.emit("Sub", wide, op.constant(low)), op.constant(float(count)))
+    exact = op.emit("Floor", op.emit("Div", shifted, op.constant(high - low)))
+    limits = op.constant(0.0), op.constant(count - 1.0)
+    place = op.cast(op.emit("Clip", exact, *limits), np.int64)
+    below = op.emit("Less", data, op.emit("Gather", edges, place))
+    place = op.emit("Sub", place, op.cast(below, np.int64))
+    following = op.emit("Gather", edges, op.emit("Add", place, op.constant(1)))
+    above = op.emit("And", op.emit("GreaterOrEqual", data, following), _before(op, place, count))
+    place = op.emit("Add", place, op.cast(above, np.int64))
+    inside = op.emit(
+        "And",
+        op.emit("GreaterOrEqual", wide, op.constant(low)),
+        op.emit("LessOrEqual", wide, op.constant(high)),
+    )
+    place = op.emit("Where", inside, place, op.constant(-1))
+    found = op.emit("Equal", op.emit("Unsqueeze", place, vector(op, 1)), vector(op, *range(count)))
+    return op.emit("ReduceSum", op.cast(found, np.int64), vector(op, 0), keepdims=0)
+
+
+def _before(op: Operation, place: Value, count: int) -> Value:
+    return op.emit("Less", place, op.constant(count - 1))

@@ -1,1 +1,0 @@
-"""Densities of distributions, draws that need rejection, and counts."""

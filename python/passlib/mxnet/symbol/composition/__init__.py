@@ -1,1 +1,0 @@
-"""Composition: nodes of MXNet's operators, made by functions and by Python's operators."""

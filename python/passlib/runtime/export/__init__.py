@@ -1,1 +1,0 @@
-"""Lowered models as ONNX files, at any operator set."""
