@@ -10,7 +10,7 @@ from passlib import dialects
 from passlib.errors import FormatError
 from passlib.files.regular import collection_off, memory_named
 from passlib.model.model import Model
-from passlib.model.parts import check_weights, is_foreign
+from passlib.model.weights import check_weights, is_foreign
 
 
 def content_of(given: Any) -> bytes | None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError
 from passlib.graph.plain import without_origins
-from passlib.library.backends import find_pipeline
 from passlib.library.output import recorded
 from passlib.library.pipeline import (
     Step,
@@ -23,14 +22,14 @@ from passlib.library.pipeline import (
     weights_differ,
 )
 from passlib.model import Model
-from passlib.model.optimized import INFERENCE
+from passlib.model.model import INFERENCE, ModelSteps
 from passlib.passes.instruments import Instrument
 from passlib.passes.result import PipelineResult, StepResult
 
 logger = logging.getLogger(__name__)
 
 
-class ModelObserver:
+class ModelObserver(ModelSteps):
     """Runs steps on models and records what they did.
 
     Parameters
@@ -46,23 +45,8 @@ class ModelObserver:
 
     def __init__(self, instruments: Sequence[Instrument], inference: Mapping[str, Any]) -> None:
         self._instruments = instruments
-        self._inference = inference
+        super().__init__(inference)
         self.results: list[StepResult] = []
-
-    def apply(self, step: Step, options: dict[str, Any], subject: Model) -> Model:
-        """Run one step, a pass or a named pipeline.
-
-        Raises
-        ------
-        PipelineError
-            It failed, or an instrument refused the result.
-        """
-        named = find_pipeline(step.name)
-        if named is not None:
-            made: Model = named.run(subject, options, self.watch)
-            return made
-        given = {**self._inference, **options}
-        return self.watch(step, subject, lambda: subject.optimize_for(step.name, **given))
 
     def watch(self, step: Step, subject: Model, run: Callable[[], Model]) -> Model:
         """Run what counts as one step, however it makes the model.
@@ -108,10 +92,6 @@ class ModelObserver:
                 with _logged(instrument):
                     instrument.failed(step, subject, error)
 
-    def differs(self, before: Model, after: Model) -> bool:
-        """Whether the graph or a weight changed."""
-        return not before.symbol.graph.equals(after.symbol.graph) or _weights_differ(before, after)
-
 
 @contextmanager
 def _logged(instrument: Instrument) -> Iterator[None]:
@@ -137,13 +117,11 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
         len(old),
         len(new),
         changed,
-        not same or _weights_differ(before, after),
+        not same
+        or weights_differ(before.args, after.args)
+        or weights_differ(before.aux, after.aux),
         tuple(printed.splitlines()),
     )
-
-
-def _weights_differ(before: Model, after: Model) -> bool:
-    return weights_differ(before.args, after.args) or weights_differ(before.aux, after.aux)
 
 
 class Pipeline:

@@ -23,7 +23,7 @@ from passlib.library.pipeline import Steps, flat
 from passlib.library.python import PythonPass
 from passlib.model import Model
 from passlib.model import load as load_model
-from passlib.model.optimized import INFERENCE
+from passlib.model.model import INFERENCE
 from passlib.passes.files import load_file
 from passlib.passes.instruments import save_part
 
