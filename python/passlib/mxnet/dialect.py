@@ -139,8 +139,8 @@ class MXNet(Dialect):
         **options: Any,
     ) -> ModelData:
         self.refuse(options)
-        found = files.find(path, epoch)
-        return read_together(found.symbol, lambda: self._read(path, epoch, params))
+        symbol_path = files.named_files(path)[1]
+        return read_together(symbol_path, lambda: self._read(path, epoch, params))
 
     def _read(
         self, path: Path, epoch: int | None, params: str | os.PathLike[str] | None

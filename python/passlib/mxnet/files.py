@@ -71,6 +71,16 @@ def epochs(prefix: str | os.PathLike[str]) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
+def named_files(path: str | os.PathLike[str]) -> tuple[str, Path, int | None]:
+    """Return prefix and symbol file of a model by any name of `find`, and the epoch in the name."""
+    text = os.fspath(path)
+    named = _PARAMS.search(text)
+    if named is None or named.end() < len(text):
+        return *target(text), None
+    prefix = text[: named.start()]
+    return prefix, symbol_path(prefix), int(named[1])
+
+
 def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
     """Find the files of a model by any of their names.
 
@@ -96,15 +106,9 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
         There is no symbol file, or no weight file of that epoch; the message lists the epochs
         that were saved.
     """
-    text = os.fspath(path)
     epoch = None if epoch is None else _number(epoch)
-    named = _PARAMS.search(text)
-    if named is not None and named.end() == len(text):
-        prefix = text[: named.start()]
-        symbol = symbol_path(prefix)
-        epoch = int(named[1]) if epoch is None else epoch
-    else:
-        prefix, symbol = target(text)
+    prefix, symbol, named = named_files(path)
+    epoch = named if epoch is None else epoch
     check_path(symbol)
     if not symbol.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such symbol file", str(symbol))

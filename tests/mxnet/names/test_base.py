@@ -141,32 +141,6 @@ def test_symbols_refuse_what_needs_elements() -> None:
     assert np.asarray(abs(-x).eval(x=nd.array([3]))[0]).tolist() == [3]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "expected"),
-    [
-        ((1,), {}, (1, None)),
-        ((1, 2), {}, (1, 2)),
-        ((1,), {"out": 2, "where": True, "order": "K"}, (1, 2)),
-        ((1,), {"where": False}, UnsupportedError),
-        ((1,), {"dtype": "float32"}, UnsupportedError),
-        ((1,), {"order": "Z"}, TypeError),
-        ((1,), {"other": 1}, TypeError),
-        ((1, 2, 3), {}, TypeError),
-    ],
-)
-def test_keywords_of_universal_functions(
-    arguments: tuple[int, ...], keywords: dict[str, Any], expected: Any
-) -> None:
-    unary = util.wrap_np_unary_func(lambda x, out=None: (x, out))
-    binary = util.wrap_np_binary_func(lambda x, y, out=None: (x, out))
-    for function, given in ((unary, arguments), (binary, (*arguments[:1], *arguments))):
-        if isinstance(expected, tuple):
-            assert function(*given, **keywords) == expected
-        else:
-            with pytest.raises(expected):
-                function(*given, **keywords)
-
-
 def test_memory_of_gpus_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="CPU only"):
         mx.context.gpu_memory_info()

@@ -172,29 +172,6 @@ def create_sparse_array(
     return rand_ndarray(shape, stype, density, dtype, change, shuffle_csr_indices)
 
 
-def create_sparse_array_zd(
-    shape: Sequence[int],
-    stype: str,
-    density: float,
-    data_init: float | None = None,
-    rsp_indices: Sequence[int] | None = None,
-    dtype: Any = None,
-    modifier_func: Callable[[float], float] | None = None,
-    shuffle_csr_indices: bool = False,
-) -> Any:
-    """Make a sparse array as `create_sparse_array`, of a density that may be 0.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import create_sparse_array_zd
-    >>> create_sparse_array_zd((3, 2), "row_sparse", density=0).indices.shape
-    (0,)
-    """
-    return create_sparse_array(
-        shape, stype, data_init, rsp_indices, dtype, modifier_func, density, shuffle_csr_indices
-    )
-
-
 def shuffle_csr_column_indices(csr: CSRNDArray) -> None:
     """Store the elements of each row of a matrix in random order, in place.
 
@@ -246,19 +223,6 @@ def random_uniform_arrays(
     return [(low + (high - low) * _drawn("random", tuple(s))).astype(dtype) for s in shapes]
 
 
-def random_sample(population: Sequence[Any], k: int) -> list[Any]:
-    """Return ``k`` different elements of a sequence, in random order.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import random_sample
-    >>> sorted(random_sample([1, 2, 3], 3))
-    [1, 2, 3]
-    """
-    order = random.draw(lambda generator: generator.permutation(len(population))[:k])
-    return [population[position] for position in order]
-
-
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> Any:
     """Return a random shape of two sizes up to these.
 
@@ -295,56 +259,6 @@ def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) ->
     5
     """
     return _shape((dim,) * num_dim, allow_zero_size)
-
-
-def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
-    """Return a random pair of integers, each from its lower bound up to, without, its upper.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import rand_coord_2d
-    >>> rand_coord_2d(3, 4, 5, 6) == (3, 5)
-    True
-    """
-    pair = random.draw(lambda generator: generator.integers((x_low, y_low), (x_high, y_high)))
-    return int(pair[0]), int(pair[1])
-
-
-def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> Any:
-    """Return a matrix whose elements are the numbers of their rows.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import create_2d_tensor
-    >>> create_2d_tensor(2, 3).asnumpy()
-    array([[0, 0, 0],
-           [1, 1, 1]])
-    """
-    return array(np.repeat(np.arange(rows), columns).reshape(rows, columns), None, dtype)
-
-
-def create_vector(size: int, dtype: Any = np.int64) -> Any:
-    """Return the numbers from 0 up to ``size``.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import create_vector
-    >>> create_vector(3).asnumpy()
-    array([0, 1, 2])
-    """
-    return array(np.arange(size), None, dtype)
-
-
-def get_identity_mat(size: int) -> Any:
-    """Return an identity matrix.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import get_identity_mat
-    >>> get_identity_mat(2).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return array(np.eye(size))
 
 
 def _drawn(kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

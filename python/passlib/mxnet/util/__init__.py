@@ -7,34 +7,26 @@ from passlib.arrays.shape_mode import is_np_shape, set_np_shape
 from passlib.mxnet.util.modes import (
     is_np_array,
     np_array,
-    np_ufunc_legal_option,
     reset_np,
     set_module,
     set_np,
     use_np,
     use_np_array,
     use_np_shape,
-    wrap_np_binary_func,
-    wrap_np_unary_func,
 )
 from passlib.mxnet.util.system import (
-    get_cuda_compute_capability,
     get_gpu_count,
-    get_gpu_memory,
     getenv,
     setenv,
 )
 
 __all__ = [
-    "get_cuda_compute_capability",
     "get_gpu_count",
-    "get_gpu_memory",
     "getenv",
     "is_np_array",
     "is_np_shape",
     "np_array",
     "np_shape",
-    "np_ufunc_legal_option",
     "reset_np",
     "set_module",
     "set_np",
@@ -43,6 +35,4 @@ __all__ = [
     "use_np",
     "use_np_array",
     "use_np_shape",
-    "wrap_np_binary_func",
-    "wrap_np_unary_func",
 ]

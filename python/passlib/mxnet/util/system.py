@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from passlib.errors import UnsupportedError
-
 
 def getenv(name: str) -> str | None:
     """Return an environment variable, None if it is not set.
@@ -48,43 +46,3 @@ def get_gpu_count() -> int:
     0
     """
     return 0
-
-
-def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
-    """Raise an error: there is no GPU.
-
-    Raises
-    ------
-    UnsupportedError
-        Always.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> try:
-    ...     mx.util.get_gpu_memory(0)
-    ... except mx.MXNetError as error:
-    ...     print(type(error).__name__)
-    UnsupportedError
-    """
-    raise UnsupportedError(f"gpu({gpu_dev_id}): passlib runs on the CPU only")
-
-
-def get_cuda_compute_capability(ctx: object) -> int:
-    """Raise an error: there is no GPU.
-
-    Raises
-    ------
-    UnsupportedError
-        Always.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> try:
-    ...     mx.util.get_cuda_compute_capability(mx.gpu())
-    ... except mx.MXNetError as error:
-    ...     print(type(error).__name__)
-    UnsupportedError
-    """
-    raise UnsupportedError(f"{ctx}: passlib runs on the CPU only")
