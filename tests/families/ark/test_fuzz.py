@@ -22,6 +22,7 @@ from passlib.families.ark.validation.file import validate
 from passlib.families.ark.writing.file import write
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import freeze
+from passlib.model.graph import graph_of
 from passlib.symbol import Symbol
 
 EXAMPLES = int(os.environ.get("PASSLIB_FUZZ_EXAMPLES", "120"))
@@ -86,7 +87,7 @@ def survive(text: bytes) -> None:
     except (FormatError, GraphError, UnsupportedError):
         return
     assert write(template, graph) == text
-    symbol = Symbol.of_graph(graph, {}, "ark")
+    symbol = graph_of(graph, {}, "ark")
     for edited in (graph, _doubled(symbol)):
         with suppress(FormatError, GraphError, UnsupportedError):
             write(template, edited)

@@ -17,7 +17,7 @@ from passlib.families.ark.reading import read
 from passlib.families.ark.writing.file import write
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import freeze
-from passlib.symbol import Symbol
+from passlib.model.graph import graph_of
 
 pytestmark = pytest.mark.usefixtures("handover")
 
@@ -118,7 +118,7 @@ def test_message_from_memory_without_its_tag_is_refused(tmp_path: Path) -> None:
 def test_padding_of_a_new_product() -> None:
     """A product reaches into the padding of its operands, from which its own follows."""
     graph, template = read((FILES / "gen_head-padded_public.full.json").read_bytes())
-    symbol = Symbol.of_graph(graph, {}, "ark")
+    symbol = graph_of(graph, {}, "ark")
     product = next(node for node in symbol.nodes() if node.op == "Matmul")
     flags = {"TransposeInput": "True", "TransposeOther": "False"}
     added = Node("Matmul", "added", flags, [Entry(product), product.inputs[0]], 1)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import passlib
 from dlprim_files import (
     by_name,
     dialect,
@@ -27,6 +26,7 @@ from passlib import _core
 from passlib.dialects.protocol import ModelData
 from passlib.errors import GraphError, UnsupportedError
 from passlib.model import Model
+from passlib.model.graph import graph_of
 
 pytest.importorskip("onnxruntime")
 
@@ -41,7 +41,7 @@ def edited(model: Model, edit: Callable[[list[Node], list[Entry]], Any]) -> Mode
     edit(nodes, heads)
     graph = _core.Graph.build(nodes, heads)
     graph.check()
-    symbol = passlib.symbol.Symbol.of_graph(graph, model.symbol.attributes, "dlprim")
+    symbol = graph_of(graph, model.symbol.attributes, "dlprim")
     return Model.of_parts(symbol, model.args, model.aux, model._template)
 
 
