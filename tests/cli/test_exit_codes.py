@@ -321,11 +321,11 @@ def test_a_full_disk_below_a_dump(
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(Save, "replace", full)
-    line = ["opt", "m.onnx", "-o", "o.onnx", "--passes", "removeDeadNodes", "--dump", "dumps"]
+    line = ["opt", "m.onnx", "-o", "full.onnx", "--passes", "removeDeadNodes", "--dump", "dumps"]
     assert main(line) == 1
     file = folder / "dumps" / "001-removeDeadNodes" / "model.onnx"
     assert capsys.readouterr().err == f"passlib opt: {file}: No space left on device\n"
-    assert not (folder / "o.onnx").exists()
+    assert not (folder / "full.onnx").exists()
 
 
 @pytest.mark.parametrize("line", ["inspect bad.onnx", "run gone", "passes unknownPass"])
