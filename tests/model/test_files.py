@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import passlib
 from dense_layer import X, Y, layer, weights
 from failing_saves import MAKERS
 from passlib import model, nd, sym
@@ -118,3 +121,24 @@ def test_damaged_symbol_is_named(tmp_path):
     (tmp_path / "x-symbol.json").write_text("{")
     with pytest.raises(FormatError, match=r"x-symbol\.json"):
         model.load(tmp_path / "x")
+
+
+def test_an_onnx_model_is_read_and_saved_through_few_modules(tmp_path: Path) -> None:
+    """A reader follows each from the public function to its last line through eight files."""
+    onnx_models = pytest.importorskip("onnx_models", reason="needs the package onnx")
+    path = onnx_models.save(onnx_models.CHAIN, tmp_path / "m.onnx")
+    passlib.load(path).save(tmp_path / "first.onnx")  # imports what is imported lazily
+    folder = str(Path(passlib.__file__).parent)
+
+    def files_of(work: Callable[[], object]) -> set[str]:
+        seen: set[str] = set()
+        sys.setprofile(lambda frame, event, argument: seen.add(frame.f_code.co_filename))
+        try:
+            work()
+        finally:
+            sys.setprofile(None)
+        return {name for name in seen if name.startswith(folder)}
+
+    loaded = passlib.load(path)
+    assert len(files_of(lambda: passlib.load(path))) <= 8
+    assert len(files_of(lambda: loaded.save(tmp_path / "again.onnx"))) <= 8

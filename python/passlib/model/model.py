@@ -46,7 +46,6 @@ from passlib.model.lowered import lowered_for
 from passlib.model.sequence import as_steps, refuse_options
 from passlib.model.weights import (
     Weights,
-    all_frozen,
     check_weights,
     drop_removed,
     frozen,
@@ -158,8 +157,8 @@ class Model:
     ) -> None:
         self._format = dialects.find(symbol.dialect)
         self._symbol = symbol
-        self._args = all_frozen(args, owned=owned)
-        self._aux = all_frozen(aux, owned=owned)
+        self._args = _all_frozen(args, owned=owned)
+        self._aux = _all_frozen(aux, owned=owned)
         self._template = template
         self._input_names: tuple[str, ...] | None = None
         self._passed_on: frozenset[str] | None = None
@@ -687,6 +686,17 @@ class Model:
         """
         target = check_target(path, dialects.find("onnx"))
         save_onnx(lowered_for(self._symbol, self.data(origins=False), shapes, types), target, opset)
+
+
+def _all_frozen(arrays: Mapping[str, Any], *, owned: bool = False) -> dict[str, Any]:
+    """Return weights as the model holds them, see `frozen`.
+
+    ``owned``: nobody else has the dictionary, which becomes the model's.
+    """
+    held = arrays if owned and isinstance(arrays, dict) else dict(arrays)
+    for name in _core.writable_arrays(held, NDArray):
+        held[name] = frozen(name, held[name])
+    return held
 
 
 def _as_held(arrays: Mapping[str, Array]) -> dict[str, Any]:

@@ -189,17 +189,6 @@ def is_foreign(symbol: ModelGraph, dialect: Dialect, names: Set[str]) -> bool:
     return bool(dialect.parameters_among(symbol.graph, known - names))
 
 
-def all_frozen(arrays: Mapping[str, Any], *, owned: bool = False) -> dict[str, Any]:
-    """Return weights as the model holds them, see `frozen`.
-
-    ``owned``: nobody else has the dictionary, which becomes the model's.
-    """
-    held = arrays if owned and isinstance(arrays, dict) else dict(arrays)
-    for name in _core.writable_arrays(held, NDArray):
-        held[name] = frozen(name, held[name])
-    return held
-
-
 def frozen(name: str, array: Any) -> Any:
     """Return a weight as the model holds it, see `passlib.arrays.views.read_only`.
 
