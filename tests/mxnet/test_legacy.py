@@ -10,8 +10,8 @@ import pytest
 import places
 from legacy_cases import GRAPHS, VERSIONS, versioned
 from passlib.graph.node import Entry, Node
+from passlib.mxnet import reading as legacy
 from passlib.mxnet import schema
-from passlib.mxnet.reading import legacy
 from passlib.symbol import Symbol
 from symbol_graphs import as_graph
 

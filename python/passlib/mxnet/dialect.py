@@ -20,14 +20,13 @@ from passlib.files.regular import open_regular, read_together
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, TypeSpec, Value
 from passlib.lowering.walk import Overriding
-from passlib.mxnet import checkpoint, files, schema
+from passlib.mxnet import checkpoint, files, reading, schema
 from passlib.mxnet.inference.infer import complete as complete_types
 from passlib.mxnet.inference.infer import infer
 from passlib.mxnet.inference.open_sizes import has_open_sizes, open_sizes
 from passlib.mxnet.lower import lower
 from passlib.mxnet.lowering import load_table
 from passlib.mxnet.numpy_mode import written
-from passlib.mxnet.reading import symbol
 from passlib.mxnet.schema import registry as outputs
 from passlib.mxnet.schema import registry as variables
 from passlib.mxnet.schema.registry import LibraryOperator
@@ -67,13 +66,13 @@ class MXNet(Dialect):
     weight_suffixes = (".params", ".npz", ".safetensors")
     ordered = True
     hosts_operators = True
-    own_attributes = frozenset((symbol.ATTRIBUTES,))
+    own_attributes = frozenset((reading.ATTRIBUTES,))
     appends_suffixes = True
     graph_class = Symbol
     checkpoints: ClassVar[Checkpoints | None] = checkpoint
 
     def default_attributes(self) -> dict[str, str]:
-        return symbol.default_attributes()
+        return reading.default_attributes()
 
     def written_attributes(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
         return written(attributes)
@@ -146,7 +145,7 @@ class MXNet(Dialect):
         self, path: Path, epoch: int | None, params: str | os.PathLike[str] | None
     ) -> ModelData:
         found = files.find(path, epoch)
-        graph, attributes, _ = symbol.read_file(found.symbol)
+        graph, attributes, _ = reading.read_file(found.symbol)
         weights = found.params if params is None else Path(params)
         if weights is None:
             return ModelData(graph, attributes, template=Variant())

@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 from passlib.arrays.shape_mode import ShapeMode, is_np_shape
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape
-from passlib.mxnet.reading.symbol import ATTRIBUTES, saved, states_numpy_mode
+from passlib.mxnet.reading import ATTRIBUTES, saved, states_numpy_mode
 
 _KEY: Final = "is_np_shape"
 

@@ -27,7 +27,7 @@ from passlib.graph.plain import PlainGraph
 from passlib.mxnet import files, schema
 from passlib.mxnet.inference.infer import infer
 from passlib.mxnet.numpy_mode import mode_of
-from passlib.mxnet.reading.symbol import read_file
+from passlib.mxnet.reading import read_file
 from passlib.mxnet.schema import registry as variables
 from passlib.mxnet.schema.calls import check_nodes
 

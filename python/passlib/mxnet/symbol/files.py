@@ -10,8 +10,7 @@ from passlib.dialects.table import find, names
 from passlib.errors import FormatError
 from passlib.files.regular import memory_named, read_regular
 from passlib.mxnet.files import SYMBOL_SUFFIX
-from passlib.mxnet.reading.legacy import CURRENT
-from passlib.mxnet.reading.symbol import read_symbol
+from passlib.mxnet.reading import CURRENT, read_symbol
 from passlib.mxnet.symbol.symbol import Symbol
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from passlib.model.graph import ModelGraph
 from passlib.mxnet.inference.infer import infer as infer_mxnet
 from passlib.mxnet.inference.type_checks import ElementTypeError
 from passlib.mxnet.numpy_mode import is_numpy
-from passlib.mxnet.reading.symbol import read_symbol
+from passlib.mxnet.reading import read_symbol
 from passlib.mxnet.schema.calls import INTERNAL
 from passlib.mxnet.schema.operator import HIDDEN
 from passlib.mxnet.schema.registry import library_rules

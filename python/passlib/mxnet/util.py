@@ -1,12 +1,14 @@
-"""MXNet's switches between its own arrays and shapes and those of NumPy."""
+"""MXNet's ``mxnet.util``: the reading of shapes, environment variables, facts about GPUs."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from passlib.arrays.shape_mode import ShapeMode, set_np_shape
+from passlib.arrays.shape_mode import ShapeMode, is_np_shape, set_np_shape
+from passlib.arrays.shape_mode import ShapeMode as np_shape  # noqa: N813 (MXNet's name)
 from passlib.errors import UnsupportedError
 
 _T = TypeVar("_T")
@@ -156,3 +158,64 @@ def _refuse_np_arrays(wanted: object) -> None:
             "passlib has no arrays of mx.np; models that use them load and run, and arrays are "
             "those of passlib.nd. np_shape alone changes the reading of shapes"
         )
+
+
+def getenv(name: str) -> str | None:
+    """Return an environment variable, None if it is not set.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.setenv("MXNET_EXAMPLE", "1")
+    >>> mx.util.getenv("MXNET_EXAMPLE")
+    '1'
+    >>> mx.util.setenv("MXNET_EXAMPLE", None)
+    """
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set an environment variable, or remove it if the value is None.
+
+    Examples
+    --------
+    >>> import os
+    >>> import passlib as mx
+    >>> mx.util.setenv("MXNET_EXAMPLE", "1")
+    >>> os.environ.pop("MXNET_EXAMPLE")
+    '1'
+    """
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def get_gpu_count() -> int:
+    """Return 0, the number of GPUs that passlib can use.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.get_gpu_count()
+    0
+    """
+    return 0
+
+
+__all__ = [
+    "get_gpu_count",
+    "getenv",
+    "is_np_array",
+    "is_np_shape",
+    "np_array",
+    "np_shape",
+    "reset_np",
+    "set_module",
+    "set_np",
+    "set_np_shape",
+    "setenv",
+    "use_np",
+    "use_np_array",
+    "use_np_shape",
+]

@@ -1,1 +1,0 @@
-"""Reading of MXNet symbol files, and the upgrade of old ones."""
