@@ -211,6 +211,7 @@ def _given_types(
     return shapes, types
 
 
+@cache
 def _can_infer() -> bool:
     return importlib.util.find_spec("onnx") is not None
 
