@@ -338,6 +338,13 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
+def no_input(unknown: Sequence[str], inputs: Sequence[str]) -> str:
+    """Return the message for values under names that no input has."""
+    return f"the model has no input {listed([repr(n) for n in unknown])}; its inputs are " + listed(
+        inputs
+    )
+
+
 def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
     """Return a clause that names the nearest spellings; empty if none is near.
 

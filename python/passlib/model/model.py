@@ -39,10 +39,8 @@ from passlib.lowering.builder import OPSET
 from passlib.lowering.shapes import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.edits import extracted, renamed
-from passlib.model.explanation import hint, unknown_inputs
 from passlib.model.graph import ModelGraph, graph_of
-from passlib.model.inputs import as_fed
-from passlib.model.lowered import lowered_for
+from passlib.model.inputs import as_fed, hint, lowered_for, unknown_inputs
 from passlib.model.sequence import as_steps, refuse_options
 from passlib.model.weights import (
     Weights,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects import find
-from passlib.errors import InputError, PasslibError
+from passlib.errors import InputError, PasslibError, no_input
 from passlib.files.optional import require
 from passlib.graph.plain import PlainGraph
 from passlib.library.ending import ForeignCall
@@ -161,10 +161,7 @@ class Session:
     def _compute(self, feeds: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
         if not feeds.keys() <= self._inputs.keys():
             unknown = sorted(feeds.keys() - self._inputs.keys())
-            raise InputError(
-                f"the model has no input {', '.join(map(repr, unknown))}; "
-                f"its inputs are {', '.join(self._inputs) or 'none'}"
-            )
+            raise InputError(no_input(unknown, list(self._inputs)))
         values = {name: self._feed(value, feeds) for name, value in self._inputs.items()}
         compute = self._session.run_with_ort_values if self._wraps else self._session.run
         with ForeignCall():

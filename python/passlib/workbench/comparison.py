@@ -10,7 +10,7 @@ import numpy as np
 
 from passlib.errors import GraphError, InputError, PasslibError, listed
 from passlib.model import Model
-from passlib.model.lowered import lowered_for
+from passlib.model.inputs import lowered_for
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import outputs_of
