@@ -193,7 +193,8 @@ def _infer_strictly(model: Any) -> None:
     try:
         inference.infer_shapes(model, check_type=True, strict_mode=True)
     except inference.InferenceError:
-        right = without_disputes(model)
+        apart = _without_hidden_names(model)
+        right = without_disputes(apart or model) or apart
         if right is None or unsafe_to_infer(right) is not None:
             raise
         inference.infer_shapes(right, check_type=True, strict_mode=True)
@@ -274,3 +275,40 @@ def _check_kind(kind: bytes) -> bool:
 
 
 _checked = lru_cache(maxsize=1024)(_check_kind)
+
+
+def _without_hidden_names(model: Any) -> Any | None:
+    """Copy a model so that no nested graph hides a name around it; None if none does.
+
+    ONNX's inference takes such names for one value.
+    """
+    made = copy_of(model)
+    pending: list[tuple[Any, frozenset[str], dict[str, str]]] = [(made.graph, frozenset(), {})]
+    hidden = 0
+    while pending:
+        graph, around, names = pending.pop()
+        inner, names = _defined(graph), dict(names)
+        for name in inner:
+            names.pop(name, None)
+            if name in around:
+                hidden += 1
+                names[name] = f"{name}__hidden_{hidden}"
+        for value in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
+            value.name = names.get(value.name, value.name)
+        for node in graph.node:
+            for places in (node.input, node.output):
+                places[:] = [names.get(name, name) for name in places]
+            pending.extend(
+                (attribute.g, around | inner, names)
+                for attribute in node.attribute
+                if attribute.HasField("g")
+            )
+    return made if hidden else None
+
+
+def _defined(graph: Any) -> set[str]:
+    """Return the names of the inputs, weights and results of one graph."""
+    return {
+        *(value.name for value in (*graph.input, *graph.initializer)),
+        *(name for node in graph.node for name in node.output if name),
+    }
