@@ -12,7 +12,7 @@ import passlib as pl
 from passlib import dialects
 from passlib.errors import GraphError
 
-READS = ["at", "index", "find", "after", "map", "copy", "walk", "helpers", "printed"]
+READS = ["at", "index", "find", "after", "map", "copy", "walk", "helpers", "printed", "threads"]
 OTHERS = ["nothing", "others", "edits"]
 ARGS = {"fc_weight": np.ones((2, 3), np.float32)}
 Plugin = Callable[[str], pl.library.Library]

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "lib_api.h"
 
@@ -52,9 +54,30 @@ std::string read(const std::string& how, Node* node) {
   return "";
 }
 
+/// Reads all types in four threads, each in another order and in another way.
+std::string readInThreads(const Graph& graph) {
+  const std::vector<Node*> nodes = graph.sorted();
+  const char* const ways[] = {"at", "helpers", "after", "map"};
+  std::vector<std::string> texts(4 * nodes.size());
+  std::vector<std::thread> threads;
+  for (std::size_t way = 0; way < 4; ++way) {
+    threads.emplace_back([&, way]() {
+      for (std::size_t step = 0; step < nodes.size(); ++step) {
+        const std::size_t pos = way % 2 == 0 ? step : nodes.size() - 1 - step;
+        texts[4 * pos + way] = read(ways[way], nodes[pos]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::string all;
+  for (const std::string& text : texts) all += text + "\n";
+  return all;
+}
+
 MXReturnValue readTypes(Graph* graph, const OptionValues& options) {
   const std::string& how = options.text("how");
   std::string all = how == "printed" ? graph->toString() : "";
+  if (how == "threads") all = readInThreads(*graph);
   for (Node* node : graph->sorted()) all += node->name + ": " + read(how, node) + "\n";
   graph->nodes.back()->attrs["__found__"] = all;
   return MX_SUCCESS;

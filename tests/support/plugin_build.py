@@ -83,7 +83,7 @@ PLUGINS: dict[str, Recipe] = {
     "on_demand": library("on_demand.cc"),
     "tensors": library("tensors.cc", flags=("-pthread",)),
     "flat_views": library("flat_views.cc"),
-    "reads_types": library("reads_types.cc"),
+    "reads_types": library("reads_types.cc", flags=("-pthread",)),
     "joins": library("joins.cc"),
     "joins_unknown": library("joins.cc", flags=("-DUNKNOWN",)),
     "flat_views_newer": library("flat_views.cc", flags=("-DVERSION=3", "-DONLY=flatNewer")),
