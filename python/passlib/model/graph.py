@@ -40,7 +40,7 @@ class ModelGraph(PlainGraph):
     ----------
     entries : sequence of Entry
         The outputs.
-    conventions : Dialect
+    dialect : str
         The family of models that the graph belongs to.
 
     Examples
@@ -52,6 +52,9 @@ class ModelGraph(PlainGraph):
     """
 
     __slots__ = ()
+
+    def __init__(self, entries: Sequence[Entry], dialect: str) -> None:
+        super().__init__(entries, find(dialect))
 
     @property
     def family(self) -> Dialect:

@@ -222,7 +222,7 @@ def test_options_that_are_not_there(tmp_path: Path) -> None:
 def test_a_new_network(tmp_path: Path) -> None:
     """A model that was not read from a file is written from the schema alone."""
     from passlib.graph.node import Entry, Node
-    from passlib.symbol import Symbol
+    from passlib.model import ModelGraph
 
     data = Node("null", "data", {"__shape__": "(2, 3)"}, num_outputs=1)
     weight = Node("null", "w", num_outputs=1)
@@ -233,7 +233,7 @@ def test_a_new_network(tmp_path: Path) -> None:
         [Entry(data), Entry(weight)],
         num_outputs=1,
     )
-    symbol = Symbol([Entry(dense)], "dlprim")
+    symbol = ModelGraph([Entry(dense)], "dlprim")
     model = Model(symbol, {"w": np.ones((4, 3), np.float32)}, dialect="dlprim")
     files = model.save(tmp_path / "new")
     assert json.loads(Path(files[0]).read_text()) == {

@@ -134,7 +134,7 @@ class Symbol(ModelGraph):
     __slots__ = ()
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        super().__init__(entries, find("mxnet"))
+        super().__init__(entries, "mxnet")
 
     @classmethod
     def of_graph(cls, graph: _core.Graph, attributes: Mapping[str, str] | None = None) -> Symbol:
