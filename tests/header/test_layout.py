@@ -89,7 +89,7 @@ FLAT = {
     "FlatGraph": "num_nodes num_outputs num_attrs",
     "FlatMemory": "allocate release",
     "FlatModel": "version size graphs num_graphs nodes num_nodes edges num_edges control_deps "
-    "num_control_deps pairs num_pairs packed_words memory owner",
+    "num_control_deps pairs num_pairs packed_words memory owner types host",
 }
 
 
