@@ -1,4 +1,5 @@
-// Patterns in another source than the entry points, whose source (two_sources_a.cc) lacks the macro.
+// Patterns in another source than the entry points, whose source (two_sources_a.cc) lacks the
+// macro.
 #define PASSLIB_PATTERNS
 #include "lib_api.h"
 
