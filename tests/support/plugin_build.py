@@ -62,9 +62,13 @@ PLUGINS: dict[str, Recipe] = {
     "rewrites": library("rewrites.cc"),
     "bad_patterns": library("bad_patterns.cc"),
     "two_sources": library("two_sources_a.cc", "two_sources_b.cc", flags=OPTIMIZED),
-    "patterns_beside": library("two_sources_a.cc", "patterns_beside.cc"),
+    "patterns_beside": library(
+        "two_sources_a.cc", "patterns_beside.cc", flags=("-DfromSourceA=besideEntry",)
+    ),
     "patterns_beside_unclosed": library(
-        "two_sources_a.cc", "patterns_beside.cc", flags=("-DUNCLOSED",)
+        "two_sources_a.cc",
+        "patterns_beside.cc",
+        flags=("-DUNCLOSED", "-DfromSourceA=besideUnclosedEntry"),
     ),
     "mxnet_style": library("mxnet_style.cc", flags=OPTIMIZED),
     "every_api": library("every_api.cc"),

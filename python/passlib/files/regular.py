@@ -333,10 +333,10 @@ def read_together(
     Raises
     ------
     FormatError
-        An interrupted save left the files half replaced, or other processes save them all the
-        time.
+        As by `check_path`; an interrupted save left the files half replaced, or other processes
+        save them all the time.
     """
-    path = Path(os.path.realpath(main))
+    path = Path(os.path.realpath(check_path(main, folders=True)))
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         before = _state(path)

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import passlib
-from passlib.dialects.onnx.writing import assembly
+from passlib.dialects.onnx.writing import saving
 from passlib.errors import GraphError
 
 CHANNELS = 4
@@ -65,7 +65,7 @@ def test_folding_needs_no_check_of_the_whole(
     write(source, op, norms)
     model = passlib.load(source)
     made = model.optimize_for("foldBatchNormalization")
-    monkeypatch.setattr(assembly, "check_accepted", refuse)
+    monkeypatch.setattr(saving, "check_accepted", refuse)
     made.save(target)
     monkeypatch.undo()
     onnx.checker.check_model(target, full_check=True)
