@@ -1,5 +1,35 @@
 // ---- declarations ------------------------------------------------------------------------------
 
+/// What a pass declares of one option.
+struct OptionDeclaration {
+  std::string name;
+  OptionValue preset;
+  std::string description;
+  std::vector<OptionValue> choices;  ///< the only values, if there are any
+  std::vector<OptionValue> range;    ///< the smallest and the largest number, or nothing
+};
+
+/// What a pass says about itself, made by the functions of CustomPass.
+struct PassDeclaration {
+  explicit PassDeclaration(const char* pass_name) : name(pass_name) {}
+  std::string name;
+  std::string description;
+  std::vector<std::string> dialects;
+  std::vector<OptionDeclaration> options;
+  bool any_options = false;
+  bool needs_weights = true;
+  bool weights_on_demand = false;
+  bool needs_shapes = true;
+  bool exact = false;
+  std::vector<std::string> triggers;
+  std::string cost = "nodes";
+  std::vector<std::string> pipelines;
+  std::string after;
+  std::vector<std::pair<std::string, OptionValue> > pipeline_options;
+  std::vector<std::pair<std::string, OptionValue> > rounding_options;
+  typedPass_t body = nullptr;
+};
+
 namespace detail {
 
 /// What passes with declarations install, so that a library without any does not contain it.
@@ -16,12 +46,12 @@ struct DeclaredPasses {
 };
 
 /// The form in which hosts know a body with declared options. Only runTyped may call it.
-PASSLIB_ON_DEMAND graphPass_t opaqueBody(typedPass_t body) {
+inline graphPass_t opaqueBody(typedPass_t body) {
   return reinterpret_cast<graphPass_t>(reinterpret_cast<void (*)()>(body));
 }
 
-PASSLIB_ON_DEMAND bool runTyped(graphPass_t function, const char* name, Graph* graph,
-                                const options_map_t& options, MXReturnValue* result) {
+inline bool runTyped(graphPass_t function, const char* name, Graph* graph,
+                     const options_map_t& options, MXReturnValue* result) {
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   const PassDeclaration* found = nullptr;
   for (int pos = 0; pos < declared->size(); ++pos) {
@@ -34,10 +64,10 @@ PASSLIB_ON_DEMAND bool runTyped(graphPass_t function, const char* name, Graph* g
   return true;
 }
 
-PASSLIB_ON_DEMAND void addDefaults(const char* name, options_map_t* options);
+inline void addDefaults(const char* name, options_map_t* options);
 
-PASSLIB_ON_DEMAND bool runDeclared(graphPass_t function, const char* name, Graph* graph,
-                                   const options_map_t& options, MXReturnValue* result) {
+inline bool runDeclared(graphPass_t function, const char* name, Graph* graph,
+                        const options_map_t& options, MXReturnValue* result) {
   if (runTyped(function, name, graph, options, result)) return true;
   options_map_t all(options);
   addDefaults(name, &all);
@@ -45,7 +75,7 @@ PASSLIB_ON_DEMAND bool runDeclared(graphPass_t function, const char* name, Graph
   return true;
 }
 
-PASSLIB_ON_DEMAND JsonVal jsonOf(const OptionValue& value) {
+inline JsonVal jsonOf(const OptionValue& value) {
   switch (value.kind) {
     case OptionValue::kBoolean:
       return JsonVal::boolean(value.integer != 0);
@@ -59,20 +89,20 @@ PASSLIB_ON_DEMAND JsonVal jsonOf(const OptionValue& value) {
   return JsonVal(value.text);
 }
 
-PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<OptionValue>& values) {
+inline JsonVal jsonOf(const std::vector<OptionValue>& values) {
   JsonVal list(LIST);
   for (const OptionValue& item : values) list.list.push_back(jsonOf(item));
   return list;
 }
 
-PASSLIB_ON_DEMAND JsonVal jsonOf(const std::vector<std::string>& texts) {
+inline JsonVal jsonOf(const std::vector<std::string>& texts) {
   JsonVal list(LIST);
   for (const std::string& item : texts) list.list.push_back(JsonVal(item));
   return list;
 }
 
 /// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
-PASSLIB_DEMANDED void addDefaults(const char* name, options_map_t* options) {
+inline void addDefaults(const char* name, options_map_t* options) {
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
     const PassDeclaration& pass = declared->get(pos);
@@ -93,12 +123,12 @@ PASSLIB_DEMANDED void addDefaults(const char* name, options_map_t* options) {
   }
 }
 
-PASSLIB_ON_DEMAND const char* kindName(OptionValue::Kind kind) {
+inline const char* kindName(OptionValue::Kind kind) {
   static const char* const names[] = {"boolean", "integer", "real", "text"};
   return names[kind];
 }
 
-PASSLIB_ON_DEMAND const char* describePasses() {
+inline const char* describePasses() {
   JsonVal passes(LIST);
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
@@ -149,8 +179,7 @@ PASSLIB_ON_DEMAND const char* describePasses() {
 }
 
 /// Reads an option's text as a value of the declared kind. False for other text.
-PASSLIB_ON_DEMAND bool readOption(OptionValue::Kind kind, const std::string& text,
-                                  OptionValue* value) {
+inline bool readOption(OptionValue::Kind kind, const std::string& text, OptionValue* value) {
   bool flag = false;
   value->kind = kind;
   switch (kind) {
@@ -169,12 +198,12 @@ PASSLIB_ON_DEMAND bool readOption(OptionValue::Kind kind, const std::string& tex
   return true;
 }
 
-PASSLIB_ON_DEMAND double numberOf(const OptionValue& value) {
+inline double numberOf(const OptionValue& value) {
   return value.kind == OptionValue::kReal ? value.real : static_cast<double>(value.integer);
 }
 
 /// Whether choices and range of an option accept a value.
-PASSLIB_ON_DEMAND bool accepts(const OptionDeclaration& option, const OptionValue& value) {
+inline bool accepts(const OptionDeclaration& option, const OptionValue& value) {
   const double number = numberOf(value);
   if (!option.range.empty() &&
       !(number >= numberOf(option.range[0]) && number <= numberOf(option.range[1]))) {
@@ -189,8 +218,7 @@ PASSLIB_ON_DEMAND bool accepts(const OptionDeclaration& option, const OptionValu
 }
 
 /// Returns the value that a text gives to an option. Throws std::invalid_argument.
-PASSLIB_ON_DEMAND OptionValue optionValue(const OptionDeclaration& option,
-                                          const std::string& text) {
+inline OptionValue optionValue(const OptionDeclaration& option, const std::string& text) {
   const OptionValue::Kind kind = option.preset.kind;
   OptionValue value(false);
   value.kind = kind;
@@ -221,8 +249,7 @@ PASSLIB_ON_DEMAND OptionValue optionValue(const OptionDeclaration& option,
 
 }  // namespace detail
 
-PASSLIB_DEMANDED OptionValues::OptionValues(const PassDeclaration& declaration,
-                                            const options_map_t& given) {
+inline OptionValues::OptionValues(const PassDeclaration& declaration, const options_map_t& given) {
   std::string names;
   for (const OptionDeclaration& option : declaration.options) {
     names += (names.empty() ? "" : ", ") + option.name;
@@ -240,8 +267,8 @@ PASSLIB_DEMANDED OptionValues::OptionValues(const PassDeclaration& declaration,
   }
 }
 
-PASSLIB_DEMANDED const OptionValue& OptionValues::find(const std::string& name,
-                                                       OptionValue::Kind kind, bool is_list) const {
+inline const OptionValue& OptionValues::find(const std::string& name, OptionValue::Kind kind,
+                                             bool is_list) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
     throw std::logic_error("the pass declares no option " + detail::quoted(name));
@@ -254,51 +281,49 @@ PASSLIB_DEMANDED const OptionValue& OptionValues::find(const std::string& name,
   return found->second;
 }
 
-PASSLIB_DEMANDED bool OptionValues::boolean(const std::string& name) const {
+inline bool OptionValues::boolean(const std::string& name) const {
   return find(name, OptionValue::kBoolean, false).integer != 0;
 }
-PASSLIB_DEMANDED int64_t OptionValues::integer(const std::string& name) const {
+inline int64_t OptionValues::integer(const std::string& name) const {
   return find(name, OptionValue::kInteger, false).integer;
 }
-PASSLIB_DEMANDED double OptionValues::real(const std::string& name) const {
+inline double OptionValues::real(const std::string& name) const {
   return find(name, OptionValue::kReal, false).real;
 }
-PASSLIB_DEMANDED const std::string& OptionValues::text(const std::string& name) const {
+inline const std::string& OptionValues::text(const std::string& name) const {
   return find(name, OptionValue::kText, false).text;
 }
-PASSLIB_DEMANDED std::vector<bool> OptionValues::booleans(const std::string& name) const {
-  PASSLIB_LATER(std::vector<bool>) values;
+inline std::vector<bool> OptionValues::booleans(const std::string& name) const {
+  std::vector<bool> values;
   for (const OptionValue& item : find(name, OptionValue::kBoolean, true).items) {
     values.push_back(item.integer != 0);
   }
   return values;
 }
-PASSLIB_DEMANDED std::vector<int64_t> OptionValues::integers(const std::string& name) const {
+inline std::vector<int64_t> OptionValues::integers(const std::string& name) const {
   std::vector<int64_t> values;
   for (const OptionValue& item : find(name, OptionValue::kInteger, true).items) {
     values.push_back(item.integer);
   }
   return values;
 }
-PASSLIB_DEMANDED std::vector<double> OptionValues::reals(const std::string& name) const {
+inline std::vector<double> OptionValues::reals(const std::string& name) const {
   std::vector<double> values;
   for (const OptionValue& item : find(name, OptionValue::kReal, true).items) {
     values.push_back(item.real);
   }
   return values;
 }
-PASSLIB_DEMANDED std::vector<std::string> OptionValues::texts(const std::string& name) const {
+inline std::vector<std::string> OptionValues::texts(const std::string& name) const {
   std::vector<std::string> values;
   for (const OptionValue& item : find(name, OptionValue::kText, true).items) {
     values.push_back(item.text);
   }
   return values;
 }
-PASSLIB_DEMANDED bool OptionValues::given(const std::string& name) const {
-  return given_.count(name) != 0;
-}
+inline bool OptionValues::given(const std::string& name) const { return given_.count(name) != 0; }
 
-PASSLIB_DEMANDED PassDeclaration& CustomPass::declare() {
+inline PassDeclaration& CustomPass::declare() {
   if (declaration == nullptr) {
     declaration = &Registry<PassDeclaration>::get()->add(name);
     *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runDeclared};
@@ -306,93 +331,91 @@ PASSLIB_DEMANDED PassDeclaration& CustomPass::declare() {
   return *declaration;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::setBody(typedPass_t function) {
+inline CustomPass& CustomPass::setBody(typedPass_t function) {
   declare().body = function;
   pass = detail::opaqueBody(function);
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::describe(const char* text) {
+inline CustomPass& CustomPass::describe(const char* text) {
   declare().description = text;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::dialects(std::initializer_list<const char*> names) {
+inline CustomPass& CustomPass::dialects(std::initializer_list<const char*> names) {
   return dialects(std::vector<std::string>(names.begin(), names.end()));
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::dialects(const std::vector<std::string>& names) {
+inline CustomPass& CustomPass::dialects(const std::vector<std::string>& names) {
   declare().dialects = names;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
-                                                const char* text) {
+inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
+                                      const char* text) {
   declare().options.push_back(OptionDeclaration{key, preset, text, {}, {}});
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
-                                                const char* text,
-                                                std::initializer_list<OptionValue> choices) {
+inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset, const char* text,
+                                      std::initializer_list<OptionValue> choices) {
   declare().options.push_back(OptionDeclaration{key, preset, text, choices, {}});
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::option(const char* key, const OptionValue& preset,
-                                                const char* text, const OptionValue& low,
-                                                const OptionValue& high) {
+inline CustomPass& CustomPass::option(const char* key, const OptionValue& preset, const char* text,
+                                      const OptionValue& low, const OptionValue& high) {
   declare().options.push_back(OptionDeclaration{key, preset, text, {}, {low, high}});
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::anyOptions() {
+inline CustomPass& CustomPass::anyOptions() {
   declare().any_options = true;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::needsWeights(bool wanted) {
+inline CustomPass& CustomPass::needsWeights(bool wanted) {
   declare().needs_weights = wanted;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::weightsOnDemand() {
+inline CustomPass& CustomPass::weightsOnDemand() {
   declare().weights_on_demand = true;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::needsShapes(bool wanted) {
+inline CustomPass& CustomPass::needsShapes(bool wanted) {
   declare().needs_shapes = wanted;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::exact() {
+inline CustomPass& CustomPass::exact() {
   declare().exact = true;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::triggers(const std::vector<std::string>& ops) {
+inline CustomPass& CustomPass::triggers(const std::vector<std::string>& ops) {
   declare().triggers = ops;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::cost(const char* grows_with) {
+inline CustomPass& CustomPass::cost(const char* grows_with) {
   declare().cost = grows_with;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::joins(const char* pipeline, const char* after) {
+inline CustomPass& CustomPass::joins(const char* pipeline, const char* after) {
   declare().pipelines.push_back(pipeline);
   declare().after = after;
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::inPipelines(const char* key, const OptionValue& value) {
+inline CustomPass& CustomPass::inPipelines(const char* key, const OptionValue& value) {
   declare().pipeline_options.emplace_back(key, value);
   return *this;
 }
 
-PASSLIB_DEMANDED CustomPass& CustomPass::whenRounding(const char* key, const OptionValue& value) {
+inline CustomPass& CustomPass::whenRounding(const char* key, const OptionValue& value) {
   declare().rounding_options.emplace_back(key, value);
   return *this;
 }

@@ -2,20 +2,14 @@
 // Bodies
 // ================================================================================================
 
-namespace mxnet {
-namespace ext {
-inline namespace passlib_api {
-
-PASSLIB_COLD_CODE
-
 // ---- errors ------------------------------------------------------------------------------------
 
 namespace detail {
 
-// Messages are put together by one function, from a form as that of printf: the pieces of each,
-// added one by one, were a tenth of a library. A name with a NUL byte ends there.
+// Messages in the form of printf: text that is put together where it is needed would be a tenth of
+// a library. A name with a NUL byte ends there.
 
-inline std::string formatText(const char* form, va_list values) {
+inline std::string printText(const char* form, va_list values) {
   va_list again;
   va_copy(again, values);
   const int size = vsnprintf(nullptr, 0, form, again);
@@ -26,39 +20,64 @@ inline std::string formatText(const char* form, va_list values) {
   return text;
 }
 
-PASSLIB_FORM(1) inline std::string printed(const char* form, ...) {
+__attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const char* form, ...) {
   va_list values;
   va_start(values, form);
-  const std::string text = formatText(form, values);
+  const std::string text = printText(form, values);
   va_end(values);
   return text;
 }
 
-[[noreturn]] PASSLIB_FORM(1) inline void failGraph(const char* form, ...) {
+[[noreturn]] __attribute__((__cold__, __format__(__printf__, 1, 2))) inline void failGraph(
+    const char* form, ...) {
   va_list values;
   va_start(values, form);
-  const std::string text = formatText(form, values);
+  const std::string text = printText(form, values);
   va_end(values);
   throw GraphStructureError(text);
 }
 
-[[noreturn]] PASSLIB_FORM(1) inline void failCall(const char* form, ...) {
+[[noreturn]] __attribute__((__cold__, __format__(__printf__, 1, 2))) inline void failCall(
+    const char* form, ...) {
   va_list values;
   va_start(values, form);
-  const std::string text = formatText(form, values);
+  const std::string text = printText(form, values);
   va_end(values);
   throw std::runtime_error(text);
 }
 
-__attribute__((noinline)) inline void PlainBytes::grow(std::size_t count) {
-  const std::size_t room = (std::max)(2 * room_ + 64, size_ + count);
-  void* const moved = realloc(data_, room);
-  if (moved == nullptr) throw std::bad_alloc();
-  data_ = static_cast<char*>(moved);
-  room_ = room;
-}
-
 }  // namespace detail
+
+/// A message, whose text is collected while other threads may read it.
+struct MXerrorMsgs::Message {
+  class Buffer : public std::streambuf {
+   public:
+    std::string text() const {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return text_;
+    }
+
+   protected:
+    int_type overflow(int_type character) override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (character != traits_type::eof()) text_ += traits_type::to_char_type(character);
+      return traits_type::not_eof(character);
+    }
+    std::streamsize xsputn(const char* text, std::streamsize size) override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      text_.append(text, static_cast<std::size_t>(size));
+      return size;
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::string text_;
+  };
+  Message() : text(nullptr) { static_cast<std::ios&>(stream).rdbuf(&buffer); }
+  Buffer buffer;
+  std::stringstream stream;
+  const std::string* text;  // as last returned
+};
 
 inline MXerrorMsgs* MXerrorMsgs::get() {
   static MXerrorMsgs* const instance = new MXerrorMsgs();
@@ -66,30 +85,29 @@ inline MXerrorMsgs* MXerrorMsgs::get() {
 }
 
 inline std::stringstream& MXerrorMsgs::start() {
-  messages_.reserve(1);
-  messages_.push(new Message());
+  messages_.push_back(new Message());
   return messages_.back()->stream;
 }
 
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
-  detail::Mutex::Guard lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::stringstream& stream = start();
   stream << file << "[" << line << "]: ";
   return stream;
 }
 
 inline void MXerrorMsgs::add(const std::string& text) {
-  detail::Mutex::Guard lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   start() << text;
 }
 
 inline int MXerrorMsgs::size() {
-  detail::Mutex::Guard lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   return static_cast<int>(messages_.size());
 }
 
 inline const std::string* MXerrorMsgs::get(int idx) {
-  detail::Mutex::Guard lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
   Message& message = *messages_[static_cast<std::size_t>(idx)];
   const std::string text = message.buffer.text();

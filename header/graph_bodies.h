@@ -2,61 +2,49 @@
 
 namespace detail {
 
-inline bool AddressTable::add(const void* address) {
-  addresses_.push(address);
-  if (addresses_.size() * 2 > mask_ + 1) {
-    reserve(addresses_.size());
-    for (std::size_t pos = 0; pos + 1 < addresses_.size(); ++pos) insert(pos);
-  }
-  if (insert(addresses_.size() - 1)) return true;
-  addresses_.pop();
-  return false;
+// Bits of Node::declared_op_ beside a hash of the operator. A node has no other room for them:
+// walks over large graphs wait for the memory of nodes.
+const uint32_t kDoomed = 0x80000000;  // being deleted: faulty passes may list a node twice
+const uint32_t kAdded = 0x40000000;   // made by Graph::addNode
+
+inline uint32_t hashOf(const std::string& op) {
+  return static_cast<uint32_t>(std::hash<std::string>()(op)) & ~(kDoomed | kAdded);
 }
 
-inline void AddressTable::removeLast() {
-  // No later one was put behind it, since later ones are gone.
-  std::size_t slot = home(addresses_.back());
-  while (slots_[slot].next != addresses_.size()) slot = (slot + 1) & mask_;
-  slots_[slot] = Slot{0, 0};
-  addresses_.pop();
-}
+/// Before each node stands a word that says whether it lies in a block of the host.
+const std::size_t kNodeMark = sizeof(uint64_t);
 
-inline void AddressTable::reserve(std::size_t count) {
-  mask_ = 31;
-  shift_ = 63;
-  for (; mask_ + 1 < count * 2; --shift_) mask_ = mask_ * 2 + 1;
-  if (addresses_.size() < count) addresses_.reserve(count - addresses_.size());
-  slots_.clear();
-  slots_.addZeros(mask_ + 1);
-}
-
-inline bool AddressTable::insert(std::size_t position) {
-  const void* const address = addresses_[position];
-  Slot wanted = slotFor(address);
-  wanted.next = static_cast<uint32_t>(position + 1);
-  std::size_t slot = home(address);
-  for (; slots_[slot].next != 0; slot = (slot + 1) & mask_) {
-    if (slots_[slot].tag == wanted.tag && addresses_[slots_[slot].next - 1] == address) {
-      return false;
-    }
-  }
-  slots_[slot] = wanted;
-  return true;
+inline void* markNode(void* memory, bool lent) {
+  ::new (memory) uint64_t(lent ? 1 : 0);
+  return static_cast<char*>(memory) + kNodeMark;
 }
 
 }  // namespace detail
 
-inline NodeTable::NodeTable(Node* const* nodes, std::size_t count) : table_(count) {
-  for (std::size_t pos = 0; pos < count; ++pos) {
-    if (nodes[pos] == nullptr) detail::failGraph("node number %zu is null", pos);
-    if (pos + 16 < count) table_.prefetch(nodes[pos + 16]);
-    add(nodes[pos]);
-  }
+inline void* Node::operator new(std::size_t size) {
+  return detail::markNode(::operator new(size + detail::kNodeMark), false);
 }
 
-inline std::size_t NodeTable::add(const Node* node) {
-  if (!table_.add(node)) detail::failGraph("node '%s' is listed twice", node->name.c_str());
-  return table_.size() - 1;
+inline void* Node::operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept {
+  void* const memory = ::operator new(size + detail::kNodeMark, nothrow);
+  return memory == nullptr ? nullptr : detail::markNode(memory, false);
+}
+
+inline void Node::operator delete(void* node) noexcept {
+  if (node == nullptr) return;
+  void* const memory = static_cast<char*>(node) - detail::kNodeMark;
+  if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
+}
+
+inline void Node::_declareOutputs(int count) {
+  num_outputs = count;
+  declared_op_ = detail::hashOf(op) | (declared_op_ & detail::kAdded);
+}
+
+inline bool Node::_hasOutput(int index) const {
+  if (index < 0) return false;
+  return index < num_outputs || num_outputs <= 0 ||
+         (declared_op_ & ~detail::kAdded) != detail::hashOf(op);
 }
 
 namespace detail {
@@ -84,7 +72,7 @@ inline std::size_t dependency(const Node& node, std::size_t pos, const NodeTable
 
 /// Spells the names along a cycle. `path`: nodes that each depend on the next, the last one on the
 /// node at position `start`.
-inline std::string describeCycle(const PlainList<Node*>& path, std::size_t start) {
+inline std::string describeCycle(const std::vector<Node*>& path, std::size_t start) {
   const std::size_t shown = 8;
   std::string text = "nodes wait for each other in a cycle: ";
   for (std::size_t pos = start; pos < path.size(); ++pos) {
@@ -100,7 +88,7 @@ inline std::string describeCycle(const PlainList<Node*>& path, std::size_t start
 /// Adds the nodes to `order` as sortNodes says. Returns false, and adds none, if their order is
 /// topological already.
 inline bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& table,
-                       PlainList<Node*>* order) {
+                       std::vector<Node*>* order) {
   bool ordered = true;
   for (std::size_t pos = 0; pos < count && ordered; ++pos) {
     prefetchNode(nodes, count, pos, &Node::control_deps);
@@ -112,9 +100,9 @@ inline bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& t
 
   enum Mark : char { kNew, kWaiting, kDone };
   PlainList<char> marks;
-  marks.addZeros(count);
+  marks.resize(count);
   order->reserve(count);
-  PlainList<Node*> path;  // the current node and those that depend on it
+  std::vector<Node*> path;  // the current node and those that depend on it
   struct Place {
     std::size_t position;
     std::size_t next;  // dependency
@@ -126,8 +114,8 @@ inline bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& t
     for (;;) {
       if (marks[enter] == kNew) {
         marks[enter] = kWaiting;
-        path.push(nodes[enter]);
-        places.push(Place{enter, 0});
+        path.push_back(nodes[enter]);
+        places.push_back(Place{enter, 0});
       } else if (marks[enter] == kWaiting) {
         std::size_t start = 0;
         while (places[start].position != enter) ++start;
@@ -135,9 +123,9 @@ inline bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& t
       }
       while (!path.empty() && places.back().next == countDependencies(*path.back())) {
         marks[places.back().position] = kDone;
-        order->push(path.back());
-        path.pop();
-        places.pop();
+        order->push_back(path.back());
+        path.pop_back();
+        places.pop_back();
       }
       if (path.empty()) break;
       enter = dependency(*path.back(), places.back().next++, table);
@@ -148,11 +136,10 @@ inline bool orderNodes(Node* const* nodes, std::size_t count, const NodeTable& t
 
 }  // namespace detail
 
-PASSLIB_DEMANDED std::vector<Node*> sortNodes(const std::vector<Node*>& nodes,
-                                              const NodeTable& table) {
-  detail::PlainList<Node*> order;
+inline std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table) {
+  std::vector<Node*> order;
   if (!detail::orderNodes(nodes.data(), nodes.size(), table, &order)) return nodes;
-  return std::vector<Node*>(order.begin(), order.end());
+  return order;
 }
 
 inline Graph::~Graph() {
@@ -163,11 +150,11 @@ inline Graph::~Graph() {
   for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
     std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
     for (std::vector<Node*>* list : lists) {
-      for (Node*& node : detail::span(*list)) {
-        if (node != nullptr && (node->declared_op_ & Node::kDoomed) != 0) node = nullptr;
+      for (Node*& node : *list) {
+        if (node != nullptr && (node->declared_op_ & detail::kDoomed) != 0) node = nullptr;
         if (node == nullptr) continue;
-        node->declared_op_ |= Node::kDoomed;
-        for (Graph* subgraph : detail::span(node->subgraphs)) {
+        node->declared_op_ |= detail::kDoomed;
+        for (Graph* subgraph : node->subgraphs) {
           if (subgraph != nullptr) graphs.add(subgraph);
         }
       }
@@ -176,26 +163,24 @@ inline Graph::~Graph() {
   for (std::size_t pos = 0; pos < graphs.size(); ++pos) {
     std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
     for (std::vector<Node*>* list : lists) {
-      for (Node* node : detail::span(*list)) delete node;
+      for (Node* node : *list) delete node;
       list->clear();
     }
   }
   for (std::size_t pos = 1; pos < graphs.size(); ++pos) delete graphs[pos];
 }
 
-PASSLIB_END_CODE
-
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
-  detail::Owner<Graph> graph(new Graph());
+  std::unique_ptr<Graph> graph(new Graph());
   detail::TextReader(text, size, options).read(graph.get());
   return graph.release();
 }
 
-PASSLIB_DEMANDED Graph* Graph::fromString(const std::string& json) {
+inline Graph* Graph::fromString(const std::string& json) {
   return fromString(json.data(), json.size(), JsonOptions());
 }
 
-PASSLIB_DEMANDED Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()); }
+inline Graph* Graph::fromJson(const JsonVal& val) { return fromString(val.dump()); }
 
 inline std::string Graph::toString() const {
   detail::TextBuffer out;
@@ -203,17 +188,19 @@ inline std::string Graph::toString() const {
   return out.str();
 }
 
-PASSLIB_DEMANDED JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
+inline JsonVal Graph::toJson() const { return JsonVal::parse(toString()); }
 
-PASSLIB_DEMANDED void Graph::writePretty(std::string* out) const {
+inline void Graph::writePretty(std::string* out) const {
   detail::TextBuffer text;
   detail::GraphWriter(true, &text).write(*this, attrs);
   out->append(text.str());
 }
 
-PASSLIB_DEMANDED Node* Graph::addNode(const std::string& name, const std::string& op) {
-  Node*& node = detail::append(&nodes);
+inline Node* Graph::addNode(const std::string& name, const std::string& op) {
+  nodes.push_back(nullptr);
+  Node*& node = nodes.back();
   node = new Node();
+  node->declared_op_ = detail::kAdded;
   node->name = name;
   node->op = op;
   return node;
@@ -222,7 +209,7 @@ PASSLIB_DEMANDED Node* Graph::addNode(const std::string& name, const std::string
 namespace detail {
 
 /// Removes the edge (consumer, slot) from the producer's list.
-PASSLIB_ON_DEMAND void dropConsumer(Node* producer, const Node* consumer, int slot) {
+inline void dropConsumer(Node* producer, const Node* consumer, int slot) {
   std::vector<NodeEntry>& outputs = producer->outputs;
   for (auto use = outputs.begin(); use != outputs.end(); ++use) {
     if (use->node != consumer || use->entry != slot) continue;
@@ -233,14 +220,25 @@ PASSLIB_ON_DEMAND void dropConsumer(Node* producer, const Node* consumer, int sl
 
 }  // namespace detail
 
-PASSLIB_DEMANDED void Graph::connect(Node* producer, int producer_output, Node* consumer,
-                                     int consumer_input) {
-  if (producer == nullptr || consumer == nullptr) {
-    throw std::invalid_argument(std::string("connect: there is no ") +
-                                (producer == nullptr ? "producer" : "consumer"));
-  }
+namespace detail {
+
+inline void requireNode(const Node* node, const char* function, const char* role) {
+  if (node != nullptr) return;
+  throw std::invalid_argument(std::string(function) + ": the " + role + " is null");
+}
+
+}  // namespace detail
+
+inline void Graph::connect(Node* producer, int producer_output, Node* consumer,
+                           int consumer_input) {
+  detail::requireNode(producer, "connect", "producer");
+  detail::requireNode(consumer, "connect", "consumer");
   const int count = static_cast<int>(consumer->inputs.size());
-  if (consumer_input < 0 || consumer_input > count || producer_output < 0) {
+  if (producer_output < 0) {
+    throw std::out_of_range("connect: node " + detail::quoted(producer->name) + " has no output " +
+                            std::to_string(producer_output));
+  }
+  if (consumer_input < 0 || consumer_input > count) {
     throw std::out_of_range("connect: node " + detail::quoted(consumer->name) + " has " +
                             std::to_string(count) + " inputs, there is no input " +
                             std::to_string(consumer_input));
@@ -256,18 +254,18 @@ PASSLIB_DEMANDED void Graph::connect(Node* producer, int producer_output, Node* 
   producer->outputs.emplace_back(consumer, consumer_input);
 }
 
-PASSLIB_DEMANDED std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target) {
-  if (from.node == nullptr || target.node == nullptr) {
-    throw std::invalid_argument(std::string("replace: there is no node to replace") +
-                                (from.node == nullptr ? "" : " it by"));
-  }
+namespace detail {
+
+/// Replaces the uses of a value except those by nodes that `stays` accepts. Returns their number.
+template <typename Stays>
+std::size_t replaceUses(Graph* graph, const NodeEntry& from, const NodeEntry& target, Stays stays) {
   std::size_t uses = 0;
   std::vector<NodeEntry> kept;
   std::vector<NodeEntry> moved;
   for (const NodeEntry& use : from.node->outputs) {
     if (use.node == nullptr) continue;
     NodeEntry& input = use.node->inputs.at(static_cast<std::size_t>(use.entry));
-    if (use.node == target.node || input.node != from.node || input.entry != from.entry) {
+    if (stays(use.node) || input.node != from.node || input.entry != from.entry) {
       kept.push_back(use);
       continue;
     }
@@ -277,7 +275,7 @@ PASSLIB_DEMANDED std::size_t Graph::replace(const NodeEntry& from, const NodeEnt
   }
   from.node->outputs.swap(kept);
   target.node->outputs.insert(target.node->outputs.end(), moved.begin(), moved.end());
-  for (NodeEntry& head : outputs) {
+  for (NodeEntry& head : graph->outputs) {
     if (head.node != from.node || head.entry != from.entry) continue;
     head = target;
     ++uses;
@@ -285,54 +283,113 @@ PASSLIB_DEMANDED std::size_t Graph::replace(const NodeEntry& from, const NodeEnt
   return uses;
 }
 
+}  // namespace detail
+
 namespace detail {
 
-/// Order of pointers, for qsort and bsearch.
-template <typename Object>
-int compareAddresses(const void* left, const void* right) {
-  const std::less<const Object*> less = {};
-  const Object* const first = *static_cast<const Object* const*>(left);
-  const Object* const second = *static_cast<const Object* const*>(right);
-  return less(first, second) ? -1 : less(second, first) ? 1 : 0;
-}
-
-/// Takes items out of a list, whose others keep their order.
-template <typename Item, typename Unwanted>
-void dropIf(std::vector<Item>* list, Unwanted unwanted) {
-  std::size_t kept = 0;
-  for (std::size_t pos = 0; pos < list->size(); ++pos) {
-    if (!unwanted((*list)[pos])) (*list)[kept++] = (*list)[pos];
+/// Appends the names of the nodes of the model that a node stands for.
+inline void appendOrigins(const Node& node, bool added, std::vector<std::string>* names) {
+  std::string earlier;
+  std::vector<std::string> found;
+  if (!AttributeTexts(node.attrs).get(MX_STR_ORIGIN, &earlier)) {
+    if (!added) found.push_back(node.name);
+  } else {
+    try {
+      for (const JsonVal& each : JsonVal::parse(earlier).list) found.push_back(each.str);
+    } catch (const JsonError&) {  // an attribute of the pass
+    }
   }
-  list->resize(kept);
-}
-
-/// Sorts nodes by address, and drops repetitions.
-PASSLIB_ON_DEMAND void keepDistinct(std::vector<Node*>* nodes) {
-  if (!nodes->empty()) qsort(nodes->data(), nodes->size(), sizeof(Node*), &compareAddresses<Node>);
-  Node* last = nullptr;
-  dropIf(nodes, [&last](Node* node) {
-    const bool again = node == last && node != nullptr;
-    last = node;
-    return again;
-  });
+  const std::size_t most = 256;
+  for (const std::string& name : found) {
+    const bool known = std::find(names->begin(), names->end(), name) != names->end();
+    if (!known && names->size() < most) names->push_back(name);
+  }
 }
 
 }  // namespace detail
 
-PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
-  std::vector<Node*> once(unwanted);
-  detail::keepDistinct(&once);
-  if (!once.empty() && once[0] == nullptr) {
-    throw std::invalid_argument("removeNode: there is no node");
+/// Hosts of passlib state the dialect, and keep the attribute out of files; MXNet does not.
+inline void Graph::noteOrigin(Node* old, Node* made) {
+  const PassResource* const resource = detail::RunningPass::resource();
+  if (resource == nullptr || resource->_graph()->attrs.count("dialect") == 0) return;
+  if (old == made || old->op == "null" || (made->declared_op_ & detail::kAdded) == 0) return;
+  for (const NodeEntry& input : made->inputs) {
+    if (input.node == old) return;  // inserted behind it
   }
-  const NodeTable gone(once);
-  const auto is_gone = [&](const Node* node) { return gone.find(node) >= 0; };
-  const auto edge_gone = [&](const NodeEntry& edge) { return is_gone(edge.node); };
+  std::vector<std::string> names;
+  detail::appendOrigins(*made, true, &names);
+  detail::appendOrigins(*old, (old->declared_op_ & detail::kAdded) != 0, &names);
+  JsonVal list(LIST);
+  for (const std::string& name : names) list.list.push_back(JsonVal(name));
+  made->attrs[MX_STR_ORIGIN] = list.dump();
+  heirs_.push_back(old);
+  heirs_.push_back(made);
+}
+
+inline std::size_t Graph::replace(const NodeEntry& from, const NodeEntry& target) {
+  detail::requireNode(from.node, "replace", "node of the value to replace");
+  detail::requireNode(target.node, "replace", "node of the new value");
+  const std::size_t uses = detail::replaceUses(
+      this, from, target, [&target](const Node* user) { return user == target.node; });
+  noteOrigin(from.node, target.node);
+  return uses;
+}
+
+inline std::size_t Graph::insertAfter(const NodeEntry& value, const std::vector<Node*>& chain) {
+  detail::requireNode(value.node, "insertAfter", "node of the value");
+  for (const Node* node : chain) detail::requireNode(node, "insertAfter", "node to insert");
+  if (chain.empty()) return 0;
+  const std::size_t uses =
+      detail::replaceUses(this, value, NodeEntry(chain.back(), 0), [&chain](const Node* user) {
+        return std::find(chain.begin(), chain.end(), user) != chain.end();
+      });
+  NodeEntry last = value;
+  for (Node* node : chain) {
+    connect(last.node, last.entry, node, 0);
+    node->inputs[0].version = last.version;
+    last = NodeEntry(node, 0);
+  }
+  return uses;
+}
+
+namespace detail {
+
+/// Takes items out of a list, whose others keep their order.
+template <typename Item, typename Unwanted>
+void dropIf(std::vector<Item>* list, Unwanted unwanted) {
+  list->erase(std::remove_if(list->begin(), list->end(), unwanted), list->end());
+}
+
+}  // namespace detail
+
+/// The new node that stands for a removed one stands also for what only that one used.
+inline void Graph::noteHeirs(const std::vector<Node*>& removed,
+                             const std::unordered_set<Node*>& gone) {
+  std::unordered_map<Node*, Node*> heirs;
+  for (std::size_t pos = 0; pos < heirs_.size(); pos += 2) heirs[heirs_[pos]] = heirs_[pos + 1];
+  for (auto node = removed.rbegin(); node != removed.rend(); ++node) {
+    const auto heir = heirs.find(*node);
+    if (heir == heirs.end()) continue;
+    Node* const made = heir->second;
+    for (const NodeEntry& input : (*node)->inputs) {
+      if (gone.count(input.node) == 0 || heirs.count(input.node) != 0) continue;
+      noteOrigin(input.node, made);
+      heirs[input.node] = made;
+    }
+  }
+}
+
+inline void Graph::removeNodes(const std::vector<Node*>& unwanted) {
+  const std::unordered_set<Node*> gone(unwanted.begin(), unwanted.end());
+  if (gone.count(nullptr) != 0) throw std::invalid_argument("removeNode: the node is null");
+  const auto is_gone = [&gone](Node* node) { return gone.count(node) != 0; };
+  const auto edge_gone = [&is_gone](const NodeEntry& edge) { return is_gone(edge.node); };
   std::vector<Node*> removed;
   for (Node* node : nodes) {
     if (is_gone(node)) removed.push_back(node);
   }
-  if (removed.size() != once.size()) {
+  if (!heirs_.empty()) noteHeirs(removed, gone);
+  if (removed.size() != gone.size()) {
     throw std::invalid_argument("removeNode: the node is not in this graph");
   }
   removed_.insert(removed_.end(), removed.begin(), removed.end());
@@ -340,21 +397,17 @@ PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
   detail::dropIf(&inputs, is_gone);
   detail::dropIf(&outputs, edge_gone);
 
-  std::vector<Node*> producers;  // nodes that stay, but lose consumers
-  std::vector<Node*> consumers;  // nodes that stay, but lose inputs
-  for (Node* node : once) {
+  std::unordered_set<Node*> producers;  // nodes that stay, but lose consumers
+  std::unordered_set<Node*> consumers;  // nodes that stay, but lose inputs
+  for (Node* node : removed) {
     for (const NodeEntry& input : node->inputs) {
-      if (input.node != nullptr && !is_gone(input.node)) producers.push_back(input.node);
+      if (input.node != nullptr && !is_gone(input.node)) producers.insert(input.node);
     }
     for (const NodeEntry& use : node->outputs) {
-      if (use.node != nullptr && !is_gone(use.node)) consumers.push_back(use.node);
+      if (use.node != nullptr && !is_gone(use.node)) consumers.insert(use.node);
     }
   }
-  detail::keepDistinct(&producers);
-  detail::keepDistinct(&consumers);
-  for (Node* node : producers) {
-    detail::dropIf(&node->outputs, edge_gone);
-  }
+  for (Node* node : producers) detail::dropIf(&node->outputs, edge_gone);
   for (Node* node : consumers) {
     // Inputs after a lost one move up, so update their producers.
     std::size_t slot = 0;
@@ -372,40 +425,38 @@ PASSLIB_DEMANDED void Graph::removeNodes(const std::vector<Node*>& unwanted) {
     }
     node->inputs.resize(slot);
   }
-  for (Node* node : nodes) {
-    detail::dropIf(&node->control_deps, is_gone);
-  }
-  for (Node* node : unwanted) {
+  for (Node* node : nodes) detail::dropIf(&node->control_deps, is_gone);
+  for (Node* node : removed) {
     node->inputs.clear();
     node->outputs.clear();
     node->control_deps.clear();
   }
 }
 
-PASSLIB_DEMANDED void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
-                                       std::function<void(Node*)> handler) const {
+inline void Graph::_dfs_util(Node* start, std::unordered_set<Node*>* to_visit,
+                             std::function<void(Node*)> handler) const {
   struct Step {
     Node* node;
     std::size_t next;  // consumer
   };
-  PASSLIB_LATER(std::unordered_set<Node*>)* const left = to_visit;
-  detail::PlainList<Step> path;
-  path.push(Step{start, 0});
+  std::unordered_set<Node*>* const left = to_visit;
+  std::vector<Step> path;
+  path.push_back(Step{start, 0});
   left->erase(start);
   while (!path.empty()) {
     Node* node = path.back().node;
     if (path.back().next < node->outputs.size()) {
       Node* consumer = node->outputs[path.back().next++].node;
-      if (left->erase(consumer) != 0) path.push(Step{consumer, 0});
+      if (left->erase(consumer) != 0) path.push_back(Step{consumer, 0});
     } else {
-      path.pop();
+      path.pop_back();
       handler(node);
     }
   }
 }
 
-PASSLIB_DEMANDED void Graph::DFS(std::function<void(Node*)> handler) const {
-  PASSLIB_LATER(std::unordered_set<Node*>) to_visit(nodes.begin(), nodes.end());
+inline void Graph::DFS(std::function<void(Node*)> handler) const {
+  std::unordered_set<Node*> to_visit(nodes.begin(), nodes.end());
   for (const std::vector<Node*>* roots : {&inputs, &nodes}) {
     for (Node* root : *roots) {
       if (to_visit.count(root) != 0) _dfs_util(root, &to_visit, handler);
@@ -413,18 +464,16 @@ PASSLIB_DEMANDED void Graph::DFS(std::function<void(Node*)> handler) const {
   }
 }
 
-PASSLIB_DEMANDED std::vector<Node*> Graph::topological_sort() const {
+inline std::vector<Node*> Graph::topological_sort() const {
   std::vector<Node*> order;
   order.reserve(nodes.size());
   DFS([&order](Node* node) { order.push_back(node); });
   return order;
 }
 
-PASSLIB_DEMANDED std::vector<Node*> Graph::sorted() const {
-  return sortNodes(nodes, NodeTable(nodes));
-}
+inline std::vector<Node*> Graph::sorted() const { return sortNodes(nodes, NodeTable(nodes)); }
 
-PASSLIB_DEMANDED void Graph::print(int indent) const {
+inline void Graph::print(int indent) const {
   struct Frame {
     Frame(const Graph* target, int width)
         : graph(target), space(static_cast<std::size_t>((std::max)(width, 0)), ' ') {
@@ -479,88 +528,10 @@ PASSLIB_DEMANDED void Graph::print(int indent) const {
   std::cout.flush();
 }
 
-PASSLIB_DEMANDED const JsonVal& Graph::getAttr(const std::string& key) const {
+inline const JsonVal& Graph::getAttr(const std::string& key) const {
   const auto found = attrs.find(key);
   if (found == attrs.end()) {
     throw std::out_of_range("the graph has no attribute " + detail::quoted(key));
   }
   return found->second;
 }
-
-namespace detail {
-
-/// Calls `enter` once for a graph and each of its subgraphs, and then `visit` for its nodes.
-template <typename Enter, typename Visit>
-void forEachNode(Graph* root, Enter enter, Visit visit) {
-  GraphTable graphs;
-  graphs.add(root);
-  for (std::size_t next = 0; next < graphs.size(); ++next) {
-    Graph* graph = graphs[next];
-    enter(graph);
-    for (std::size_t pos = 0; pos < graph->nodes.size(); ++pos) {
-      Node* node = graph->nodes[pos];
-      if (pos + 12 < graph->nodes.size() && graph->nodes[pos + 12] != nullptr) {
-        __builtin_prefetch(&graph->nodes[pos + 12]->op);
-        __builtin_prefetch(&graph->nodes[pos + 12]->subgraphs);
-        __builtin_prefetch(&graph->nodes[pos + 12]->control_deps);
-      }
-      if (node == nullptr) continue;
-      visit(graph, node);
-      for (Graph* subgraph : span(node->subgraphs)) {
-        if (subgraph != nullptr) graphs.add(subgraph);
-      }
-    }
-  }
-}
-
-/// Calls `visit` once for a graph and each of its subgraphs.
-template <typename Visit>
-void forEachGraph(Graph* root, Visit visit) {
-  forEachNode(root, visit, [](Graph*, Node*) {});
-}
-
-}  // namespace detail
-
-PASSLIB_SMALL_CODE
-
-namespace detail {
-
-/// The parameter that a variable stands for: in the subgraphs of partitioners, variables have new
-/// names and attributes with the name of their parameter. `copy` holds what is not the node's name.
-inline const std::string& paramName(const Node& node, std::string* copy) {
-  if (node.attrs.size() < 2 || !node.attrs._get("isArg", copy) || *copy != "True") return node.name;
-  return node.attrs._get("argName", copy) ? *copy : node.name;
-}
-
-inline void ParamTable::assign(const std::vector<Node*>& variables) {
-  std::size_t next = 0;
-  std::string copy;
-  for (Node* node : span(variables)) {
-    if (next == names_.size()) return;
-    if (paramName(*node, &copy) == names_[next].name) lend(names_[next++].tensor, node);
-  }
-  if (next == names_.size()) return;
-  qsort(names_.begin(), names_.size(), sizeof(Named), &compare);
-  for (Node* node : span(variables)) {
-    const std::string& name = paramName(*node, &copy);
-    const Named wanted = {name.c_str(), nullptr};
-    const void* const found =
-        strlen(wanted.name) != name.size()
-            ? nullptr
-            : bsearch(&wanted, names_.begin(), names_.size(), sizeof(Named), &compare);
-    if (found != nullptr) lend(static_cast<const Named*>(found)->tensor, node);
-  }
-}
-
-}  // namespace detail
-
-inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux) {
-  aux->assign(inputs);
-  args->assign(inputs);  // of a name in both, the argument
-}
-
-inline void Graph::_endPass() {
-  detail::forEachNode(this, [](Graph*) {}, [](Graph*, Node* node) { node->tensor = nullptr; });
-}
-
-PASSLIB_END_CODE

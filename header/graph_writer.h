@@ -1,4 +1,6 @@
-// ---- the graph: writing ------------------------------------------------------------------------
+// ---- writing graphs as JSON --------------------------------------------------------------------
+
+namespace detail {
 
 /// What was written for attributes: nodes share theirs, since the layers of a model are of few
 /// kinds. Later attributes may take the place of others.
@@ -12,7 +14,7 @@ class WrittenAttributes {
   };
   /// Returns the slot of such attributes, whose size is 0 if they were not written at this depth.
   Slot& find(const uint32_t* packed, std::size_t depth) {
-    if (slots_.empty()) slots_.addZeros(kSlots);
+    if (slots_.empty()) slots_.resize(kSlots);
     const uint64_t factor = 0x9e3779b97f4a7c15ULL;
     Slot& slot = slots_[reinterpret_cast<uintptr_t>(packed) * factor >> 55];
     if (slot.packed != packed || slot.depth != depth) slot = Slot{packed, depth, 0, 0};
@@ -70,7 +72,7 @@ class GraphWriter {
       }
       if (node.subgraphs.size() != 0) {
         newline(frame.depth + 3);
-        out_.push(']');
+        out_.push_back(']');
       }
       out_.append(frame.to_end);
       frame.subgraph = 0;
@@ -79,11 +81,6 @@ class GraphWriter {
   }
 
  private:
-  struct Attribute {
-    JsonReader::Slice key;
-    JsonReader::Slice text;
-  };
-
   struct Frame {
     Frame(const Graph& target, const GraphAttributes& extra, std::size_t level)
         : graph(target),
@@ -97,27 +94,27 @@ class GraphWriter {
     /// among the nodes before it.
     bool addNode(const Node& added) {
       positions.clear();
-      for (const NodeEntry& input : span(added.inputs)) {
+      for (const NodeEntry& input : added.inputs) {
         if (!addUse(table->find(input.node), input.entry)) return false;
       }
-      for (const Node* dep : span(added.control_deps)) {
+      for (const Node* dep : added.control_deps) {
         if (!addUse(table->find(dep), -1)) return false;
       }
-      outputs.push(added.num_outputs > 0 ? static_cast<uint32_t>(added.num_outputs) : 1);
-      if (added.op == "null") variables.push(static_cast<uint32_t>(node));
+      outputs.push_back(added.num_outputs > 0 ? static_cast<uint32_t>(added.num_outputs) : 1);
+      if (added.op == "null") variables.push_back(static_cast<uint32_t>(node));
       return true;
     }
     /// The same for the outputs of the graph, when all nodes are written.
     void addHeads() {
       positions.clear();
-      for (const NodeEntry& head : span(graph.outputs)) {
+      for (const NodeEntry& head : graph.outputs) {
         if (addUse(table->find(head.node), head.entry)) continue;
         failGraph("an output of the graph comes from a node that is not in it");
       }
     }
     bool addUse(int64_t position, int entry) {
       if (position < 0 || position >= static_cast<int64_t>(outputs.size())) return false;
-      positions.push(static_cast<uint32_t>(position));
+      positions.push_back(static_cast<uint32_t>(position));
       uint32_t& stated = outputs[static_cast<std::size_t>(position)];
       // A reader that knows the operator must be able to detect uses beyond its outputs.
       if (entry >= 0 && static_cast<uint32_t>(entry) >= stated &&
@@ -132,8 +129,8 @@ class GraphWriter {
     std::size_t depth;
     Node* const* order;  // the graph's own, or `sorted`
     std::size_t count;
-    Owner<NodeTable> table;
-    PlainList<Node*> sorted;
+    std::unique_ptr<NodeTable> table;
+    std::vector<Node*> sorted;
     PlainList<uint32_t> positions;  // of the producers of a node
     PlainList<uint32_t> outputs;    // of the nodes written so far: how many each has
     PlainList<uint32_t> variables;  // of the nodes written so far
@@ -157,7 +154,7 @@ class GraphWriter {
           outer_(count > 10 ? writer.blankSize(depth) : 0) {}
     /// The most bytes before an item.
     std::size_t most() const { return inner_ + 2; }
-    PASSLIB_INLINE char* separate(std::size_t pos, char* target) const {
+    char* separate(std::size_t pos, char* target) const {
       if (pos > 0) {
         *target++ = ',';
         *target++ = ' ';
@@ -167,7 +164,7 @@ class GraphWriter {
     }
     void close(TextBuffer* out) const {
       out->append(blank_, outer_);
-      out->push(']');
+      out->push_back(']');
     }
 
    private:
@@ -211,7 +208,7 @@ class GraphWriter {
 
   void key(const char* name, bool comma, std::size_t depth) {
     separate(comma, depth);
-    out_.push('"');
+    out_.push_back('"');
     out_.append(name, strlen(name));
     out_.append("\": ");
   }
@@ -230,9 +227,9 @@ class GraphWriter {
     frame->to_attrs = before(", ", "attrs", depth + 3);
     frame->to_inputs = before(", ", "inputs", depth + 3);
     frame->to_end = line + '}';
-    out_.push('{');
+    out_.push_back('{');
     key("nodes", false, depth + 1);
-    out_.push('[');
+    out_.push_back('[');
   }
 
   /// Sorts the nodes of a graph of which one comes before a node that it depends on. That shows
@@ -240,7 +237,7 @@ class GraphWriter {
   /// that are written come first in the sorted graph, too.
   void sortRest(Frame* frame) {
     orderNodes(frame->order, frame->count, *frame->table, &frame->sorted);  // or throws
-    frame->order = frame->sorted.begin();
+    frame->order = frame->sorted.data();
     frame->table.reset(new NodeTable(frame->order, frame->count));
   }
 
@@ -253,7 +250,8 @@ class GraphWriter {
       out_.append(frame->to_name);
       string(node.name);
       const std::size_t count = node.attrs.size();
-      if (count > 1 || (count == 1 && (omitted_ == nullptr || !node.attrs._has(omitted_)))) {
+      if (count > 1 ||
+          (count == 1 && (omitted_ == nullptr || !AttributeTexts(node.attrs).has(omitted_)))) {
         out_.append(frame->to_attrs);
         writeAttributes(node, depth);
       }
@@ -264,20 +262,19 @@ class GraphWriter {
     writeEntries(frame, node.inputs, depth);
     if (node.control_deps.size() != 0) {
       key("control_deps", true, depth);
-      const uint32_t* const deps = frame->positions.begin() + node.inputs.size();
-      writeIntegers(node.control_deps.size(), depth, [deps](std::size_t pos) { return deps[pos]; });
+      writeIntegers(frame->positions.data() + node.inputs.size(), node.control_deps.size(), depth);
     }
     if (!node.extra.empty()) writeMembers(node.extra, depth);
     if (node.subgraphs.size() != 0) {
       key("subgraphs", true, depth);
-      out_.push('[');
+      out_.push_back('[');
     }
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
-    node.attrs._readTypes();
+    AttributeTexts(node.attrs).readTypes();
     std::size_t words = 0;
-    const uint32_t* const packed = node.attrs._packed(&words);
+    const uint32_t* const packed = AttributeTexts(node.attrs).packed(&words);
     WrittenAttributes::Slot* slot = nullptr;
     if (packed != nullptr && out_.isWhole()) {
       slot = &written_.find(packed, depth);
@@ -294,37 +291,32 @@ class GraphWriter {
   }
 
   void writeEach(const Node& node, std::size_t depth) {
-    sorted_.clear();
-    Attribute each;
-    for (NodeAttributes::Walk walk(node.attrs); walk.next(&each.key, &each.text);) {
-      if (omitted_ == nullptr || !(each.key == omitted_)) sorted_.push(each);
-    }
-    std::size_t packed = 0;  // then they are sorted
-    if (node.attrs._packed(&packed) == nullptr) {
-      qsort(sorted_.begin(), sorted_.size(), sizeof(Attribute), &compareKeys);
-    }
-    const bool lines = sorted_.size() > 1;
-    out_.push('{');
-    for (std::size_t pos = 0; pos < sorted_.size(); ++pos) {
+    keys_.clear();
+    texts_.clear();
+    const AttributeTexts attributes(node.attrs);
+    attributes.visit([this](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+      if (omitted_ != nullptr && key == omitted_) return;
+      keys_.push_back(NumberedText{key, keys_.size()});
+      texts_.push_back(text);
+    });
+    std::size_t words = 0;
+    if (attributes.packed(&words) == nullptr) sortTexts(&keys_);
+    const bool lines = keys_.size() > 1;
+    out_.push_back('{');
+    for (std::size_t pos = 0; pos < keys_.size(); ++pos) {
       if (pos > 0) out_.append(", ");
       if (lines) newline(depth + 1);
-      string(sorted_[pos].key);
+      string(keys_[pos].text);
       out_.append(": ");
-      string(sorted_[pos].text);
+      string(texts_[keys_[pos].number]);
     }
     if (lines) newline(depth);
-    out_.push('}');
-  }
-
-  static int compareKeys(const void* left, const void* right) {
-    const JsonReader::Slice& first = static_cast<const Attribute*>(left)->key;
-    const JsonReader::Slice& second = static_cast<const Attribute*>(right)->key;
-    return first < second ? -1 : second < first ? 1 : 0;
+    out_.push_back('}');
   }
 
   void writeEntries(Frame* frame, const std::vector<NodeEntry>& entries, std::size_t depth) {
     ListLayout layout(entries.size(), *this, depth);
-    out_.push('[');
+    out_.push_back('[');
     for (std::size_t pos = 0; pos < entries.size(); ++pos) {
       char* cursor = layout.separate(pos, out_.room(layout.most() + 64));
       *cursor++ = '[';
@@ -341,14 +333,12 @@ class GraphWriter {
     layout.close(&out_);
   }
 
-  /// number(pos): the numbers in turn.
-  template <typename Number>
-  void writeIntegers(std::size_t count, std::size_t depth, Number number) {
+  void writeIntegers(const uint32_t* numbers, std::size_t count, std::size_t depth) {
     ListLayout layout(count, *this, depth);
-    out_.push('[');
+    out_.push_back('[');
     for (std::size_t pos = 0; pos < count; ++pos) {
       char* const cursor = layout.separate(pos, out_.room(layout.most() + 24));
-      out_.advanceTo(printInteger(static_cast<int64_t>(number(pos)), cursor));
+      out_.advanceTo(printInteger(numbers[pos], cursor));
     }
     layout.close(&out_);
   }
@@ -357,29 +347,31 @@ class GraphWriter {
     const std::size_t depth = frame.depth + 1;
     frame.addHeads();
     if (frame.count != 0) newline(depth);
-    out_.push(']');
+    out_.push_back(']');
     key("arg_nodes", true, depth);
-    writeIntegers(frame.variables.size(), depth,
-                  [&frame](std::size_t pos) { return frame.variables[pos]; });
+    writeIntegers(frame.variables.data(), frame.variables.size(), depth);
     key("node_row_ptr", true, depth);
-    int64_t row = 0;
-    writeIntegers(frame.count + 1, depth, [&frame, &row](std::size_t pos) {
-      return pos == 0 ? row : row += frame.outputs[pos - 1];
-    });
+    uint32_t row = 0;
+    for (uint32_t& count : frame.outputs) {
+      const uint32_t outputs = count;
+      count = row;
+      row += outputs;
+    }
+    frame.outputs.push_back(row);
+    writeIntegers(frame.outputs.data(), frame.outputs.size(), depth);
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
     JsonMembers printed;
-    writeMembers(frame.attributes._texts(&printed), depth);
+    writeMembers(GraphAttributeTexts::list(frame.attributes, &printed), depth);
     newline(frame.depth);
-    out_.push('}');
+    out_.push_back('}');
   }
 
   void writeMembers(const JsonMembers& members, std::size_t depth) {
-    JsonReader::Slice name;
-    JsonReader::Slice text;
-    for (JsonMembers::Walk walk(members); walk.next(&name, &text);) {
+    for (const auto& member : members) {
+      const std::string& text = member.second;
       separate(true, depth);
-      string(name);
+      string(member.first);
       out_.append(": ");
       if (pretty_) {
         JsonTree tree;
@@ -387,12 +379,10 @@ class GraphWriter {
         tree.print(0, true, depth, &out_);
         continue;
       }
-      bool ascii = true;
-      for (std::size_t pos = 0; pos < text.size; ++pos) {
-        ascii = ascii && static_cast<unsigned char>(text.data[pos]) < 0x80;
+      for (const char character : text) {
+        if (static_cast<unsigned char>(character) >= 0x80) out_.noteNotAscii();
       }
-      if (!ascii) out_.noteNotAscii();
-      out_.append(text.data, text.size);
+      out_.append(text);
     }
   }
 
@@ -400,13 +390,11 @@ class GraphWriter {
   std::string blank_;  // a line break and the deepest indentation
   TextBuffer& out_;
   const char* omitted_;
-  Frame* frame_ = nullptr;  // of the innermost graph
-  AddressTable open_;       // the graphs of the frames
-  PlainList<Attribute> sorted_;
+  Frame* frame_ = nullptr;        // of the innermost graph
+  AddressTable open_;             // the graphs of the frames
+  PlainList<NumberedText> keys_;  // of the attributes of a node
+  PlainList<JsonReader::Slice> texts_;
   WrittenAttributes written_;
 };
 
 }  // namespace detail
-
-PASSLIB_END_CODE
-PASSLIB_SMALL_CODE

@@ -3,9 +3,9 @@
 namespace detail {
 
 /// The entry of an output in __ext_shape__ or __ext_dtype__; "" if there is none.
-PASSLIB_ON_DEMAND std::string inferredEntry(const NodeEntry& value, const char* key) {
+inline std::string inferredEntry(const NodeEntry& value, const char* key) {
   std::string text;
-  if (value.entry < 0 || !value.node->attrs._get(key, &text)) return std::string();
+  if (value.entry < 0 || !AttributeTexts(value.node->attrs).get(key, &text)) return std::string();
   try {
     return listEntry(text, static_cast<unsigned>(value.entry), key);
   } catch (const std::out_of_range&) {
@@ -14,7 +14,7 @@ PASSLIB_ON_DEMAND std::string inferredEntry(const NodeEntry& value, const char* 
 }
 
 /// Whether an operator of MXNet or NNVM takes the data of a layer at its first input.
-PASSLIB_ON_DEMAND bool takesDataFirst(const std::string& op) {
+inline bool takesDataFirst(const std::string& op) {
   static const char* const ops[] = {"Convolution",
                                     "Convolution_v1",
                                     "Deconvolution",
@@ -48,10 +48,10 @@ PASSLIB_ON_DEMAND bool takesDataFirst(const std::string& op) {
 }
 
 /// Whether a variable is an input of the model, as far as it or the operators that take it tell.
-PASSLIB_ON_DEMAND bool isModelInput(const Node& node, const std::string& dialect) {
+inline bool isModelInput(const Node& node, const std::string& dialect) {
   if (dialect == "ark") return true;  // its files have no weights
   std::string place;
-  const bool placed = node.attrs._get("__id__", &place);
+  const bool placed = AttributeTexts(node.attrs).get("__id__", &place);
   if (dialect == "onnx") {
     return (placed && place.compare(0, 6, "input.") == 0) || node.attrs.count("__default__") != 0;
   }
@@ -64,7 +64,7 @@ PASSLIB_ON_DEMAND bool isModelInput(const Node& node, const std::string& dialect
 
 }  // namespace detail
 
-PASSLIB_DEMANDED ValueShape shapeOf(const NodeEntry& value) {
+inline ValueShape shapeOf(const NodeEntry& value) {
   if (value.node == nullptr) return ValueShape();
   const Node& node = *value.node;
   if (node.tensor != nullptr) return ValueShape(node.tensor->shape);
@@ -85,7 +85,7 @@ PASSLIB_DEMANDED ValueShape shapeOf(const NodeEntry& value) {
   return ValueShape(extents);
 }
 
-PASSLIB_DEMANDED MXDType typeOf(const NodeEntry& value) {
+inline MXDType typeOf(const NodeEntry& value) {
   if (value.node == nullptr) return kUNSET;
   if (value.node->tensor != nullptr) return value.node->tensor->dtype;
   int64_t code = -1;
@@ -95,21 +95,21 @@ PASSLIB_DEMANDED MXDType typeOf(const NodeEntry& value) {
   return known ? static_cast<MXDType>(code) : kUNSET;
 }
 
-PASSLIB_DEMANDED bool isOutput(const Graph* graph, const NodeEntry& value) {
+inline bool isOutput(const Graph* graph, const NodeEntry& value) {
   for (const NodeEntry& head : graph->outputs) {
     if (head.node == value.node && head.entry == value.entry) return true;
   }
   return false;
 }
 
-PASSLIB_DEMANDED bool isOutput(const Graph* graph, const Node* node) {
+inline bool isOutput(const Graph* graph, const Node* node) {
   for (const NodeEntry& head : graph->outputs) {
     if (head.node == node) return true;
   }
   return false;
 }
 
-PASSLIB_DEMANDED std::vector<NodeEntry> users(const NodeEntry& value) {
+inline std::vector<NodeEntry> users(const NodeEntry& value) {
   std::vector<NodeEntry> uses;
   if (value.node == nullptr) return uses;
   for (const NodeEntry& use : value.node->outputs) {
@@ -119,15 +119,17 @@ PASSLIB_DEMANDED std::vector<NodeEntry> users(const NodeEntry& value) {
   return uses;
 }
 
-PASSLIB_DEMANDED Node* onlyUser(const Graph* graph, const NodeEntry& value) {
+inline Node* onlyUser(const Graph* graph, const NodeEntry& value) {
   const std::vector<NodeEntry> uses = users(value);
   return uses.size() == 1 && !isOutput(graph, value) ? uses[0].node : nullptr;
 }
 
-PASSLIB_DEMANDED bool isParameter(const Node* node) {
+inline bool isParameter(const Node* node) {
   if (node == nullptr || node->op != "null") return false;
-  PassResource* resource = node->_passResource();
-  const std::string dialect = resource == nullptr ? std::string() : resource->_dialect();
+  const PassResource* const resource = detail::RunningPass::resource();
+  const Graph* const graph = resource == nullptr ? nullptr : resource->_graph();
+  std::string dialect;  // unknown in MXNet, and outside a pass
+  if (graph != nullptr) detail::GraphAttributeTexts::getString(graph->attrs, "dialect", &dialect);
   if (detail::isModelInput(*node, dialect)) return false;
   if (dialect == "onnx" && (node->name == "__absent__" || node->attrs.count("__opaque__") != 0)) {
     return true;
@@ -136,57 +138,9 @@ PASSLIB_DEMANDED bool isParameter(const Node* node) {
   return node->tensor != nullptr || (resource != nullptr && resource->_isUnlent(node));
 }
 
-inline void PassResource::_offerTypes(const FlatModel& shown) {
-  static uint16_t calls = 0;  // one pass of a library runs at a time
-  shown_ = &shown;
-  call_ = ++calls;
-  for (std::size_t pos = 0; pos < graph_->nodes.size(); ++pos) {
-    graph_->nodes[pos]->attrs._offerTypes(static_cast<uint32_t>(pos + 1), call_);
-  }
-}
-
-inline const FlatText* PassResource::_types(const detail::TypesPlace& place) {
-  const detail::Mutex::Guard lock(mutex_);
-  if (shown_ == nullptr || place.call != call_) return nullptr;
-  if (types_ == nullptr) types_ = shown_->types(shown_->host);
-  return types_ == nullptr ? nullptr : types_ + 2 * (place.node - 1);
-}
-
-inline const FlatText* detail::readTypes(const TypesPlace& place) {
-  PassResource* const resource = RunningPass::resource();
-  return resource == nullptr ? nullptr : resource->_types(place);
-}
-
-PASSLIB_DEMANDED std::string PassResource::_dialect() const {
-  if (graph_ == nullptr) return std::string();
-  std::string name;
-  graph_->attrs._getString("dialect", &name);
-  return name;
-}
-
-PASSLIB_DEMANDED bool PassResource::_isUnlent(const Node* node) const {
-  if (unlent_.empty()) return false;
-  return bsearch(&node, unlent_.begin(), unlent_.size(), sizeof(const Node*),
-                 &detail::compareAddresses<Node>) != nullptr;
-}
-
-PASSLIB_DEMANDED std::string PassResource::_freeName(const Graph& graph, const std::string& name) {
-  const detail::Mutex::Guard lock(mutex_);
-  if (named_ > graph.nodes.size() || named_graph_ != &graph) {
-    names_.clear();
-    named_ = 0;
-    named_graph_ = &graph;
-  }
-  for (; named_ < graph.nodes.size(); ++named_) names_[graph.nodes[named_]->name];
-  std::string free = name;
-  for (int number = 1; names_.count(free) != 0; ++number) free = name + std::to_string(number);
-  return free;
-}
-
-PASSLIB_DEMANDED Node* addParameter(Graph* graph, const std::string& name,
-                                    const std::vector<int64_t>& shape, MXDType type,
-                                    const MXContext& ctx) {
-  PassResource* resource = graph->_passResource();
+inline Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
+                          MXDType type, const MXContext& ctx) {
+  PassResource* const resource = detail::RunningPass::resource();
   if (resource == nullptr) {
     throw std::runtime_error("addParameter of " + detail::quoted(name) +
                              ": parameters can be added only while a pass runs");

@@ -1,67 +1,84 @@
 // ================================================================================================
-// Helpers for passes: attributes as values, shapes, users, parameters
+// Helpers: attributes as values, uses of values, orders
 // ================================================================================================
 
-/// An attribute is missing or has another type. what() names node, operator and attribute.
-class AttributeError : public std::invalid_argument {
- public:
-  explicit AttributeError(const std::string& message) : std::invalid_argument(message) {}
-};
+#define MX_STR_SUBGRAPH_SYM_JSON "subgraph_sym_json"
+#define MX_STR_DTYPE "__ext_dtype__"
+#define MX_STR_SHAPE "__ext_shape__"
+#define MX_STR_EXTRA_INPUTS "__ext_extra_inputs__"
+/// On new nodes: the names of the nodes that they stand for, as a JSON list. replace sets it.
+#define MX_STR_ORIGIN "__origin__"
 
-/// An attribute of a node as a value, in the spelling of any dialect: "1", "-0.5", "True", "true",
-/// "(1, 1)", "[1, 1]"; a single number counts as a list of one. An attribute that is missing or
-/// "None" has the value `preset`; without a preset it is an error. Throw AttributeError.
-PASSLIB_ON_DEMAND int64_t intAttr(const Node* node, const char* key);
-PASSLIB_ON_DEMAND int64_t intAttr(const Node* node, const char* key, int64_t preset);
-PASSLIB_ON_DEMAND std::vector<int64_t> intsAttr(const Node* node, const char* key);
-PASSLIB_ON_DEMAND std::vector<int64_t> intsAttr(const Node* node, const char* key,
-                                                const std::vector<int64_t>& preset);
-PASSLIB_ON_DEMAND double realAttr(const Node* node, const char* key);
-PASSLIB_ON_DEMAND double realAttr(const Node* node, const char* key, double preset);
-PASSLIB_ON_DEMAND bool boolAttr(const Node* node, const char* key);
-PASSLIB_ON_DEMAND bool boolAttr(const Node* node, const char* key, bool preset);
-/// The text as it is, "None" included.
-PASSLIB_ON_DEMAND std::string textAttr(const Node* node, const char* key);
-PASSLIB_ON_DEMAND std::string textAttr(const Node* node, const char* key,
-                                       const std::string& preset);
+/// Returns the family of a model: "mxnet", "onnx", "nnvm", "ark", "dlprim" or that of another
+/// package. "mxnet" if the host does not say, as MXNet. Threads may call it.
+std::string dialectOf(const Graph* graph);
 
-/// The shape of a value. That of a scalar is known and has no extents.
-struct ValueShape {
-  ValueShape() : known(false) {}
-  explicit ValueShape(std::vector<int64_t> sizes) : known(true), extents(std::move(sizes)) {}
-  /// Whether rank and all extents are known.
-  bool complete() const {
-    bool all = known;
-    for (std::size_t pos = 0; pos < extents.size(); ++pos) all = all && extents[pos] != -1;
-    return all;
-  }
-  bool known;                    ///< whether the rank is known
-  std::vector<int64_t> extents;  ///< -1: unknown. Empty if the rank is unknown, and for a scalar
-};
+/// Return an attribute as a value, in the spelling of any dialect: "1", "-0.5", "True", "true",
+/// "(1, 1)", "[1, 1]"; a single number is a list of one. If the attribute is missing or "None",
+/// return `preset`, or throw AttributeError without a preset. Throw AttributeError for other text.
+/// Threads may call them.
+int64_t intAttr(const Node* node, const char* key);
+int64_t intAttr(const Node* node, const char* key, int64_t preset);
+std::vector<int64_t> intsAttr(const Node* node, const char* key);
+std::vector<int64_t> intsAttr(const Node* node, const char* key,
+                              const std::vector<int64_t>& preset);
+double realAttr(const Node* node, const char* key);
+double realAttr(const Node* node, const char* key, double preset);
+bool boolAttr(const Node* node, const char* key);
+bool boolAttr(const Node* node, const char* key, bool preset);
+/// Return the text of an attribute as it is, "None" included.
+std::string textAttr(const Node* node, const char* key);
+std::string textAttr(const Node* node, const char* key, const std::string& preset);
 
-/// Returns what is known of a value's shape: of a parameter that of its tensor, of others that
-/// which the host inferred before the pass (see MX_STR_SHAPE), of variables otherwise that which
-/// the model states.
-PASSLIB_ON_DEMAND ValueShape shapeOf(const NodeEntry& value);
-/// Returns the element type of a value in the same way; kUNSET if it is unknown.
-PASSLIB_ON_DEMAND MXDType typeOf(const NodeEntry& value);
+/// Set an attribute to a value, in the spelling of the graph's dialect: a list is "(1, 1)" in MXNet
+/// and NNVM, "[1, 1]" elsewhere; a boolean is "True" in MXNet and NNVM, "1" in ONNX, "true"
+/// elsewhere. Reals are the shortest text that reads back as the same double. Throw
+/// std::invalid_argument for a null node.
+void setAttr(const Graph* graph, Node* node, const char* key, const std::string& text);
+void setAttr(const Graph* graph, Node* node, const char* key, const char* text);
+void setAttr(const Graph* graph, Node* node, const char* key, bool value);
+void setAttr(const Graph* graph, Node* node, const char* key, int value);
+void setAttr(const Graph* graph, Node* node, const char* key, int64_t value);
+void setAttr(const Graph* graph, Node* node, const char* key, double value);
+void setAttr(const Graph* graph, Node* node, const char* key, const std::vector<int64_t>& values);
+void setAttr(const Graph* graph, Node* node, const char* key, const std::vector<double>& values);
 
 /// Whether a value, or any value of a node, is an output of the graph. Linear in its outputs.
-PASSLIB_ON_DEMAND bool isOutput(const Graph* graph, const NodeEntry& value);
-PASSLIB_ON_DEMAND bool isOutput(const Graph* graph, const Node* node);
-/// Returns the inputs that take a value: consumer and number of its input.
-PASSLIB_ON_DEMAND std::vector<NodeEntry> users(const NodeEntry& value);
-/// Returns the node that takes a value, if a single input of a node does and it is no output of the
-/// graph; otherwise null.
-PASSLIB_ON_DEMAND Node* onlyUser(const Graph* graph, const NodeEntry& value);
+/// Threads may call these functions.
+bool isOutput(const Graph* graph, const NodeEntry& value);
+bool isOutput(const Graph* graph, const Node* node);
+/// Returns the inputs that take a value: each the consumer and the number of its input.
+std::vector<NodeEntry> users(const NodeEntry& value);
+/// Returns the only consumer of a value; null if there are several or none, or if the value is an
+/// output of the graph.
+Node* onlyUser(const Graph* graph, const NodeEntry& value);
 
-/// Whether a node is a weight, a constant or a state of the model: a variable whose value is the
-/// same in every run. False for inputs of the model, also where the caller gave arrays for them, as
-/// far as the node or the operators that take it tell. True as well for parameters whose arrays the
-/// pass does not get.
-PASSLIB_ON_DEMAND bool isParameter(const Node* node);
-/// Adds a parameter with a new tensor, see Node::alloc_arg. Its name is `name`, followed by a
-/// number if a node has that name already. Throws std::runtime_error as alloc_arg does.
-PASSLIB_ON_DEMAND Node* addParameter(Graph* graph, const std::string& name,
-                                     const std::vector<int64_t>& shape, MXDType type,
-                                     const MXContext& ctx = MXContext::CPU());
+/// Positions of the nodes of a graph, by address. Built in linear time; never dereferences nodes,
+/// so that any pointer can be looked up. Threads may call find.
+class NodeTable {
+ public:
+  /// Throws GraphStructureError if a node is null or listed twice.
+  explicit NodeTable(const std::vector<Node*>& nodes);
+  NodeTable(Node* const* nodes, std::size_t count);
+  /// Returns the position, or -1.
+  int64_t find(const Node* node) const;
+  /// Adds a node that is not in the table at the next position, which it returns.
+  std::size_t add(const Node* node);
+  /// Returns the number of nodes.
+  std::size_t size() const;
+  ~NodeTable();
+
+ private:
+  std::unique_ptr<detail::AddressTable> table_;
+};
+
+/// Returns the nodes in topological order, control dependencies included: the given order if it is
+/// topological, otherwise depth first from `nodes` in turn. Throws GraphStructureError with the
+/// nodes of a cycle, or the consumer of an edge to a node that is not in `table`.
+std::vector<Node*> sortNodes(const std::vector<Node*>& nodes, const NodeTable& table);
+
+/// Returns entry `index` of an __ext_shape__ attribute: getShapeAt("[[2,4],[4]]", 0) is "[2,4]".
+/// Unknown shapes are "None". Throws std::out_of_range.
+std::string getShapeAt(const std::string& shape, unsigned index);
+/// Returns entry `index` of an __ext_dtype__ attribute: getDtypeAt("[0,6]", 1) is "6".
+std::string getDtypeAt(const std::string& dtype, unsigned index);

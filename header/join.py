@@ -14,12 +14,13 @@ PARTS = Path(__file__).parent
 INCLUDE = PARTS.parent / "include"
 HEADERS = {
     "lib_api.h": [
-        *("opening", "dlpack", "basics", "errors", "tensors", "json", "graph", "helpers"),
-        *("resources", "operators", "partitioners", "passes", "registration", "entry_points"),
-        *("error_bodies", "tensor_bodies", "json_reader", "json_members", "json_values"),
-        *("graph_reader", "graph_writer", "graph_bodies", "resource_bodies", "attribute_bodies"),
-        *("helper_bodies", "declarations", "operator_bodies", "calls", "registered_calls"),
-        *("host", "closing"),
+        *("opening", "graph", "tensors", "passes", "helpers", "operators", "partitioners"),
+        *("json", "errors"),
+        *("error_bodies", "tensor_bodies", "lists", "registry", "json_reader", "json_values"),
+        *("flat_views", "attribute_texts", "tables", "params"),
+        *("graph_reader", "graph_writer", "graph_bodies"),
+        *("attribute_bodies", "helper_bodies", "declarations"),
+        *("flat", "guards", "pass_calls", "operator_calls", "partitioner_calls", "c_functions"),
     ],
     "lib_patterns.h": [
         *("pattern_opening", "patterns", "pattern_macro", "pattern_bodies", "pattern_closing"),

@@ -5,35 +5,33 @@
 /// Kind of a JSON value. BOOL and NIL are additions to MXNet's header, which cannot read them.
 enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
 
-/// One JSON value with its children. A template, so that only what is used of it is compiled:
-/// JsonVal is the one that there is.
+/// One JSON value with its children.
 ///
 /// Numbers: `num` is the number as an int, truncated towards zero and clamped to the range of int.
 /// If that loses anything, `str` has the original text, which dump() writes unless `num` was set to
 /// another value.
-template <typename Unused>
-struct JsonValue {
-  JsonValue() : type(ERR), num(-1) {}
-  explicit JsonValue(JsonType kind) : type(kind), num(-1) {}
-  explicit JsonValue(std::string text) : type(STR), num(-1), str(std::move(text)) {}
-  explicit JsonValue(const char* text) : type(STR), num(-1), str(text) {}
-  explicit JsonValue(int number) : type(NUM), num(number) {}
-  JsonValue(JsonType kind, int number, std::string text)
+struct JsonVal {
+  JsonVal() : type(ERR), num(-1) {}
+  explicit JsonVal(JsonType kind) : type(kind), num(-1) {}
+  explicit JsonVal(std::string text) : type(STR), num(-1), str(std::move(text)) {}
+  explicit JsonVal(const char* text) : type(STR), num(-1), str(text) {}
+  explicit JsonVal(int number) : type(NUM), num(number) {}
+  JsonVal(JsonType kind, int number, std::string text)
       : type(kind), num(number), str(std::move(text)) {}
-  JsonValue(const JsonValue& other);
-  JsonValue(JsonValue&& other) = default;
-  JsonValue& operator=(const JsonValue& other);
-  JsonValue& operator=(JsonValue&& other) noexcept;
-  ~JsonValue() {
+  JsonVal(const JsonVal& other);
+  JsonVal(JsonVal&& other) = default;
+  JsonVal& operator=(const JsonVal& other);
+  JsonVal& operator=(JsonVal&& other) noexcept;
+  ~JsonVal() {
     if (!list.empty() || !map.empty()) clear();
   }
 
-  static JsonValue boolean(bool value) { return JsonValue(BOOL, value ? 1 : 0, std::string()); }
-  static JsonValue null() { return JsonValue(NIL); }
-  static JsonValue integer(int64_t value);
+  static JsonVal boolean(bool value) { return JsonVal(BOOL, value ? 1 : 0, std::string()); }
+  static JsonVal null() { return JsonVal(NIL); }
+  static JsonVal integer(int64_t value);
   /// The number as the shortest text that reads back as the same double. Throws
   /// std::invalid_argument for NaN and infinities, which JSON cannot express.
-  static JsonValue real(double value);
+  static JsonVal real(double value);
 
   /// The value of a NUM or BOOL as double; 0 for other types.
   double toDouble() const;
@@ -41,8 +39,8 @@ struct JsonValue {
   bool toInteger(int64_t* value) const;
 
   /// A strict weak order over all values: by type, then by value.
-  bool operator<(const JsonValue& other) const;
-  bool operator==(const JsonValue& other) const;
+  bool operator<(const JsonVal& other) const;
+  bool operator==(const JsonVal& other) const;
 
   /// JSON text: keys sorted, " : " between key and value, "," between items.
   std::string dump() const;
@@ -50,30 +48,54 @@ struct JsonValue {
   std::string toString() const;
 
   /// Reads a whole JSON text (RFC 8259, nothing looser). Throws JsonError.
-  static JsonValue parse(const std::string& json);
+  static JsonVal parse(const std::string& json);
   /// Reads one value that begins at *idx, and moves *idx to its end.
-  static JsonValue parse(const std::string& json, unsigned int* idx);
-  static JsonValue parse_string(const std::string& json, unsigned int* idx) {
+  static JsonVal parse(const std::string& json, unsigned int* idx);
+  static JsonVal parse_string(const std::string& json, unsigned int* idx) {
     return parse(json, idx);
   }
-  static JsonValue parse_num(const std::string& json, unsigned int* idx) {
-    return parse(json, idx);
-  }
-  static JsonValue parse_list(const std::string& json, unsigned int* idx) {
-    return parse(json, idx);
-  }
-  static JsonValue parse_map(const std::string& json, unsigned int* idx) {
-    return parse(json, idx);
-  }
+  static JsonVal parse_num(const std::string& json, unsigned int* idx) { return parse(json, idx); }
+  static JsonVal parse_list(const std::string& json, unsigned int* idx) { return parse(json, idx); }
+  static JsonVal parse_map(const std::string& json, unsigned int* idx) { return parse(json, idx); }
 
   JsonType type;
   int num;
   std::string str;
-  std::vector<JsonValue> list;
-  std::map<JsonValue, JsonValue> map;
+  std::vector<JsonVal> list;
+  std::map<JsonVal, JsonVal> map;
 
  private:
   void clear();
+};
+
+enum JsonErrorCode {
+  kJsonSyntax = 1,     ///< not JSON
+  kJsonTruncated,      ///< the text ends too early
+  kJsonTrailing,       ///< text after the value
+  kJsonUtf8,           ///< invalid UTF-8, or half of a surrogate pair
+  kJsonDepth,          ///< nested more deeply than allowed
+  kJsonDuplicateKey,   ///< an object has the same key twice
+  kJsonType,           ///< a value of the wrong type
+  kJsonMissingKey,     ///< an object lacks a required key
+  kJsonRange,          ///< a node, output or number out of range
+  kJsonCycle,          ///< nodes that depend on each other
+  kJsonDuplicateName,  ///< two variables of one name
+};
+
+/// A text is not JSON, or not a graph. what() includes the place in the text.
+class JsonError : public std::runtime_error {
+ public:
+  JsonError(JsonErrorCode error_code, const std::string& message, std::size_t error_offset,
+            std::size_t error_line, std::size_t error_column)
+      : std::runtime_error(message),
+        code(error_code),
+        offset(error_offset),
+        line(error_line),
+        column(error_column) {}
+  JsonErrorCode code;
+  std::size_t offset;  ///< in bytes, from 0
+  std::size_t line;    ///< from 1
+  std::size_t column;  ///< in bytes, from 1
 };
 
 /// Limits and extensions of a reader of JSON.
@@ -124,7 +146,7 @@ class JsonReader {
   bool readBool();
   void readNull();
   /// Reads a value of any type with its children.
-  PASSLIB_ON_DEMAND JsonVal readValue();
+  JsonVal readValue();
   /// The same, into an item of a tree.
   void _readItem(detail::JsonTree* tree, std::size_t item);
   /// Sorts the members of an object by key. Fails if there are two of one key.
@@ -137,65 +159,22 @@ class JsonReader {
   std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
   /// What is left of the text.
   Slice _rest() const { return Slice{cursor_, static_cast<std::size_t>(end_ - cursor_)}; }
-  /// Moves over bytes that were read before at the same place of the grammar. Returns false, and
-  /// stays, if they do not follow.
-  PASSLIB_INLINE bool _skipKnown(const char* text, std::size_t size) {
-    if (static_cast<std::size_t>(end_ - cursor_) < size) return false;
-    if (!detail::sameBytes(cursor_, text, size)) return false;
-    cursor_ += size;
-    return true;
-  }
   /// Moves over bytes that were compared.
   void _skip(std::size_t size) { cursor_ += size; }
   /// Whether another object or list may begin here without nesting too deeply.
   bool _mayEnter() const { return depth_ < options_.max_depth; }
-  /// Reads an integer of a few digits right here. Returns false, and stays, if there is none.
-  PASSLIB_INLINE bool _readDigits(int* value) {
-    const char* cursor = cursor_;
-    if (!_scanDigits(&cursor, value)) return false;
-    cursor_ = cursor;
-    return true;
-  }
-  /// Reads a list of `count` such integers right here. Returns false, and stays, if there is none.
-  PASSLIB_INLINE bool _readTuple(int* values, int count) {
-    const char* cursor = cursor_;
-    if (cursor == end_ || *cursor != '[' || !_mayEnter()) return false;
-    for (int pos = 0; pos < count; ++pos) {
-      ++cursor;  // over the bracket or the comma
-      if (cursor != end_ && *cursor == ' ') ++cursor;
-      if (!_scanDigits(&cursor, &values[pos])) return false;
-      if (*cursor != (pos + 1 < count ? ',' : ']')) return false;
-    }
-    cursor_ = cursor + 1;
-    return true;
-  }
-  [[noreturn]] void fail(JsonErrorCode code, const std::string& message, std::size_t place) const;
-  [[noreturn]] void fail(JsonErrorCode code, const std::string& message) const {
+  [[noreturn]] __attribute__((__cold__)) void fail(JsonErrorCode code, const std::string& message,
+                                                   std::size_t place) const;
+  [[noreturn]] __attribute__((__cold__)) void fail(JsonErrorCode code,
+                                                   const std::string& message) const {
     fail(code, message, offset());
   }
+
   /// The same with a message in the form of printf.
-  [[noreturn]] PASSLIB_FORM(4) void _fail(JsonErrorCode code, std::size_t place, const char* form,
-                                          ...) const;
+  [[noreturn]] __attribute__((__cold__, __format__(__printf__, 4, 5))) void failAt(
+      JsonErrorCode code, std::size_t place, const char* form, ...) const;
 
  private:
-  /// Moves behind an integer of at most eight digits, something other than a digit after it.
-  PASSLIB_INLINE bool _scanDigits(const char** place, int* value) const {
-    const char* cursor = *place;
-    if (end_ - cursor < 10) return false;
-    unsigned digit = static_cast<unsigned char>(*cursor) - static_cast<unsigned>('0');
-    if (digit > 9) return false;
-    unsigned sum = digit;
-    const char* const first = cursor++;
-    for (; (digit = static_cast<unsigned char>(*cursor) - static_cast<unsigned>('0')) <= 9;
-         ++cursor) {
-      if (sum == 0 || cursor - first == 8) return false;
-      sum = 10 * sum + digit;
-    }
-    if (*cursor == '.' || *cursor == 'e' || *cursor == 'E') return false;
-    *place = cursor;
-    *value = static_cast<int>(sum);
-    return true;
-  }
   void skipSpace();
   void enter();
   bool nextElement(bool* first, char close, const char* where);
@@ -207,7 +186,7 @@ class JsonReader {
   [[noreturn]] __attribute__((__cold__)) void unexpected(const char* wanted) const;
   [[noreturn]] __attribute__((__cold__)) void failHere(JsonErrorCode code, const char* place,
                                                        const char* message) const {
-    _fail(code, static_cast<std::size_t>(place - begin_), "%s", message);
+    failAt(code, static_cast<std::size_t>(place - begin_), "%s", message);
   }
 
   const char* begin_;
@@ -217,5 +196,3 @@ class JsonReader {
   JsonOptions options_;
   std::string scratch_;
 };
-
-PASSLIB_END_CODE

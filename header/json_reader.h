@@ -100,21 +100,22 @@ inline void JsonReader::fail(JsonErrorCode code, const std::string& message,
                   place, line, column);
 }
 
-inline void JsonReader::_fail(JsonErrorCode code, std::size_t place, const char* form, ...) const {
+inline void JsonReader::failAt(JsonErrorCode code, std::size_t place, const char* form, ...) const {
   va_list values;
   va_start(values, form);
-  const std::string message = detail::formatText(form, values);
+  const std::string message = detail::printText(form, values);
   va_end(values);
   fail(code, message, place);
 }
 
 inline void JsonReader::unexpected(const char* wanted) const {
   const std::size_t place = offset();
-  if (cursor_ == end_) _fail(kJsonTruncated, place, "the text ends where %s should stand", wanted);
+  if (cursor_ == end_) failAt(kJsonTruncated, place, "the text ends where %s should stand", wanted);
   const unsigned char character = static_cast<unsigned char>(*cursor_);
-  const char* form = character >= 0x20 && character < 0x7F ? "'%c' where %s should stand"
-                                                           : "byte 0x%02x where %s should stand";
-  fail(kJsonSyntax, detail::printed(form, character, wanted));
+  const bool shown = character >= 0x20 && character < 0x7F;
+  fail(kJsonSyntax, (shown ? detail::printed("'%c'", character)
+                           : detail::printed("byte 0x%02x", static_cast<unsigned>(character))) +
+                        " where " + wanted + " should stand");
 }
 
 inline void JsonReader::skipSpace() {
@@ -137,7 +138,7 @@ inline char JsonReader::peek() {
 
 inline void JsonReader::enter() {
   if (++depth_ > options_.max_depth) {
-    _fail(kJsonDepth, offset(), "nested deeper than %zu levels", options_.max_depth);
+    failAt(kJsonDepth, offset(), "nested deeper than %zu levels", options_.max_depth);
   }
   ++cursor_;
 }
@@ -399,20 +400,21 @@ inline int64_t JsonReader::readInteger(const char* what, int64_t low, int64_t hi
   const std::size_t place = offset();
   if (cursor_ == end_) unexpected(what);
   if (character != '-' && !detail::isDigit(character)) {
-    _fail(kJsonType, place, "%s must be an integer", what);
+    failAt(kJsonType, place, "%s must be an integer", what);
   }
   const Slice text = readNumber();
   int64_t value = 0;
   if (!detail::parseInteger(text.data, text.size, &value)) {
     for (std::size_t pos = 0; pos < text.size; ++pos) {
       if (strchr(".eE", text.data[pos]) == nullptr) continue;
-      _fail(kJsonType, place, "%s must be an integer", what);
+      failAt(kJsonType, place, "%s must be an integer", what);
     }
-    _fail(kJsonRange, place, "%s %s is out of range", what, text.str().c_str());
+    failAt(kJsonRange, place, "%s %s is out of range", what, text.str().c_str());
   }
   if (value < low || value > high) {
-    _fail(kJsonRange, place, "%s %lld is not within %lld to %lld", what,
-          static_cast<long long>(value), static_cast<long long>(low), static_cast<long long>(high));
+    failAt(kJsonRange, place, "%s %lld is not within %lld to %lld", what,
+           static_cast<long long>(value), static_cast<long long>(low),
+           static_cast<long long>(high));
   }
   return value;
 }
@@ -464,26 +466,26 @@ class TextBuffer {
   ~TextBuffer() { clear(); }
 
   /// Room for `count` more bytes, to be claimed with advance.
-  PASSLIB_HOST_INLINE char* room(std::size_t count) {
+  char* room(std::size_t count) {
     if (left_ < count) addBlock(count);
     return room_;
   }
-  PASSLIB_HOST_INLINE void advance(std::size_t count) {
+  void advance(std::size_t count) {
     room_ += count;
     left_ -= count;
   }
   /// Claims the room up to `end`.
-  PASSLIB_INLINE void advanceTo(const char* end) { advance(static_cast<std::size_t>(end - room_)); }
-  PASSLIB_HOST_INLINE void append(const char* text, std::size_t count) {
+  void advanceTo(const char* end) { advance(static_cast<std::size_t>(end - room_)); }
+  void append(const char* text, std::size_t count) {
     memcpy(room(count), text, count);
     advance(count);
   }
   void append(const std::string& text) { append(text.data(), text.size()); }
   template <std::size_t TextSize>
-  PASSLIB_INLINE void append(const char (&text)[TextSize]) {
+  void append(const char (&text)[TextSize]) {
     append(text, TextSize - 1);
   }
-  PASSLIB_HOST_INLINE void push(char character) {
+  void push_back(char character) {
     *room(1) = character;
     advance(1);
   }
@@ -494,8 +496,8 @@ class TextBuffer {
     advance(count);
   }
   /// Whether the text lies in one piece.
-  PASSLIB_INLINE bool isWhole() const { return memory_ != nullptr; }
-  PASSLIB_INLINE void noteNotAscii() { ascii_ = false; }
+  bool isWhole() const { return memory_ != nullptr; }
+  void noteNotAscii() { ascii_ = false; }
   bool isAscii() const { return ascii_; }
   std::size_t size() const { return size_ - left_; }
 
@@ -546,7 +548,7 @@ class TextBuffer {
     // Little memory for small texts, few blocks for large ones.
     const std::size_t last = blocks_.empty() ? 256 : blocks_.back().size;
     const std::size_t size = (std::max)(count, std::min<std::size_t>(2 * last, 1 << 20));
-    blocks_.push(Block{nullptr, 0});
+    blocks_.push_back(Block{nullptr, 0});
     room_ = static_cast<char*>(malloc(size));
     if (room_ == nullptr) throw std::bad_alloc();
     blocks_.back() = Block{room_, size};
@@ -576,7 +578,7 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
     out->advance(size + 2);
     return;
   }
-  out->push('"');
+  out->push_back('"');
   while (cursor < end) {
     cursor = skipPlain(cursor, end);
     if (cursor == end) break;
@@ -610,18 +612,18 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
     }
     out->append(written, static_cast<std::size_t>(cursor - written));
     if (simple != nullptr) {
-      out->push('\\');
-      out->push(target[simple - from]);
+      out->push_back('\\');
+      out->push_back(target[simple - from]);
     } else {
       const char digits[] = "0123456789abcdef";
       out->append("\\u00");
-      out->push(digits[character >> 4]);
-      out->push(digits[character & 15]);
+      out->push_back(digits[character >> 4]);
+      out->push_back(digits[character & 15]);
     }
     written = ++cursor;
   }
   out->append(written, static_cast<std::size_t>(end - written));
-  out->push('"');
+  out->push_back('"');
 }
 
 /// Prints a number to `target`, which has room for 20 bytes, and returns its end.
@@ -669,17 +671,13 @@ class JsonTree {
   void clear(JsonType type) {
     items_.clear();
     texts_.clear();
-    items_.addZeros(1);
+    items_.resize(items_.size() + 1);
     items_[0].type = type;
   }
-  PASSLIB_INLINE std::size_t size() const { return items_.size(); }
-  PASSLIB_INLINE const Item& operator[](std::size_t item) const { return items_[item]; }
-  PASSLIB_INLINE Slice key(const Item& item) const {
-    return Slice{texts_.begin() + item.key, item.key_size};
-  }
-  PASSLIB_INLINE Slice text(const Item& item) const {
-    return Slice{texts_.begin() + item.text, item.text_size};
-  }
+  std::size_t size() const { return items_.size(); }
+  const Item& operator[](std::size_t item) const { return items_[item]; }
+  Slice key(const Item& item) const { return Slice{texts_.data() + item.key, item.key_size}; }
+  Slice text(const Item& item) const { return Slice{texts_.data() + item.text, item.text_size}; }
   bool isComposite(std::size_t item) const {
     return items_[item].type == LIST || items_[item].type == MAP;
   }
@@ -703,35 +701,24 @@ class JsonTree {
   /// Appends an item as JSON, on one line or in the layout of MXNet's writer, of which `depth` is
   /// the indentation.
   void print(std::size_t root, bool pretty, std::size_t depth, TextBuffer* out) const;
-  /// Adds the members of the root.
+  /// Appends the members of the root.
   void print(JsonMembers* members) const;
 
  private:
-  struct Key {
-    Slice text;
-    std::size_t item;
-  };
-  static int compare(const void* left, const void* right) {
-    const Key& first = *static_cast<const Key*>(left);
-    const Key& second = *static_cast<const Key*>(right);
-    if (first.text < second.text) return -1;
-    return second.text < first.text || first.item > second.item ? 1 : -1;
-  }
   std::size_t keep(const Slice& text) {
     const std::size_t place = texts_.size();
-    texts_.reserve(text.size + 1);  // no slice is null, not even that of an empty text
-    if (text.size != 0) memcpy(texts_.add(text.size), text.data, text.size);
+    texts_.append(text.data, text.size);
     return place;
   }
   void begin(std::size_t item, bool pretty, std::size_t depth, TextBuffer* out) const;
 
   PlainList<Item> items_;
-  PlainList<char> texts_;
+  std::string texts_;
 };
 
 inline std::size_t JsonTree::add(std::size_t parent, const Slice& key, std::size_t place) {
   const std::size_t number = items_.size();
-  items_.addZeros(1);
+  items_.resize(items_.size() + 1);
   Item& item = items_[number];
   item.parent = parent;
   item.key_size = key.size;
@@ -746,25 +733,25 @@ inline std::size_t JsonTree::add(std::size_t parent, const Slice& key, std::size
 }
 
 inline const JsonTree::Item* JsonTree::sort(std::size_t object) {
-  PlainList<Key> keys;
+  PlainList<NumberedText> keys;
   bool sorted = true;
   for (std::size_t item = items_[object].first; item != 0; item = items_[item].next) {
-    const Key next = {key(items_[item]), item};
+    const NumberedText next = {key(items_[item]), item};
     sorted = sorted && (keys.empty() || keys.back().text < next.text);
-    keys.push(next);
+    keys.push_back(next);
   }
   if (sorted) return nullptr;
-  qsort(keys.begin(), keys.size(), sizeof(Key), &compare);
+  sortTexts(&keys);
   std::size_t twice = 0;
   for (std::size_t pos = 1; pos < keys.size(); ++pos) {
-    items_[keys[pos - 1].item].next = keys[pos].item;
+    items_[keys[pos - 1].number].next = keys[pos].number;
     // Sorted: if it is not before the next one, it is the same.
-    if (keys[pos - 1].text < keys[pos].text || (twice != 0 && twice < keys[pos].item)) continue;
-    twice = keys[pos].item;
+    if (keys[pos - 1].text < keys[pos].text || (twice != 0 && twice < keys[pos].number)) continue;
+    twice = keys[pos].number;
   }
-  items_[object].first = keys[0].item;
-  items_[object].last = keys.back().item;
-  items_[keys.back().item].next = 0;
+  items_[object].first = keys[0].number;
+  items_[object].last = keys.back().number;
+  items_[keys.back().number].next = 0;
   return twice == 0 ? nullptr : &items_[twice];
 }
 
@@ -774,7 +761,7 @@ const std::size_t kMostIndented = 64;
 
 inline void appendLine(std::size_t depth, TextBuffer* out) {
   const std::size_t size = 2 * (std::min)(depth, kMostIndented);
-  out->push('\n');
+  out->push_back('\n');
   memset(out->room(size), ' ', size);
   out->advance(size);
 }
@@ -785,7 +772,7 @@ inline void JsonTree::begin(std::size_t item, bool pretty, std::size_t depth,
   const Item& from = items_[item];
   if (from.type == STR) return appendString(text(from).data, from.text_size, pretty, out);
   if (!isComposite(item)) return out->append(text(from).data, from.text_size);
-  out->push(from.type == LIST ? '[' : '{');
+  out->push_back(from.type == LIST ? '[' : '{');
   if (pretty && from.lines) appendLine(depth + 1, out);
 }
 
@@ -801,7 +788,7 @@ inline void JsonTree::print(std::size_t root, bool pretty, std::size_t depth,
       // Those that end here, up to one with another child behind it.
       for (bool leaf = true;; leaf = false) {
         if (!leaf && pretty && items_[item].lines) appendLine(depth, out);
-        if (isComposite(item)) out->push(items_[item].type == LIST ? ']' : '}');
+        if (isComposite(item)) out->push_back(items_[item].type == LIST ? ']' : '}');
         if (item == root) return;
         if (items_[item].next != 0) break;
         item = items_[item].parent;
@@ -824,7 +811,7 @@ inline void JsonTree::print(JsonMembers* members) const {
   for (std::size_t item = items_[0].first; item != 0; item = items_[item].next) {
     TextBuffer out;
     print(item, false, 0, &out);
-    out.moveTo(members->add(key(items_[item]), out.size()));
+    members->emplace_back(key(items_[item]).str(), out.str());
   }
 }
 
@@ -883,6 +870,6 @@ inline void JsonReader::_readItem(detail::JsonTree* tree, std::size_t root) {
 inline void JsonReader::_sort(detail::JsonTree* tree, std::size_t object) const {
   const detail::JsonTree::Item* const twice = tree->sort(object);
   if (twice == nullptr) return;
-  _fail(kJsonDuplicateKey, twice->place, "the key '%s' occurs twice in one object",
-        tree->key(*twice).str().c_str());
+  failAt(kJsonDuplicateKey, twice->place, "the key '%s' occurs twice in one object",
+         tree->key(*twice).str().c_str());
 }

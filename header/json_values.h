@@ -13,64 +13,57 @@ inline bool scanNum(const std::string& text, int* num) {
   return *num == integer && text != "-0";
 }
 
-template <typename Value>
-Value makeNumber(std::string text) {
+inline JsonVal makeNumber(std::string text) {
   int num = 0;
   const bool same = scanNum(text, &num);
-  return Value(NUM, num, same ? std::string() : std::move(text));
+  return JsonVal(NUM, num, same ? std::string() : std::move(text));
 }
 
 /// The text of a number: the original one, unless `num` was changed since.
-template <typename Value>
-std::string numberText(const Value& value) {
+inline std::string numberText(const JsonVal& value) {
   int num = 0;
   if (!value.str.empty()) scanNum(value.str, &num);
   return !value.str.empty() && num == value.num ? value.str : printed("%d", value.num);
 }
 
 /// Moves out of `value` every child that has children of its own.
-template <typename Value>
-void takeDeepChildren(Value* value, std::vector<Value>* taken) {
-  const auto take = [taken](Value* child) {
-    if (!child->list.empty() || !child->map.empty()) append(taken) = std::move(*child);
+inline void takeDeepChildren(JsonVal* value, std::vector<JsonVal>* taken) {
+  const auto take = [taken](JsonVal* child) {
+    if (!child->list.empty() || !child->map.empty()) taken->push_back(std::move(*child));
   };
-  for (Value& child : span(value->list)) take(&child);
+  for (JsonVal& child : value->list) take(&child);
   for (auto& member : value->map) take(&member.second);
 }
 
 /// Adds a member to an object, behind those with lower keys, which are there.
-template <typename Value>
-Value* addMember(Value key, std::map<Value, Value>* object) {
-  return &object->emplace_hint(object->end(), std::move(key), Value())->second;
+inline JsonVal* addMember(JsonVal key, std::map<JsonVal, JsonVal>* object) {
+  return &object->emplace_hint(object->end(), std::move(key), JsonVal())->second;
 }
 
 /// A value and that which becomes its copy.
-template <typename Value>
 struct JsonCopy {
-  const Value* from;
-  Value* target;
+  const JsonVal* from;
+  JsonVal* target;
 };
 
 /// Copies type, number and text, and makes room for children, which are queued.
-template <typename Value>
-void copyShallow(const Value& from, Value* target, PlainList<JsonCopy<Value> >* queue) {
+inline void copyShallow(const JsonVal& from, JsonVal* target, PlainList<JsonCopy>* queue) {
   target->type = from.type;
   target->num = from.num;
   target->str = from.str;
-  makeItems(&target->list, from.list.size());
+  target->list.resize(from.list.size());
   for (std::size_t pos = 0; pos < from.list.size(); ++pos) {
-    queue->push(JsonCopy<Value>{&from.list[pos], &target->list[pos]});
+    queue->push_back(JsonCopy{&from.list[pos], &target->list[pos]});
   }
   for (const auto& member : from.map) {
-    queue->push(JsonCopy<Value>{&member.second, addMember(member.first, &target->map)});
+    queue->push_back(JsonCopy{&member.second, addMember(member.first, &target->map)});
   }
 }
 
 inline int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
 
 /// Order of two values without their children: type, number, text.
-template <typename Value>
-int compareScalars(const Value& left, const Value& right) {
+inline int compareScalars(const JsonVal& left, const JsonVal& right) {
   if (left.type != right.type) return sign(left.type<right.type, left.type> right.type);
   if (left.type == STR) return sign(left.str < right.str, right.str < left.str);
   if (left.type == BOOL) return sign(left.num<right.num, left.num> right.num);
@@ -88,38 +81,37 @@ int compareScalars(const Value& left, const Value& right) {
 }
 
 /// Lexicographic order of two values with all their children; iterative.
-template <typename Value>
-int compareJson(const Value& left, const Value& right) {
+inline int compareJson(const JsonVal& left, const JsonVal& right) {
   // A step without values compares two lengths, after all elements were equal.
   struct Step {
-    const Value* left;
-    const Value* right;
+    const JsonVal* left;
+    const JsonVal* right;
     int verdict;
   };
   PlainList<Step> steps;
-  steps.push(Step{&left, &right, 0});
+  steps.push_back(Step{&left, &right, 0});
   while (!steps.empty()) {
     const Step step = steps.back();
-    steps.pop();
+    steps.pop_back();
     const int order = step.left == nullptr ? step.verdict : compareScalars(*step.left, *step.right);
     if (order != 0) return order;
     if (step.left == nullptr || (step.left->type != LIST && step.left->type != MAP)) continue;
     const bool lists = step.left->type == LIST;
     const std::size_t size_a = lists ? step.left->list.size() : step.left->map.size();
     const std::size_t size_b = lists ? step.right->list.size() : step.right->map.size();
-    steps.push(Step{nullptr, nullptr, sign(size_a<size_b, size_a> size_b)});
+    steps.push_back(Step{nullptr, nullptr, sign(size_a<size_b, size_a> size_b)});
     const std::size_t first_child = steps.size();
     if (lists) {
       for (std::size_t pos = 0; pos < (std::min)(size_a, size_b); ++pos) {
-        steps.push(Step{&step.left->list[pos], &step.right->list[pos], 0});
+        steps.push_back(Step{&step.left->list[pos], &step.right->list[pos], 0});
       }
     } else {
       auto pos = step.left->map.begin();
       auto other_pos = step.right->map.begin();
       for (; pos != step.left->map.end() && other_pos != step.right->map.end();
            ++pos, ++other_pos) {
-        steps.push(Step{&pos->first, &other_pos->first, 0});
-        steps.push(Step{&pos->second, &other_pos->second, 0});
+        steps.push_back(Step{&pos->first, &other_pos->first, 0});
+        steps.push_back(Step{&pos->second, &other_pos->second, 0});
       }
     }
     for (std::size_t low = first_child, high = steps.size(); low + 1 < high; ++low) {
@@ -132,18 +124,17 @@ int compareJson(const Value& left, const Value& right) {
 }
 
 /// Walks a value in the order of its text, iteratively.
-template <typename Value>
 class JsonWalk {
  public:
   /// kBegin: a container begins, or a scalar; kChild: a child follows; kClose: a container ends.
   enum Event { kBegin, kChild, kClose, kEnd };
-  explicit JsonWalk(const Value& root) : value(&root), key(nullptr) {}
+  explicit JsonWalk(const JsonVal& root) : value(&root), key(nullptr) {}
   Event next() {
     if (event_ == kEnd || event_ == kChild) return event_ = kBegin;
     if (event_ == kBegin && (value->type == LIST || value->type == MAP)) {
-      open_.push(Frame{value, 0, nullptr});
+      open_.push_back(Frame{value, 0, nullptr});
     }
-    if (event_ == kClose) open_.pop();
+    if (event_ == kClose) open_.pop_back();
     if (open_.empty()) return event_ = kEnd;
     Frame& top = open_.back();
     index = top.index++;
@@ -153,7 +144,7 @@ class JsonWalk {
       return event_ = kChild;
     }
     if (top.container->type == MAP && index < top.container->map.size()) {
-      const std::map<Value, Value>& map = top.container->map;
+      const std::map<JsonVal, JsonVal>& map = top.container->map;
       const auto member = top.key == nullptr ? map.begin() : map.upper_bound(*top.key);
       key = top.key = &member->first;
       value = &member->second;
@@ -163,22 +154,21 @@ class JsonWalk {
     return event_ = kClose;
   }
 
-  const Value* value;     ///< what begins, follows or ends
-  const Value* key;       ///< of the child; null in lists
+  const JsonVal* value;   ///< what begins, follows or ends
+  const JsonVal* key;     ///< of the child; null in lists
   std::size_t index = 0;  ///< of a child; of what ends, the number of its children
 
  private:
   struct Frame {
-    const Value* container;
+    const JsonVal* container;
     std::size_t index;
-    const Value* key;  // of the last member; iterators of a library's debug mode are not plain
+    const JsonVal* key;  // of the last member; iterators of a library's debug mode are not plain
   };
   PlainList<Frame> open_;
   Event event_ = kEnd;
 };
 
-template <typename Value>
-void appendScalar(const Value& value, TextBuffer* out) {
+inline void appendScalar(const JsonVal& value, TextBuffer* out) {
   switch (value.type) {
     case STR:
       appendString(value.str.data(), value.str.size(), false, out);
@@ -198,17 +188,16 @@ void appendScalar(const Value& value, TextBuffer* out) {
 }
 
 /// Writes a value, with these texts between items, and between key and value.
-template <typename Value>
-void printValue(const Value& root, const std::string& comma, const std::string& colon,
-                TextBuffer* out) {
-  typedef JsonWalk<Value> Walk;
+inline void printValue(const JsonVal& root, const std::string& comma, const std::string& colon,
+                       TextBuffer* out) {
+  typedef JsonWalk Walk;
   Walk walk(root);
   for (;;) {
-    const typename Walk::Event event = walk.next();
+    const Walk::Event event = walk.next();
     const bool in_list = walk.value->type == LIST;
     if (event == Walk::kEnd) return;
     if (event == Walk::kClose) {
-      out->push(in_list ? ']' : '}');
+      out->push_back(in_list ? ']' : '}');
     } else if (event == Walk::kChild) {
       if (walk.index > 0) out->append(comma);
       if (walk.key == nullptr) continue;
@@ -217,7 +206,7 @@ void printValue(const Value& root, const std::string& comma, const std::string& 
       appendString(name.data(), name.size(), false, out);
       out->append(colon);
     } else if (in_list || walk.value->type == MAP) {
-      out->push(in_list ? '[' : '{');
+      out->push_back(in_list ? '[' : '{');
     } else {
       appendScalar(*walk.value, out);
     }
@@ -225,25 +214,24 @@ void printValue(const Value& root, const std::string& comma, const std::string& 
 }
 
 /// Makes the value that a tree describes.
-template <typename Value>
-Value valueOf(const JsonTree& tree) {
-  Value root;
-  PlainList<Value*> targets;  // of the items
-  targets.addZeros(tree.size());
+inline JsonVal valueOf(const JsonTree& tree) {
+  JsonVal root;
+  PlainList<JsonVal*> targets;  // of the items
+  targets.resize(tree.size());
   targets[0] = &root;
   for (std::size_t pos = 0; pos < tree.size(); ++pos) {
     const JsonTree::Item& item = tree[pos];
-    Value* const target = targets[pos];
+    JsonVal* const target = targets[pos];
     target->type = item.type;
     if (item.type == STR) target->str = tree.text(item).str();
-    if (item.type == NUM) *target = makeNumber<Value>(tree.text(item).str());
+    if (item.type == NUM) *target = makeNumber(tree.text(item).str());
     if (item.type == BOOL) target->num = tree.text(item) == "true" ? 1 : 0;
-    if (item.type == LIST) makeItems(&target->list, item.count);
+    if (item.type == LIST) target->list.resize(item.count);
     std::size_t nth = 0;
     for (std::size_t child = item.first; child != 0; child = tree[child].next) {
       targets[child] = item.type == LIST
                            ? &target->list[nth++]
-                           : addMember(Value(tree.key(tree[child]).str()), &target->map);
+                           : addMember(JsonVal(tree.key(tree[child]).str()), &target->map);
     }
   }
   return root;
@@ -251,14 +239,13 @@ Value valueOf(const JsonTree& tree) {
 
 }  // namespace detail
 
-template <typename Unused>
-void JsonValue<Unused>::clear() {
-  std::vector<JsonValue> deep;
+inline void JsonVal::clear() {
+  std::vector<JsonVal> deep;
   detail::takeDeepChildren(this, &deep);
   list.clear();
   map.clear();
   while (!deep.empty()) {
-    JsonValue last = std::move(deep.back());
+    JsonVal last = std::move(deep.back());
     deep.pop_back();
     detail::takeDeepChildren(&last, &deep);
     last.list.clear();
@@ -266,41 +253,36 @@ void JsonValue<Unused>::clear() {
   }
 }
 
-template <typename Unused>
-JsonValue<Unused>::JsonValue(const JsonValue& other) : type(other.type), num(other.num) {
-  detail::PlainList<detail::JsonCopy<JsonValue> > queue;
+inline JsonVal::JsonVal(const JsonVal& other) : type(other.type), num(other.num) {
+  detail::PlainList<detail::JsonCopy> queue;
   detail::copyShallow(other, this, &queue);
   while (!queue.empty()) {
-    const detail::JsonCopy<JsonValue> next = queue.back();
-    queue.pop();
+    const detail::JsonCopy next = queue.back();
+    queue.pop_back();
     detail::copyShallow(*next.from, next.target, &queue);
   }
 }
 
-template <typename Unused>
-JsonValue<Unused>& JsonValue<Unused>::operator=(const JsonValue& other) {
+inline JsonVal& JsonVal::operator=(const JsonVal& other) {
   if (this != &other) {
-    JsonValue copy(other);
+    JsonVal copy(other);
     *this = std::move(copy);
   }
   return *this;
 }
 
-template <typename Unused>
-JsonValue<Unused>& JsonValue<Unused>::operator=(JsonValue&& other) noexcept {
+inline JsonVal& JsonVal::operator=(JsonVal&& other) noexcept {
   // `other` may be a child of this value: it must be moved out before the children go.
-  JsonValue taken(std::move(other));
-  this->~JsonValue();
-  return *::new (static_cast<void*>(this)) JsonValue(std::move(taken));
+  JsonVal taken(std::move(other));
+  this->~JsonVal();
+  return *::new (static_cast<void*>(this)) JsonVal(std::move(taken));
 }
 
-template <typename Unused>
-JsonValue<Unused> JsonValue<Unused>::integer(int64_t value) {
-  return detail::makeNumber<JsonValue>(detail::printed("%lld", static_cast<long long>(value)));
+inline JsonVal JsonVal::integer(int64_t value) {
+  return detail::makeNumber(detail::printed("%lld", static_cast<long long>(value)));
 }
 
-template <typename Unused>
-JsonValue<Unused> JsonValue<Unused>::real(double value) {
+inline JsonVal JsonVal::real(double value) {
   if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
   std::string text;
   for (int digits = 15; digits <= 17; ++digits) {
@@ -314,48 +296,42 @@ JsonValue<Unused> JsonValue<Unused>::real(double value) {
 #endif
     if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
   }
-  return detail::makeNumber<JsonValue>(text);
+  return detail::makeNumber(text);
 }
 
-template <typename Unused>
-double JsonValue<Unused>::toDouble() const {
+inline double JsonVal::toDouble() const {
   if (type == BOOL) return num;
   if (type != NUM) return 0;
   return str.empty() ? num : detail::parseDouble(detail::numberText(*this));
 }
 
-template <typename Unused>
-bool JsonValue<Unused>::toInteger(int64_t* value) const {
+inline bool JsonVal::toInteger(int64_t* value) const {
   if (type != NUM) return false;
   const std::string text = detail::numberText(*this);
   return detail::parseInteger(text.data(), text.size(), value);
 }
 
-template <typename Unused>
-bool JsonValue<Unused>::operator<(const JsonValue& other) const {
+inline bool JsonVal::operator<(const JsonVal& other) const {
   if (type == STR && other.type == STR) return str < other.str;  // keys: the usual case
   return detail::compareJson(*this, other) < 0;
 }
 
-template <typename Unused>
-bool JsonValue<Unused>::operator==(const JsonValue& other) const {
+inline bool JsonVal::operator==(const JsonVal& other) const {
   return detail::compareJson(*this, other) == 0;
 }
 
-template <typename Unused>
-std::string JsonValue<Unused>::dump() const {
+inline std::string JsonVal::dump() const {
   detail::TextBuffer out;
   detail::printValue(*this, ",", " : ", &out);
   return out.str();
 }
 
-template <typename Unused>
-std::string JsonValue<Unused>::toString() const {
+inline std::string JsonVal::toString() const {
   std::string out;
-  typedef detail::JsonWalk<JsonValue> Walk;
+  typedef detail::JsonWalk Walk;
   Walk walk(*this);
   for (;;) {
-    const typename Walk::Event event = walk.next();
+    const Walk::Event event = walk.next();
     const bool in_list = walk.value->type == LIST;
     if (event == Walk::kEnd) return out;
     if (event == Walk::kClose) {
@@ -389,84 +365,23 @@ std::string JsonValue<Unused>::toString() const {
   }
 }
 
-PASSLIB_DEMANDED JsonVal JsonReader::readValue() {
+inline JsonVal JsonReader::readValue() {
   detail::JsonTree tree;
   _readItem(&tree, 0);
-  return detail::valueOf<PASSLIB_LATER(JsonVal)>(tree);
+  return detail::valueOf(tree);
 }
 
-namespace detail {
-
-template <typename Unused>
-struct GraphMap : GraphValues {
-  typedef std::map<std::string, JsonValue<Unused> > Map;
-  Map map;
-
-  static GraphMap* make(Map&& map) {
-    Owner<GraphMap> made(new GraphMap());
-    made->copy = &copyMap;
-    made->print = &printMap;
-    made->get_string = &findString;
-    made->destroy = &destroyMap;
-    made->map = std::move(map);
-    return made.release();
-  }
-  static GraphMap* make(const JsonMembers& texts) {
-    Map map;
-    JsonReader::Slice key;
-    JsonReader::Slice text;
-    for (JsonMembers::Walk walk(texts); walk.next(&key, &text);) {
-      map.emplace_hint(map.end(), key.str(), readAgain(text).template readValue<Unused>());
-    }
-    return make(std::move(map));
-  }
-  static const Map& mapOf(const GraphValues& values) {
-    return static_cast<const GraphMap&>(values).map;
-  }
-  static GraphValues* copyMap(const GraphValues& values) { return make(Map(mapOf(values))); }
-  static void printMap(const GraphValues& values, JsonMembers* members) {
-    for (const auto& member : mapOf(values)) {
-      TextBuffer out;
-      printValue(member.second, ", ", ": ", &out);
-      const std::string& key = member.first;
-      out.moveTo(members->add(JsonReader::Slice{key.data(), key.size()}, out.size()));
-    }
-  }
-  static bool findString(const GraphValues& values, const char* key, std::string* text) {
-    const auto found = mapOf(values).find(key);
-    if (found == mapOf(values).end() || found->second.type != STR) return false;
-    *text = found->second.str;
-    return true;
-  }
-  static void destroyMap(GraphValues* values) { delete static_cast<GraphMap*>(values); }
-};
-
-}  // namespace detail
-
-template <typename Unused>
-GraphAttributes::Map& GraphAttributes::read() const {
-  detail::GraphValues* present = values_.load();
-  if (present == nullptr) {
-    detail::Owner<Made<Unused> > made(Made<Unused>::make(texts_));
-    present = values_.setFirst(made.get());
-    if (present == nullptr) present = made.release();  // else another thread was faster
-  }
-  return static_cast<Made<Unused>*>(present)->map;
-}
-
-template <typename Unused>
-JsonValue<Unused> JsonValue<Unused>::parse(const std::string& json) {
+inline JsonVal JsonVal::parse(const std::string& json) {
   JsonReader reader(json.data(), json.size());
-  JsonValue value = reader.readValue<Unused>();
+  JsonVal value = reader.readValue();
   reader.finish();
   return value;
 }
 
-template <typename Unused>
-JsonValue<Unused> JsonValue<Unused>::parse(const std::string& json, unsigned int* idx) {
+inline JsonVal JsonVal::parse(const std::string& json, unsigned int* idx) {
   const std::size_t start = std::min<std::size_t>(*idx, json.size());
   JsonReader reader(json.data() + start, json.size() - start);
-  JsonValue value = reader.readValue<Unused>();
+  JsonVal value = reader.readValue();
   *idx = static_cast<unsigned int>(start + reader.offset());
   return value;
 }

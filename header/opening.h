@@ -1,19 +1,54 @@
 /*
- * lib_api.h: everything that the author of a passlib library needs, in one file.
+ * lib_api.h: the header for libraries of graph passes, operators and partitioners.
  *
- * A library includes this header, registers passes with REGISTER_PASS, defines initialize(), and is
- * compiled with one line:
+ * A model is a Graph of Nodes. A pass is a function that changes a Graph. This library registers a
+ * pass that replaces each operator "Dropout" by its input:
  *
- *     g++ -shared -fPIC -fvisibility=hidden -std=c++11 mypass_lib.cc -o libmypass_lib.so -I include
+ *     #include "lib_api.h"
  *
- * The result loads in passlib and, since it implements version 11 of the extension ABI, also in
- * Apache MXNet 1.9 and 2.0. The names are MXNet's: sources written for its lib_api.h compile
- * unchanged. C++11 to C++23, GCC and Clang, no dependency.
+ *     using namespace mxnet::ext;
  *
- * Order: options, versions, DLPack, errors, tensors, JSON, the graph, resources, operators,
- * partitioners, passes, registration, entry points; then the bodies. The first part is the manual.
- * Passes in text are in lib_patterns.h, which includes this file. Both files are made of the parts
- * in header/ by `make header`.
+ *     MXReturnValue dropDropout(Graph* graph, const options_map_t& options) {
+ *       std::vector<Node*> unused;
+ *       for (Node* node : graph->nodes) {
+ *         if (node->op != "Dropout") continue;
+ *         graph->replace(NodeEntry(node, 0), node->inputs.at(0));
+ *         unused.push_back(node);
+ *       }
+ *       graph->removeNodes(unused);
+ *       return MX_SUCCESS;
+ *     }
+ *
+ *     REGISTER_PASS(dropDropout).setBody(dropDropout);
+ *
+ *     MXReturnValue initialize(int version) { return MX_SUCCESS; }
+ *
+ * Compile and run it:
+ *
+ *     g++ -shared -fPIC -std=c++11 -I include drop_dropout.cc -o libdrop_dropout.so
+ *
+ *     import passlib
+ *     passlib.library.load("libdrop_dropout.so")
+ *     model = passlib.load("model.onnx").optimize_for("dropDropout")
+ *
+ * The library also loads in Apache MXNet 1.9 and 2.0: it implements version 11 of MXNet's extension
+ * ABI, and sources written for MXNet's lib_api.h compile unchanged. The header needs C++11 to C++23
+ * with GCC or Clang, and no other file. Several source files of a library may include it; all but
+ * one define PASSLIB_NO_ENTRY_POINTS first, or none does.
+ *
+ * Contents, in this order:
+ *
+ *     graph and nodes         Graph, Node, NodeEntry; helpers that read and set attributes
+ *     tensors and parameters  MXTensor; weights that a pass reads and adds
+ *     passes                  REGISTER_PASS, options, initialize
+ *     operators               REGISTER_OP
+ *     partitioners            REGISTER_PARTITIONER
+ *     JSON                    JsonVal, JsonReader
+ *     errors                  MX_ERROR_MSG and the exceptions
+ *     bodies                  everything below is the implementation
+ *
+ * Passes in text are in lib_patterns.h, which includes this file. `make header` makes both files
+ * from the parts in header/.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,12 +61,13 @@
 #error "lib_api.h reports errors by exceptions: compile without -fno-exceptions"
 #else
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -40,6 +76,8 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <random>
 #include <sstream>
@@ -51,20 +89,6 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-#if defined(PASSLIB_HOST) && !defined(PASSLIB_NO_ENTRY_POINTS)
-#define PASSLIB_NO_ENTRY_POINTS
-#endif
-// A compiler takes half as long for the following headers as for all those that MXNet's header has,
-// so that nothing which a library without patterns compiles may need them.
-#ifdef PASSLIB_HOST
-#include <algorithm>
-#include <atomic>
-#include <deque>
-#include <locale>
-#include <memory>
-#include <mutex>
-#include <set>
-#endif
 #if defined(__GLIBCXX__)
 #include <cxxabi.h>
 #endif
@@ -76,52 +100,80 @@
 #include <curand_kernel.h>
 #endif
 
-// ================================================================================================
-// Options. Define before including.
+// Macros that a source may define before it includes this header:
 //
-//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default 1,000,000; depth costs heap, not
-//                             stack)
+//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000); depth costs heap, no
+//                             stack
 //   PASSLIB_NO_GLOBAL_DLPACK  keep the DLPack types out of the global namespace, for sources that
 //                             include another dlpack.h after this header
 //   PASSLIB_PATTERNS          include lib_patterns.h at the end of this header
-//   PASSLIB_NO_ENTRY_POINTS   types only, no exported C functions: for all sources of a library but
-//                             one
-//   PASSLIB_HOST              the same for a host, with what it shares (mxnet::ext::host), and its
-//                             readers made for speed: all its sources define it
-// ================================================================================================
+//   PASSLIB_NO_ENTRY_POINTS   declare types and helpers only, without exported C functions
 
 #ifndef PASSLIB_JSON_MAX_DEPTH
 #define PASSLIB_JSON_MAX_DEPTH 1000000
 #endif
 
-/// Version of the extension ABI: the C functions declared below under "Entry points".
+/// Version of the extension ABI, which the C functions at the end of this file implement.
 #define MX_LIBRARY_VERSION 11
 
-/// Only the entry points are exported. All else is hidden, so that two libraries in one process
-/// never share a registry, a table or a function.
+// Only the C functions are exported. Everything else is hidden, so that two libraries in one process
+// never share a registry.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
-#define PASSLIB_HIDDEN __attribute__((visibility("hidden")))
-#define PRIVATE_SYMBOL PASSLIB_HIDDEN
-
+#define PRIVATE_SYMBOL __attribute__((visibility("hidden")))
 #if !defined(__clang__)
-// GCC warns of classes with members or bases of a hidden type, which here are all of the author's.
-#pragma GCC diagnostic ignored "-Wattributes"
+#pragma GCC diagnostic ignored "-Wattributes"  // of author's classes with hidden members
 #endif
 #pragma GCC visibility push(hidden)
 
-// Libraries need no speed where they report errors, describe themselves, and read and write graphs
-// in JSON: hosts that want speed hand them over in other ways. Such code is compiled without
-// optimization (cold), where it runs often with few (small); what the flat handover runs is as fast
-// with -O1 (plain). A host, which reads and writes its files with it, has all of it made for speed.
-// None of it is inlined elsewhere.
-#if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(PASSLIB_HOST)
-#define PASSLIB_COLD_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O0\")")
-#define PASSLIB_SMALL_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")")
-#define PASSLIB_PLAIN_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
-#define PASSLIB_END_CODE _Pragma("GCC pop_options")
-#else
-#define PASSLIB_COLD_CODE
-#define PASSLIB_SMALL_CODE
-#define PASSLIB_PLAIN_CODE
-#define PASSLIB_END_CODE
-#endif
+namespace mxnet {
+namespace ext {
+// An inline namespace separates these functions from those of MXNet's own lib_api in one process.
+inline namespace passlib_api {
+
+class Graph;
+class Node;
+class PassResource;
+struct JsonOptions;
+struct JsonVal;
+struct MXContext;
+struct MXTensor;
+struct FlatModel;
+namespace detail {
+class AddressTable;  // details of this header, below its manual
+class AttributeTexts;
+class GraphAttributeTexts;
+class GraphMap;
+class JsonTree;
+class NodeMemory;
+class ParamTable;
+class PatternSession;
+/// The types of a node in the running call, which the host infers when they are first read.
+struct TypesPlace {
+  uint32_t node = 0;  // position as the host showed it, from 1; 0 without types
+  uint16_t call = 0;
+};
+}  // namespace detail
+
+/// The result of every function that a library registers.
+enum MXReturnValue {
+  MX_FAIL = 0,
+  MX_SUCCESS = 1,
+};
+
+/// Element types, by MXNet's codes.
+enum MXDType {
+  kFloat32 = 0,
+  kFloat64 = 1,
+  kFloat16 = 2,
+  kUint8 = 3,
+  kInt32 = 4,
+  kInt8 = 5,
+  kInt64 = 6,
+  kBool = 7,
+  kInt16 = 8,
+  kUint16 = 9,
+  kUint32 = 10,
+  kUint64 = 11,
+  kBfloat16 = 12,
+  kUNSET = 100,  ///< unknown
+};

@@ -1,8 +1,71 @@
 // ================================================================================================
-// Operators, partitioners, passes
+// Operators
 // ================================================================================================
 
-typedef std::unordered_map<std::string, std::string> options_map_t;
+typedef void* (*xpu_malloc_t)(void* allocator, int size);
+typedef void (*sparse_malloc_t)(void* allocator, int index, int indices_len, int indptr_len,
+                                void** data, int64_t** indices, int64_t** indptr);
+
+/// Numbers of random number states: one for each thread of an operator, so that threads never wait
+/// for each other.
+#define MX_NUM_CPU_RANDOM_STATES 1024
+#define MX_NUM_GPU_RANDOM_STATES 32768
+
+typedef std::mt19937 mx_cpu_rand_t;
+#if defined(__NVCC__)
+typedef cudaStream_t mx_stream_t;
+typedef curandStatePhilox4_32_10_t mx_gpu_rand_t;
+#else
+typedef void* mx_stream_t;
+typedef void* mx_gpu_rand_t;
+#endif
+
+/// Resources that an operator may request while it computes. The host owns all of them, until the
+/// call returns.
+class OpResource {
+ public:
+  OpResource(xpu_malloc_t cpu_malloc, void* cpu_alloc, xpu_malloc_t gpu_malloc, void* gpu_alloc,
+             void* stream, sparse_malloc_t sparse_malloc, void* sparse_alloc, void* rng_cpu_states,
+             void* rng_gpu_states)
+      : cpu_malloc_(cpu_malloc),
+        gpu_malloc_(gpu_malloc),
+        sparse_malloc_(sparse_malloc),
+        cpu_alloc_(cpu_alloc),
+        gpu_alloc_(gpu_alloc),
+        sparse_alloc_(sparse_alloc),
+        stream_(stream),
+        rng_cpu_states_(rng_cpu_states),
+        rng_gpu_states_(rng_gpu_states) {}
+
+  /// Scratch memory of `size` bytes, zero in passlib and uninitialised in MXNet; null if the host
+  /// has none. MXNet has one workspace, which each request invalidates: request all memory at once.
+  void* alloc_cpu(int size) const { return cpu_malloc_(cpu_alloc_, size); }
+  void* alloc_gpu(int size) const { return gpu_malloc_(gpu_alloc_, size); }
+  /// Allocates sparse output number `index`: indices_len values (CSR) or rows (row sparse), and
+  /// indptr_len row starts (CSR only; rows + 1). Sets data, indices, indptr and their lengths;
+  /// data_len only for CSR, since the length of a row is unknown here.
+  void alloc_sparse(MXSparse* sparse, int index, int indices_len, int indptr_len = 0) const;
+  mx_stream_t get_cuda_stream() const { return static_cast<mx_stream_t>(stream_); }
+  /// MX_NUM_CPU_RANDOM_STATES states, seeded by the host.
+  mx_cpu_rand_t* get_cpu_rand_states() const {
+    return static_cast<mx_cpu_rand_t*>(rng_cpu_states_);
+  }
+  /// Null without a GPU.
+  mx_gpu_rand_t* get_gpu_rand_states() const {
+    return static_cast<mx_gpu_rand_t*>(rng_gpu_states_);
+  }
+
+ private:
+  xpu_malloc_t cpu_malloc_;
+  xpu_malloc_t gpu_malloc_;
+  sparse_malloc_t sparse_malloc_;
+  void* cpu_alloc_;
+  void* gpu_alloc_;
+  void* sparse_alloc_;
+  void* stream_;
+  void* rng_cpu_states_;
+  void* rng_gpu_states_;
+};
 
 /// An operator with state between calls. The function given to setCreateOpState creates one for
 /// each node of a running model; the host destroys it.
@@ -67,7 +130,7 @@ typedef MXReturnValue (*createOpState_t)(const options_map_t& attributes, const 
 /// subgraph operators only a state.
 class CustomOp {
  public:
-  PASSLIB_ON_DEMAND explicit CustomOp(const char* op_name)
+  explicit CustomOp(const char* op_name)
       : name(op_name),
         parse_attrs(nullptr),
         infer_type(nullptr),
@@ -77,32 +140,22 @@ class CustomOp {
         isSGop(false),
         valid(true) {}
 
-  PASSLIB_ON_DEMAND CustomOp& setForward(fcomp_t function, const char* ctx) {
+  CustomOp& setForward(fcomp_t function, const char* ctx) {
     return add(function, ctx, "forward", &forward_fp, &forward_ctx_cstr);
   }
-  PASSLIB_ON_DEMAND CustomOp& setBackward(fcomp_t function, const char* ctx) {
+  CustomOp& setBackward(fcomp_t function, const char* ctx) {
     return add(function, ctx, "backward", &backward_fp, &backward_ctx_cstr);
   }
-  PASSLIB_ON_DEMAND CustomOp& setCreateOpState(createOpState_t function, const char* ctx) {
+  CustomOp& setCreateOpState(createOpState_t function, const char* ctx) {
     return add(function, ctx, "createOpState", &create_op_fp, &create_op_ctx_cstr);
   }
-  PASSLIB_ON_DEMAND CustomOp& setParseAttrs(parseAttrs_t function) {
-    return set(&parse_attrs, function);
-  }
-  PASSLIB_ON_DEMAND CustomOp& setInferType(inferType_t function) {
-    return set(&infer_type, function);
-  }
-  PASSLIB_ON_DEMAND CustomOp& setInferSType(inferSType_t function) {
-    return set(&infer_storage_type, function);
-  }
-  PASSLIB_ON_DEMAND CustomOp& setInferShape(inferShape_t function) {
-    return set(&infer_shape, function);
-  }
-  PASSLIB_ON_DEMAND CustomOp& setMutateInputs(mutateInputs_t function) {
-    return set(&mutate_inputs, function);
-  }
+  CustomOp& setParseAttrs(parseAttrs_t function) { return set(&parse_attrs, function); }
+  CustomOp& setInferType(inferType_t function) { return set(&infer_type, function); }
+  CustomOp& setInferSType(inferSType_t function) { return set(&infer_storage_type, function); }
+  CustomOp& setInferShape(inferShape_t function) { return set(&infer_shape, function); }
+  CustomOp& setMutateInputs(mutateInputs_t function) { return set(&mutate_inputs, function); }
   /// Declares an operator whose nodes have a subgraph, as partitioners create them.
-  PASSLIB_ON_DEMAND CustomOp& setIsSubgraphOp() { return set(&isSGop, true); }
+  CustomOp& setIsSubgraphOp() { return set(&isSGop, true); }
 
   const char* name;
   parseAttrs_t parse_attrs;
@@ -126,3 +179,9 @@ class CustomOp {
   CustomOp& add(Function function, const char* ctx, const char* what,
                 std::vector<Function>* functions, std::vector<const char*>* contexts);
 };
+
+/// Registers an operator: REGISTER_OP(my_gemm).setForward(forward, "cpu").setParseAttrs(parse)...
+#define REGISTER_OP(Name)                                                        \
+  static mxnet::ext::CustomOp& MX_STR_CONCAT(MXNet_CustomOp_##Name, __COUNTER__) \
+      __attribute__((unused)) =                                                  \
+          mxnet::ext::Registry<mxnet::ext::CustomOp>::get() -> add(MX_TOSTRING(Name))

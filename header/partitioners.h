@@ -1,3 +1,7 @@
+// ================================================================================================
+// Partitioners
+// ================================================================================================
+
 /// Decides node by node what belongs to a subgraph. Node numbers are positions in the graph given
 /// to the createSelector function, which lives as long as the selector. passlib destroys selectors;
 /// MXNet never does.
@@ -33,40 +37,31 @@ typedef MXReturnValue (*reviewSubgraph_t)(const Graph* subgraph, int subgraph_id
 /// former takes precedence) and replaces subgraphs by nodes of its own subgraph operator.
 class CustomPartitioner {
  public:
-  PASSLIB_ON_DEMAND CustomPartitioner() : name("ERROR") {}
-  PASSLIB_ON_DEMAND explicit CustomPartitioner(const char* backend_name) : name(backend_name) {}
+  CustomPartitioner() : name("ERROR") {}
+  explicit CustomPartitioner(const char* backend_name) : name(backend_name) {}
 
-  PASSLIB_ON_DEMAND CustomPartitioner& addStrategy(const char* prop_name, const char* sg_name) {
+  CustomPartitioner& addStrategy(const char* prop_name, const char* sg_name) {
     strategies.push_back(prop_name);
     op_names.push_back(sg_name);
     return *this;
   }
-  PASSLIB_ON_DEMAND CustomPartitioner& setSupportedOps(const char* prop_name,
-                                                       supportedOps_t function) {
+  CustomPartitioner& setSupportedOps(const char* prop_name, supportedOps_t function) {
     supported_map[prop_name] = function;
     return *this;
   }
-  PASSLIB_ON_DEMAND CustomPartitioner& setCreateSelector(const char* prop_name,
-                                                         createSelector_t function) {
+  CustomPartitioner& setCreateSelector(const char* prop_name, createSelector_t function) {
     selector_map[prop_name] = function;
     return *this;
   }
-  PASSLIB_ON_DEMAND CustomPartitioner& setReviewSubgraph(const char* prop_name,
-                                                         reviewSubgraph_t function) {
+  CustomPartitioner& setReviewSubgraph(const char* prop_name, reviewSubgraph_t function) {
     review_map[prop_name] = function;
     return *this;
   }
 
   /// Functions of strategy number stg_id; null if not set.
-  PASSLIB_ON_DEMAND supportedOps_t getSupportedOps(int stg_id) const {
-    return find(supported_map, stg_id);
-  }
-  PASSLIB_ON_DEMAND createSelector_t getCreateSelector(int stg_id) const {
-    return find(selector_map, stg_id);
-  }
-  PASSLIB_ON_DEMAND reviewSubgraph_t getReviewSubgraph(int stg_id) const {
-    return find(review_map, stg_id);
-  }
+  supportedOps_t getSupportedOps(int stg_id) const { return find(supported_map, stg_id); }
+  createSelector_t getCreateSelector(int stg_id) const { return find(selector_map, stg_id); }
+  reviewSubgraph_t getReviewSubgraph(int stg_id) const { return find(review_map, stg_id); }
 
   const char* name;
   std::map<std::string, supportedOps_t> supported_map;
@@ -82,3 +77,9 @@ class CustomPartitioner {
     return found == functions.end() ? nullptr : found->second;
   }
 };
+
+/// Registers a partitioner: REGISTER_PARTITIONER(mine).addStrategy("first", "my_subgraph_op")...
+#define REGISTER_PARTITIONER(Name)                                                                 \
+  static mxnet::ext::CustomPartitioner& MX_STR_CONCAT(MXNet_CustomPartitioner_##Name, __COUNTER__) \
+      __attribute__((unused)) =                                                                    \
+          mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get() -> add(MX_TOSTRING(Name))

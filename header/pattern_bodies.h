@@ -920,8 +920,8 @@ inline bool sameAttribute(const std::string& one, const std::string& other) {
 /// which ONNX has, get the arrays of the parameters around them that they stand for.
 class NestedGraphs {
  public:
-  explicit NestedGraphs(Graph* root) : dialect_(dialectOf(*root)) {
-    forEachNode(
+  explicit NestedGraphs(Graph* root) : dialect_(dialectOf(root)) {
+    walkGraphs(
         root, [this](Graph* graph) { graphs_.push_back(graph); },
         [this](Graph* graph, Node* node) {
           has_control_ = has_control_ || !node->control_deps.empty();
@@ -981,8 +981,8 @@ class NestedGraphs {
       int64_t slot = -1;
       if (variable->op != "null" || variable->tensor != nullptr) continue;
       std::string outer;
-      if (!variable->attrs._get("__outer__", &outer) || !readInteger(outer, &slot) || slot < 0 ||
-          slot >= static_cast<int64_t>(owner->inputs.size())) {
+      if (!AttributeTexts(variable->attrs).get("__outer__", &outer) || !readInteger(outer, &slot) ||
+          slot < 0 || slot >= static_cast<int64_t>(owner->inputs.size())) {
         continue;
       }
       const Node& source = *owner->inputs[static_cast<std::size_t>(slot)].node;
@@ -1004,8 +1004,9 @@ class NestedGraphs {
     const std::size_t slot = owner->inputs.size();
     int64_t captured = 0;
     std::string stated;
-    if (owner->attrs._get("__captured_inputs__", &stated)) readInteger(stated, &captured);
-    if (!owner->attrs._has("__formal_inputs__")) {
+    if (AttributeTexts(owner->attrs).get("__captured_inputs__", &stated))
+      readInteger(stated, &captured);
+    if (!AttributeTexts(owner->attrs).has("__formal_inputs__")) {
       owner->attrs["__formal_inputs__"] = std::to_string(slot);
     }
     owner->attrs["__captured_inputs__"] = std::to_string(captured + 1);
@@ -1460,15 +1461,16 @@ class PatternSession {
     for (const auto& op : operation.operators) {
       if (op.second != node.op) continue;
       std::string domain;
-      node.attrs._get("__domain__", &domain);
+      AttributeTexts(node.attrs).get("__domain__", &domain);
       if (op.first == (domain == "ai.onnx" ? std::string() : domain)) return true;
     }
     return false;
   }
 
   bool isCommutative(const Node& node) const {
-    return commutative_.count(node.op) != 0 && !node.attrs._has("coef1") &&
-           !node.attrs._has("coef2") && !node.attrs._has("__domain__");
+    return commutative_.count(node.op) != 0 && !AttributeTexts(node.attrs).has("coef1") &&
+           !AttributeTexts(node.attrs).has("coef2") &&
+           !AttributeTexts(node.attrs).has("__domain__");
   }
 
   /// The number of inputs without those omitted at the end.
@@ -1519,7 +1521,7 @@ class PatternSession {
   bool matchAttributes(const PatternOperation& operation, const Node& node) {
     std::string text;
     for (const PatternAttribute& wanted : operation.attributes) {
-      if (!node.attrs._get(wanted.key.c_str(), &text)) {
+      if (!AttributeTexts(node.attrs).get(wanted.key.c_str(), &text)) {
         if (wanted.optional || wanted.relation == PatternAttribute::kAbsent ||
             wanted.relation == PatternAttribute::kDifferent) {
           continue;
@@ -2000,10 +2002,10 @@ class PatternSession {
     std::string text;
     try {
       const unsigned output = static_cast<unsigned>(from.entry);
-      if (from.node->attrs._get(MX_STR_SHAPE, &text)) {
+      if (AttributeTexts(from.node->attrs).get(MX_STR_SHAPE, &text)) {
         target.node->attrs[MX_STR_SHAPE] = "[" + getShapeAt(text, output) + "]";
       }
-      if (from.node->attrs._get(MX_STR_DTYPE, &text)) {
+      if (AttributeTexts(from.node->attrs).get(MX_STR_DTYPE, &text)) {
         target.node->attrs[MX_STR_DTYPE] = "[" + getDtypeAt(text, output) + "]";
       }
     } catch (const std::out_of_range&) {
@@ -2172,7 +2174,7 @@ class PatternSession {
     NewNode& made = new_nodes_[static_cast<std::size_t>(found) - states_.size()];
     if (made.origin_written) return;
     const auto is_plain = [this](const Node* each) {
-      return originOf(each).empty() && !each->attrs._has(MX_STR_ORIGIN);
+      return originOf(each).empty() && !AttributeTexts(each->attrs).has(MX_STR_ORIGIN);
     };
     std::vector<std::string> names;
     if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
@@ -2186,10 +2188,10 @@ class PatternSession {
     if (names.size() > 256) names.resize(256);
     TextBuffer text;
     for (const std::string& name : names) {
-      text.push(&name == &names[0] ? '[' : ',');
+      text.push_back(&name == &names[0] ? '[' : ',');
       appendString(name.data(), name.size(), false, &text);
     }
-    text.push(']');
+    text.push_back(']');
     node->attrs[MX_STR_ORIGIN] = text.str();
   }
 
@@ -2208,7 +2210,7 @@ class PatternSession {
         continue;
       }
       std::string earlier;
-      if (!pending[pos]->attrs._get(MX_STR_ORIGIN, &earlier)) {
+      if (!AttributeTexts(pending[pos]->attrs).get(MX_STR_ORIGIN, &earlier)) {
         names.push_back(pending[pos]->name);
         continue;
       }
@@ -2503,11 +2505,12 @@ inline std::vector<int64_t> Match::integers(const std::string& name) const {
 inline std::unordered_map<std::string, std::string> Match::attributes(
     const std::string& name) const {
   std::unordered_map<std::string, std::string> attrs;
-  node(name)->attrs._visit([&attrs](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-    const bool hidden = key.size > 4 && memcmp(key.data, "__", 2) == 0 &&
-                        memcmp(key.data + key.size - 2, "__", 2) == 0;
-    if (!hidden) attrs.emplace(key.str(), text.str());
-  });
+  detail::AttributeTexts(node(name)->attrs)
+      .visit([&attrs](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+        const bool hidden = key.size > 4 && memcmp(key.data, "__", 2) == 0 &&
+                            memcmp(key.data + key.size - 2, "__", 2) == 0;
+        if (!hidden) attrs.emplace(key.str(), text.str());
+      });
   return attrs;
 }
 
@@ -2749,7 +2752,7 @@ class PatternPass {
   MXReturnValue run(Graph* graph, const OptionValues& options) const {
     if (!error_.empty()) throw std::runtime_error(error_);
     // MXNet ignores what passes declare.
-    const std::string dialect = dialectOf(*graph);
+    const std::string dialect = dialectOf(graph);
     if (!dialects_.empty() &&
         std::find(dialects_.begin(), dialects_.end(), dialect) == dialects_.end()) {
       throw std::invalid_argument("its patterns are not for models of " + dialect);

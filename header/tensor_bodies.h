@@ -101,16 +101,12 @@ inline void MXTensor::setDLTensor() {
 
 inline int64_t MXTensor::size() const {
   int64_t count = 1;
-  for (int64_t extent : detail::span(shape)) count *= extent;
+  for (int64_t extent : shape) count *= extent;
   return count;
 }
 
-PASSLIB_END_CODE
-
-PASSLIB_DEMANDED bool MXTensor::isSame(const MXTensor& other) const {
+inline bool MXTensor::isSame(const MXTensor& other) const {
   return data_ptr == other.data_ptr && dtype == other.dtype && verID == other.verID &&
          ctx.dev_type == other.ctx.dev_type && ctx.dev_id == other.ctx.dev_id &&
          shape == other.shape && stype == other.stype;
 }
-
-PASSLIB_SMALL_CODE

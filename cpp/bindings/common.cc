@@ -29,17 +29,16 @@ mxnet::ext::GraphAttributes parseAttributes(const AttributeTexts& texts) {
   mxnet::ext::JsonMembers members;
   object.print(&members);
   mxnet::ext::GraphAttributes attributes;
-  attributes._setTexts(&members);
+  mxnet::ext::host::GraphAttributeTexts::set(&members, &attributes);
   return attributes;
 }
 
 AttributeTexts printAttributes(const mxnet::ext::GraphAttributes& attributes) {
   AttributeTexts texts;
   mxnet::ext::JsonMembers room;
-  mxnet::ext::JsonReader::Slice key;
-  mxnet::ext::JsonReader::Slice text;
-  mxnet::ext::JsonMembers::Walk walk(attributes._texts(&room));
-  while (walk.next(&key, &text)) texts.emplace(key.str(), text.str());
+  for (const auto& [key, text] : mxnet::ext::host::GraphAttributeTexts::list(attributes, &room)) {
+    texts.emplace(key, text);
+  }
   return texts;
 }
 

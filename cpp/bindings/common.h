@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 

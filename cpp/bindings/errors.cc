@@ -8,7 +8,7 @@
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 namespace {

@@ -148,7 +148,7 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
     for (const auto& [key, value] : fields[2].cast<py::dict>()) {
       pairs.emplace_back(textOf(key), textOf(value));
     }
-    node->attrs._pack(pairs.data(), pairs.size());
+    mxnet::ext::host::AttributeTexts::pack(pairs.data(), pairs.size(), &node->attrs);
     if (const int outputs = fields[4].cast<int>()) node->_declareOutputs(outputs);
     if (node->op == "null") graph->inputs.push_back(node);
     const auto inputs = fields[3].cast<py::sequence>();

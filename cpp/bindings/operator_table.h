@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/small_hash.h"
 #include "graph/text_table.h"
 
 namespace passlib {
@@ -36,7 +37,7 @@ class CountedOutputs {
   /// Returns 0 for a kind that was not counted, or whose attributes have a table.
   int find(const Node& node) const {
     std::size_t words = 0;
-    const uint32_t* const packed = node.attrs._packed(&words);
+    const uint32_t* const packed = mxnet::ext::host::AttributeTexts(node.attrs).packed(&words);
     if (packed == nullptr) return 0;
     const Kind& kind = kinds_[place(packed, words)];
     const bool same = kind.attributes.size() == words && kind.op == node.op &&
@@ -45,7 +46,7 @@ class CountedOutputs {
   }
   void add(const Node& node, int outputs) {
     std::size_t words = 0;
-    const uint32_t* const packed = node.attrs._packed(&words);
+    const uint32_t* const packed = mxnet::ext::host::AttributeTexts(node.attrs).packed(&words);
     if (packed == nullptr) return;
     kinds_[place(packed, words)] = Kind{node.op, {packed, packed + words}, outputs};
   }
@@ -58,7 +59,7 @@ class CountedOutputs {
   };
   std::size_t place(const uint32_t* packed, std::size_t words) const {
     const auto* bytes = reinterpret_cast<const char*>(packed);
-    return mxnet::ext::host::smallHash(bytes, words * sizeof(uint32_t)) % kinds_.size();
+    return smallHash(bytes, words * sizeof(uint32_t)) % kinds_.size();
   }
   std::array<Kind, 64> kinds_;
 };

@@ -17,7 +17,7 @@ namespace passlib {
 /// attributes change.
 inline std::string_view attributeOf(const Node& node, std::string_view key) {
   mxnet::ext::JsonReader::Slice text{nullptr, 0};
-  if (!node.attrs._find(key.data(), key.size(), &text)) return {};
+  if (!mxnet::ext::host::AttributeTexts(node.attrs).find(key.data(), key.size(), &text)) return {};
   return text.size == 0 ? std::string_view("") : std::string_view(text.data, text.size);
 }
 
@@ -25,7 +25,7 @@ inline std::string_view attributeOf(const Node& node, std::string_view key) {
 template <typename Visit>
 void forEachAttribute(const Node& node, Visit visit) {
   using Slice = mxnet::ext::JsonReader::Slice;
-  node.attrs._visit([&visit](const Slice& key, const Slice& text) {
+  mxnet::ext::host::AttributeTexts(node.attrs).visit([&visit](const Slice& key, const Slice& text) {
     visit(std::string_view(key.data, key.size), std::string_view(text.data, text.size));
   });
 }
@@ -33,7 +33,7 @@ void forEachAttribute(const Node& node, Visit visit) {
 /// Returns keys and texts of all attributes in turn, if they lie packed; a null view otherwise.
 inline std::string_view packedTexts(const Node& node) {
   std::size_t words = 0;
-  const uint32_t* const packed = node.attrs._packed(&words);
+  const uint32_t* const packed = mxnet::ext::host::AttributeTexts(node.attrs).packed(&words);
   if (packed == nullptr) return {};
   return {reinterpret_cast<const char*>(packed + 2 + 2 * packed[0]), packed[1]};
 }
@@ -47,7 +47,7 @@ void repackAttributes(Node* node, Keep keep, std::string_view key = {},
     if (keep(name)) pairs.emplace_back(name, present);
   });
   if (key.data() != nullptr) pairs.emplace_back(key, text);
-  node->attrs._pack(pairs.data(), pairs.size());
+  mxnet::ext::host::AttributeTexts::pack(pairs.data(), pairs.size(), &node->attrs);
 }
 
 inline void setAttribute(Node* node, std::string_view key, std::string_view text) {
@@ -106,7 +106,7 @@ inline std::vector<AttributeView> sortedAttributes(const Node& node) {
 inline std::string kindOf(const Node& node) {
   std::string kind = node.op;
   std::size_t words = 0;
-  if (const uint32_t* packed = node.attrs._packed(&words)) {
+  if (const uint32_t* packed = mxnet::ext::host::AttributeTexts(node.attrs).packed(&words)) {
     const auto* bytes = reinterpret_cast<const char*>(packed);
     return (kind += '\0').append(bytes, words * sizeof(uint32_t));
   }

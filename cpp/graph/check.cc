@@ -12,6 +12,7 @@
 
 #include "errors.h"
 #include "graph/attributes.h"
+#include "graph/name_table.h"
 #include "graph/notes/post_order.h"
 
 namespace passlib {
@@ -85,7 +86,7 @@ bool entryFine(const NodeEntry& entry) {
 struct Scratch {
   EdgePositions edges;
   std::vector<PostOrderStep> path;
-  host::NameTable names;
+  NameTable names;
   OperatorKinds kinds;
 };
 
@@ -99,7 +100,7 @@ NodeOrder checkLevel(Graph* graph, const std::vector<bool>& fine, std::vector<co
   bool sorted = true;
   bool controlled = false;
   EdgePositions& edges = scratch->edges;
-  host::NameTable& names = scratch->names;
+  NameTable& names = scratch->names;
   names.clear();
   edges.clear();
   edges.producers.reserve(graph->nodes.size());

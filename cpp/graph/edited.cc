@@ -105,7 +105,7 @@ std::vector<std::string> EditedGraph::originsOf(Node* node) const {
   if (noted != origins_.end()) return noted->second;
   std::vector<std::string> names;
   std::string earlier;
-  if (node->attrs._get(MX_STR_ORIGIN, &earlier)) {
+  if (mxnet::ext::host::AttributeTexts(node->attrs).get(MX_STR_ORIGIN, &earlier)) {
     try {
       for (const auto& each : mxnet::ext::JsonVal::parse(earlier).list) names.push_back(each.str);
     } catch (const std::exception&) {  // an attribute of the pass

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 

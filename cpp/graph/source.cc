@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "graph/graph_reader.h"
 #include "graph/notes/post_order.h"
 
 namespace passlib {
@@ -28,11 +29,11 @@ struct DraftEdges {
   uint32_t producer(std::size_t edge) const {
     return static_cast<uint32_t>(draft.edges[edge].node);
   }
-  const mxnet::ext::host::GraphDraft& draft;
+  const GraphDraft& draft;
 };
 
 /// Reads a graph, and notes whether it is in post-order already.
-class Reader : public mxnet::ext::host::GraphReader {
+class Reader : public GraphReader {
  public:
   Reader(std::string_view text, const mxnet::ext::JsonOptions& reading)
       : GraphReader(text.data(), text.size(), reading) {
@@ -48,7 +49,7 @@ class Reader : public mxnet::ext::host::GraphReader {
 
  private:
   void onNode(const Node& node) override { kinds_.add(node); }
-  void onGraph(const mxnet::ext::host::GraphDraft& draft, bool ordered) override {
+  void onGraph(const GraphDraft& draft, bool ordered) override {
     ++graphs_;
     post_order_ = post_order_ && ordered && draft.control_deps.empty();
     if (!post_order_) return;

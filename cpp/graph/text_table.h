@@ -7,20 +7,21 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "lib_api.h"
+#include "graph/text_hash.h"
+#include "header.h"
 
 namespace passlib {
 
 /// Names in a file can be chosen so that std::hash gives all of them the same place, which costs
 /// quadratic time. The hash of these differs from process to process.
 template <typename Value>
-using TextMap = std::unordered_map<std::string, Value, mxnet::ext::host::TextHash>;
-using TextSet = std::unordered_set<std::string, mxnet::ext::host::TextHash>;
+using TextMap = std::unordered_map<std::string, Value, TextHash>;
+using TextSet = std::unordered_set<std::string, TextHash>;
 
 /// The same for texts that stay where they are meanwhile.
 template <typename Value>
-using TextViewMap = std::unordered_map<std::string_view, Value, mxnet::ext::host::TextHash>;
-using TextViewSet = std::unordered_set<std::string_view, mxnet::ext::host::TextHash>;
+using TextViewMap = std::unordered_map<std::string_view, Value, TextHash>;
+using TextViewSet = std::unordered_set<std::string_view, TextHash>;
 
 /// A number for a text, quickly: for small tables of texts of which a graph has few, where texts of
 /// one number take turns.

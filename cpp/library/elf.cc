@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "errors.h"
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 namespace {

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "lib_api.h"
+#include "header.h"
 #include "library/calls/interrupt.h"
 #include "library/calls/state.h"
+#include "library/entry_points.h"
 
 namespace passlib {
 
@@ -76,8 +77,8 @@ class Library {
   };
   static constexpr const char* kDevice = "cpu";
   /// ABI 7 to 9: the state of an operator is created without device, shapes and types.
-  using CreateOpStateBefore10 = int (*)(mxnet::ext::createOpState_t fp, PASSLIB_ATTR_BLOCK,
-                                        void** state_op);
+  using CreateOpStateBefore10 = int (*)(mxnet::ext::createOpState_t fp, const char* const* keys,
+                                        const char* const* vals, int num, void** state_op);
   /// The entry points for operators; null in a library without operators.
   struct OperatorCalls {
     mxnet::ext::opCallParseAttrs_t parse = nullptr;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <new>
 
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "graph/text_table.h"
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 namespace {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "library/entry_points.h"
 #include "library/memory.h"
 #include "library/stable_items.h"
 #include "library/weights/on_demand.h"
@@ -50,7 +51,7 @@ class ParamBlock {
   const int* dims() const { return dims_.data(); }
   const int* types() const { return types_.data(); }
 
-  /// All columns, in the order of PASSLIB_PARAM_BLOCK.
+  /// All columns, in the order of passCallGraphPass_t.
   auto columns() const {
     return std::make_tuple(names(), count(), data(), shapes(), dims(), types(), ids_.data(),
                            device_types_.data(), device_ids_.data());

@@ -14,7 +14,8 @@ void noteOrigin(const Graph& graph, Node* node, const std::vector<Node*>& others
   std::string earlier;
   for (const Node* part : parts) {
     if (names.list.size() >= kMost) break;
-    if (!part->attrs._get(MX_STR_ORIGIN, &earlier)) {
+    earlier = textAttr(part, MX_STR_ORIGIN, "");
+    if (earlier.empty()) {
       names.list.emplace_back(part->name);
       continue;
     }

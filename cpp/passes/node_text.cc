@@ -56,11 +56,9 @@ void NodeText::addNumber(std::size_t number) {
 }
 
 void NodeText::addAttributes(const Node& node) {
-  using Slice = mxnet::ext::JsonReader::Slice;
-  const auto view = [](const Slice& text) { return std::string_view(text.data, text.size); };
-  std::vector<std::pair<std::string_view, std::string_view>> attributes;
-  node.attrs._visit([&](const Slice& key, const Slice& text) {
-    if (!isNote(view(key))) attributes.emplace_back(view(key), view(text));
+  std::vector<std::pair<std::string, std::string>> attributes;
+  node.attrs.forEach([&](const std::string& key, const std::string& text) {
+    if (!isNote(key)) attributes.emplace_back(key, text);
   });
   std::sort(attributes.begin(), attributes.end());
   addNumber(attributes.size());

@@ -4,9 +4,25 @@
 #define PASSLIB_TESTS_CPP_FILTER_H_
 
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "lib_api.h"
+#ifdef HOST_READER
+#include "graph/graph_reader.h"
+#endif
+
+/// Reads a graph with the reader of libraries, or with that of the host.
+inline mxnet::ext::Graph* readGraph(const std::string& text,
+                                    const mxnet::ext::JsonOptions& reading) {
+#ifdef HOST_READER
+  std::unique_ptr<mxnet::ext::Graph> graph(new mxnet::ext::Graph());
+  passlib::GraphReader(text.data(), text.size(), reading).read(graph.get());
+  return graph.release();
+#else
+  return mxnet::ext::Graph::fromString(text.data(), text.size(), reading);
+#endif
+}
 
 /// "-", code, offset, line, column and message.
 inline std::string describe(const mxnet::ext::JsonError& error) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "check.h"
-#include "lib_api.h"
+#include "header.h"
 
 using namespace mxnet::ext;
 
@@ -33,10 +33,9 @@ ValueMap expectedValues() {
 
 std::string membersText(const GraphAttributes& attributes) {
   JsonMembers room;
-  JsonReader::Slice key, text;
   std::string all;
-  for (JsonMembers::Walk walk(attributes._texts(&room)); walk.next(&key, &text);) {
-    all += key.str() + "=" + text.str() + ";";
+  for (const auto& member : host::GraphAttributeTexts::list(attributes, &room)) {
+    all += member.first + "=" + member.second + ";";
   }
   return all;
 }
@@ -57,9 +56,10 @@ TEST(graph_attributes_as_text) {
   CHECK_EQUAL(read.fixed.count("aa"), 0u);
   CHECK_EQUAL(membersText(read.fixed), kValueTexts);
   std::string text = "before";
-  CHECK(read.fixed._getString("a", &text));
+  CHECK(host::GraphAttributeTexts::getString(read.fixed, "a", &text));
   CHECK_EQUAL(text, "text");
-  CHECK(!read.fixed._getString("b", &text) && !read.fixed._getString("none", &text));
+  CHECK(!host::GraphAttributeTexts::getString(read.fixed, "b", &text) &&
+        !host::GraphAttributeTexts::getString(read.fixed, "none", &text));
   CHECK_EQUAL(text, "text");
 }
 
@@ -102,8 +102,9 @@ TEST(graph_attributes_change) {
   CHECK_EQUAL(membersText(read.fixed),
               "b={\"a\": \"\xc3\xa4\\n\", \"z\": []};d=\"x\";e=null;f=[];new=1;");
   std::string text;
-  CHECK(read.fixed._getString("d", &text) && text == "x");
-  CHECK(!read.fixed._getString("e", &text) && !read.fixed._getString("none", &text));
+  CHECK(host::GraphAttributeTexts::getString(read.fixed, "d", &text) && text == "x");
+  CHECK(!host::GraphAttributeTexts::getString(read.fixed, "e", &text) &&
+        !host::GraphAttributeTexts::getString(read.fixed, "none", &text));
   read.attrs["wrong"];
   CHECK_THROWS(read.graph->toString(), std::invalid_argument, "ERR");
   read.attrs.clear();
@@ -175,25 +176,4 @@ TEST(graph_attributes_occur_once) {
                               ", \"\": [], \"\": {}}", ", \"c\": [{\"a\": 1, \"\\u0061\": 1}]}"}) {
     CHECK_THROWS(ReadGraph{members}, JsonError, "occurs twice in one object");
   }
-}
-
-TEST(members_in_their_order) {
-  JsonMembers members;
-  CHECK(members.empty() && members.size() == 0 && members == JsonMembers());
-  members.add({"z", 1}, {"[1]", 3});
-  members.add({"", 0}, {"2", 1});
-  JsonReader::Slice text;
-  CHECK(members.find({"", 0}, &text) && text == "2");
-  CHECK(members.find({"z", 1}, &text) && text == "[1]");
-  CHECK(!members.find({"a", 1}, &text));
-  JsonMembers copy = members;
-  CHECK(copy == members && copy.size() == 2);
-  copy.add({"a", 1}, {"3", 1});
-  CHECK(copy != members && members.size() == 2);
-  copy = members;
-  CHECK(copy == members);
-  const JsonMembers moved = std::move(copy);
-  CHECK(moved == members);
-  members.clear();
-  CHECK(members.empty() && members != moved);
 }

@@ -19,7 +19,7 @@ namespace {
 bool isGraph(const std::string& text) {
   std::unique_ptr<Graph> graph;
   try {
-    graph.reset(Graph::fromString(text));
+    graph.reset(readGraph(text, mxnet::ext::JsonOptions()));
   } catch (const mxnet::ext::JsonError&) {
     return false;
   }
@@ -29,7 +29,7 @@ bool isGraph(const std::string& text) {
   const auto read = [](const std::string& form) {
     mxnet::ext::JsonOptions reading;
     reading.allow_control_characters = true;  // MXNet's layout has them as they are
-    return std::unique_ptr<Graph>(Graph::fromString(form.data(), form.size(), reading));
+    return std::unique_ptr<Graph>(readGraph(form, reading));
   };
   for (const std::string& form : {written, pretty}) {
     if (read(form)->toString() != written) throw std::runtime_error("the graph changed: " + form);

@@ -49,7 +49,7 @@ std::string answer(const std::string& text) {
     mxnet::ext::JsonOptions reading;
     reading.allow_control_characters = text.size() % 2 == 0;
     reading.max_depth = 2000;
-    const std::unique_ptr<Graph> graph(Graph::fromString(text.data(), text.size(), reading));
+    const std::unique_ptr<Graph> graph(readGraph(text, reading));
     return onOneLine("+" + graph->toString() + links(*graph));
   } catch (const mxnet::ext::JsonError& error) {
     return onOneLine(describe(error));

@@ -187,3 +187,120 @@ TEST(helpers_parameters_need_a_pass) {
   CHECK_EQUAL(g.graph.nodes.size(), std::size_t(4));
   CHECK(!isParameter(g.add) && !isParameter(g.x));
 }
+
+namespace {
+
+/// Every kind of value, as a dialect spells it.
+std::string spelled(const char* dialect) {
+  Graph graph;
+  if (*dialect != '\0') graph.attrs["dialect"] = JsonVal(dialect);
+  Node* node = graph.addNode("n", "Op");
+  setAttr(&graph, node, "bool", true);
+  setAttr(&graph, node, "ints", std::vector<int64_t>{2, -3});
+  setAttr(&graph, node, "one", std::vector<int64_t>{2});
+  setAttr(&graph, node, "none", std::vector<int64_t>());
+  setAttr(&graph, node, "int", 7);
+  setAttr(&graph, node, "long", int64_t(1) << 40);
+  setAttr(&graph, node, "real", 0.1);
+  setAttr(&graph, node, "reals", std::vector<double>{0.5, 1e30});
+  setAttr(&graph, node, "text", "relu");
+  CHECK(boolAttr(node, "bool"));
+  CHECK_EQUAL(listed(intsAttr(node, "ints")), "2 -3 ");
+  CHECK_EQUAL(listed(intsAttr(node, "one")), "2 ");
+  CHECK(realAttr(node, "real") == 0.1 && intAttr(node, "long") == int64_t(1) << 40);
+  std::string text;
+  for (const char* key : {"bool", "ints", "one", "none", "int", "long", "real", "reals", "text"}) {
+    text += node->attrs.at(key) + ";";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST(attributes_are_set_in_the_spelling_of_the_dialect) {
+  const char* const tuples = "True;(2, -3);(2,);();7;1099511627776;0.1;(0.5, 1e+30);relu;";
+  const char* const lists = ";[2, -3];[2];[];7;1099511627776;0.1;[0.5, 1e+30];relu;";
+  for (const char* dialect : {"", "mxnet", "nnvm"}) CHECK_EQUAL(spelled(dialect), tuples);
+  CHECK_EQUAL(spelled("onnx"), std::string("1") + lists);
+  for (const char* dialect : {"ark", "dlprim"}) {
+    CHECK_EQUAL(spelled(dialect), std::string("true") + lists);
+  }
+  Graph graph;
+  CHECK_THROWS(setAttr(&graph, nullptr, "k", 1), std::invalid_argument,
+               "setAttr: the node is null");
+  CHECK_EQUAL(dialectOf(&graph), "mxnet");
+  graph.attrs["dialect"] = JsonVal("onnx");
+  CHECK_EQUAL(dialectOf(&graph), "onnx");
+}
+
+TEST(null_nodes_are_named) {
+  Small small;
+  Graph& graph = small.graph;
+  CHECK_THROWS(graph.connect(nullptr, 0, small.x, 0), std::invalid_argument,
+               "connect: the producer is null");
+  CHECK_THROWS(graph.connect(small.x, 0, nullptr, 0), std::invalid_argument,
+               "connect: the consumer is null");
+  CHECK_THROWS(graph.connect(small.x, -1, small.add, 0), std::out_of_range, "has no output -1");
+  CHECK_THROWS(graph.replace(NodeEntry(), NodeEntry(small.x, 0)), std::invalid_argument,
+               "replace: the node of the value to replace is null");
+  CHECK_THROWS(graph.replace(NodeEntry(small.x, 0), NodeEntry()), std::invalid_argument,
+               "replace: the node of the new value is null");
+  CHECK_THROWS(graph.removeNode(nullptr), std::invalid_argument, "removeNode: the node is null");
+  CHECK_THROWS(graph.insertAfter(NodeEntry(), {small.x}), std::invalid_argument,
+               "insertAfter: the node of the value is null");
+  CHECK_THROWS(graph.insertAfter(NodeEntry(small.x, 0), {small.relu, nullptr}),
+               std::invalid_argument, "insertAfter: the node to insert is null");
+}
+
+TEST(nodes_are_inserted_behind_a_value) {
+  Small small;
+  Graph& graph = small.graph;
+  Node* first = graph.addNode("first", "abs");
+  Node* second = graph.addNode("second", "exp");
+  CHECK_EQUAL(graph.insertAfter(NodeEntry(small.split, 1), {first, second}), 1u);
+  CHECK(graph.outputs[0] == NodeEntry(second, 0));
+  CHECK(second->inputs[0] == NodeEntry(first, 0) && first->inputs[0] == NodeEntry(small.split, 1));
+  CHECK(small.relu->inputs[0] == NodeEntry(small.split, 0));
+  Node* third = graph.addNode("third", "abs");
+  CHECK_EQUAL(graph.insertAfter(NodeEntry(small.x, 0), {third}), 2u);
+  CHECK(small.add->inputs[0] == NodeEntry(third, 0) && small.add->inputs[1] == NodeEntry(third, 0));
+  CHECK_EQUAL(small.x->outputs.size(), 1u);
+  CHECK_EQUAL(graph.insertAfter(NodeEntry(small.x, 0), {}), 0u);
+  CHECK_EQUAL(graph.sorted().size(), graph.nodes.size());
+}
+
+TEST(nested_graphs_are_walked) {
+  Graph graph;
+  Node* outer = graph.addNode("outer", "If");
+  outer->subgraphs = {new Graph(), new Graph()};
+  outer->subgraphs[1]->addNode("inner", "Loop")->subgraphs = {new Graph()};
+  outer->subgraphs[1]->nodes[0]->subgraphs[0]->addNode("deep", "relu");
+  graph.addNode("last", "relu");
+  std::string names;
+  graph.forEachNode([&names](Graph*, Node* node) { names += node->name + " "; });
+  CHECK_EQUAL(names, "outer last inner deep ");
+  std::size_t graphs = 0;
+  graph.forEachGraph([&graphs](Graph*) { ++graphs; });
+  CHECK_EQUAL(graphs, 4u);
+  // Deeper than the stack allows.
+  Graph chain;
+  Graph* each = &chain;
+  for (int depth = 0; depth < 200000; ++depth) {
+    Node* node = each->addNode("n", "Op");
+    node->subgraphs.push_back(new Graph());
+    each = node->subgraphs[0];
+  }
+  std::size_t nodes = 0;
+  chain.forEachNode([&nodes](Graph*, Node*) { ++nodes; });
+  CHECK_EQUAL(nodes, 200000u);
+}
+
+TEST(attributes_are_visited_without_a_map) {
+  Node node = with("value");
+  node.attrs["other"] = "text";
+  std::map<std::string, std::string> found;
+  node.attrs.forEach(
+      [&found](const std::string& key, const std::string& text) { found[key] = text; });
+  CHECK_EQUAL(found.size(), 2u);
+  CHECK(found["key"] == "value" && found["other"] == "text");
+}

@@ -201,4 +201,29 @@ MXReturnValue changeAttributes(Graph* graph, const Options&) {
 }
 REGISTER_PASS(changeAttributes).setBody(changeAttributes);
 
+/// Replaces each Abs behind a Neg, or alone, by a new node, in one of three ways.
+MXReturnValue renewAbs(Graph* graph, const Options& options) {
+  const std::string way = options.at("way");
+  std::vector<Node*> unwanted;
+  for (Node* node : graph->sorted()) {
+    if (node->op != "abs" && node->op != "Abs") continue;
+    Node* made = graph->addNode(node->name + "_new", node->op);
+    Node* before = node->inputs[0].node;
+    if (way == "behind") {
+      graph->connect(node, 0, made, 0);
+      graph->replace(NodeEntry(node, 0), NodeEntry(made, 0));
+      continue;
+    }
+    const bool both = way == "both" && before->inputs.size() == 1;
+    const NodeEntry source = both ? before->inputs[0] : node->inputs[0];
+    graph->connect(source.node, source.entry, made, 0);
+    graph->replace(NodeEntry(node, 0), NodeEntry(made, 0));
+    unwanted.push_back(node);
+    if (both) unwanted.push_back(before);
+  }
+  graph->removeNodes(unwanted);
+  return MX_SUCCESS;
+}
+REGISTER_PASS(renewAbs).setBody(renewAbs);
+
 MXReturnValue initialize(int) { return MX_SUCCESS; }

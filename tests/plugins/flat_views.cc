@@ -205,9 +205,13 @@ PASSLIB_EXPORT void _passRegGet(int idx, graphPass_t* function, const char** nam
 #endif
   *name = idx < kCount ? kCases[idx].name : idx == kCount ? "flatNothing" : "flatEcho";
 }
-PASSLIB_EXPORT int _passCallGraphPass(graphPass_t, const char* in, char** out, PASSLIB_OPTION_BLOCK,
-                                      const char*, PASSLIB_PARAM_BLOCK(arg),
-                                      PASSLIB_PARAM_BLOCK(aux), nd_malloc_t, const void*) {
+PASSLIB_EXPORT int _passCallGraphPass(graphPass_t, const char* in, char** out, const char* const*,
+                                      const char* const*, int, const char*, const char* const*, int,
+                                      void* const*, const int64_t* const*, const int*, const int*,
+                                      const size_t*, const char* const*, const int*,
+                                      const char* const*, int, void* const*, const int64_t* const*,
+                                      const int*, const int*, const size_t*, const char* const*,
+                                      const int*, nd_malloc_t, const void*) {
   *out = strdup(in);
   return MX_SUCCESS;
 }
@@ -221,8 +225,13 @@ PASSLIB_EXPORT void _passlibFreeFlat(const FlatModel* model) {
 }
 #endif
 PASSLIB_EXPORT int _passlibCallFlatPass(graphPass_t, const FlatModel* in, const FlatModel** out,
-                                        PASSLIB_OPTION_BLOCK, const char* pass_name,
-                                        PASSLIB_PARAM_BLOCK(arg), PASSLIB_PARAM_BLOCK(aux),
+                                        const char* const*, const char* const*, int,
+                                        const char* pass_name, const char* const*, int,
+                                        void* const*, const int64_t* const*, const int*, const int*,
+                                        const size_t*, const char* const*, const int*,
+                                        const char* const*, int, void* const*,
+                                        const int64_t* const*, const int*, const int*,
+                                        const size_t*, const char* const*, const int*,
                                         nd_malloc_t, const void*) {
   *out = nullptr;
   if (strcmp(pass_name, "flatNothing") == 0) return MX_SUCCESS;

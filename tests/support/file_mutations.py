@@ -22,7 +22,7 @@ import numpy as np
 import passlib
 from fuzzing import attempt, fuzz
 from places import DATA, TESTS
-from plugin_build import CACHE, INCLUDE, compile_to
+from plugin_build import CACHE, HOST, INCLUDE, compile_to
 
 PIECES = (b"", b"\0", b"\xff", b"{", b"[", b"]", b'"', b",", b"-1", b"1e999", b"4294967297",
           b"null", b"\xff\xff\xff\xff", b"\0\0\0\x80", b"\x01\0\0\0\0\0\0\0",
@@ -197,7 +197,7 @@ def prepare_header() -> Callable[[int, Path], Iterator[str]]:
     source = TESTS / "cpp" / "graph_filter.cc"
     headers = (source.with_name("filter.h"), INCLUDE / "lib_api.h")
     newest = max(file.stat().st_mtime for file in (source, *headers))
-    programs = {"host": ("-DPASSLIB_HOST",), "library": ()}
+    programs = {"host": (*HOST, "-DHOST_READER"), "library": ()}
     for name, options in programs.items():
         program = CACHE / "fuzz" / f"graph_filter_{name}"
         if not program.exists() or program.stat().st_mtime < newest:

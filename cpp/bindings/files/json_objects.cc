@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "lib_api.h"
+#include "header.h"
 
 namespace py = pybind11;
 

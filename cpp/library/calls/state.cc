@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "errors.h"
-#include "lib_api.h"
+#include "header.h"
 #include "library/calls/floating_point.h"
 #include "library/elf.h"
 

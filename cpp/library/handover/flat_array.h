@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "errors.h"
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 

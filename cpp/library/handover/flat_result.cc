@@ -166,7 +166,7 @@ class FlatResultReader {
     requireUnique(&object);
     JsonMembers members;
     object.print(&members);
-    graph->attrs._setTexts(&members);
+    mxnet::ext::host::GraphAttributeTexts::set(&members, &graph->attrs);
   }
 
   template <typename Body>
@@ -243,7 +243,8 @@ class FlatResultReader {
                             sliceOf(pair[k].text, "an attribute"));
       }
       mxnet::ext::NodeAttributes attributes;  // the texts may be those of the present ones
-      const Slice* repeated = attributes._pack(texts_.data(), texts_.size());
+      const Slice* repeated =
+          mxnet::ext::host::AttributeTexts::pack(texts_.data(), texts_.size(), &attributes);
       if (repeated != nullptr) {
         throw GraphError("attribute " + quoted(repeated->str()) + " occurs twice");
       }
@@ -252,7 +253,7 @@ class FlatResultReader {
     }
     if (flat.num_attrs != 0) throw GraphError("some of its attributes are packed, others are not");
     std::size_t words = 0;
-    const uint32_t* present = node->attrs._packed(&words);
+    const uint32_t* present = mxnet::ext::host::AttributeTexts(node->attrs).packed(&words);
     if (flat.packed == present && flat.packed_words == words) return;
     if (reinterpret_cast<uintptr_t>(flat.packed) % alignof(uint32_t) != 0) {
       throw GraphError("its packed attributes are misaligned");
@@ -261,7 +262,7 @@ class FlatResultReader {
       throw GraphError("its packed attributes take more memory than this machine has");
     }
     checkPackedAttributes(flat.packed, flat.packed_words);
-    node->attrs._setPacked(flat.packed, flat.packed_words);
+    mxnet::ext::host::AttributeTexts::copyPacked(flat.packed, flat.packed_words, &node->attrs);
   }
 
   /// Returns members of a node's object in their order.

@@ -2,7 +2,7 @@
 #ifndef PASSLIB_LIBRARY_HANDOVER_LARGE_MEMORY_H_
 #define PASSLIB_LIBRARY_HANDOVER_LARGE_MEMORY_H_
 
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fork_mutex.h"
-#include "lib_api.h"
+#include "header.h"
 #include "library/calls/call.h"
 #include "library/calls/state.h"
 #include "library/elf.h"

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <exception>
 
-#include "lib_api.h"
+#include "header.h"
 #include "library/calls/call.h"
 
 namespace passlib {

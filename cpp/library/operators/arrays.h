@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib_api.h"
+#include "header.h"
 #include "library/memory.h"
 
 namespace passlib {

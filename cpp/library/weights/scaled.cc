@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lib_api.h"
+#include "header.h"
 #include "library/file_mapping.h"
 #include "library/memory.h"
 

@@ -54,7 +54,7 @@ class Builder {
     graph_->inputs.push_back(node);
     if (!key.empty()) {
       Pair id(sliceOf(keys::kId), sliceOf(key));
-      node->attrs._pack(&id, 1);
+      mxnet::ext::host::AttributeTexts::pack(&id, 1, &node->attrs);
     }
     return node;
   }
@@ -324,7 +324,10 @@ class Builder {
       collect(keys::kFormal, keep(std::to_string(record.inputs.count)));
       collect(keys::kCaptured, keep(std::to_string(captured_count_)));
     }
-    if (node->attrs._pack(pairs_.data(), pairs_.size()) == nullptr) return;
+    if (mxnet::ext::host::AttributeTexts::pack(pairs_.data(), pairs_.size(), &node->attrs) ==
+        nullptr) {
+      return;
+    }
     // The first one of a name counts; a stable sort kept them in order.
     for (const auto& [name, text] : pairs_) node->attrs.emplace(name.str(), text.str());
   }

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib_api.h"
+#include "graph/text_hash.h"
+#include "header.h"
 #include "onnx/wire/fields.h"
 
 namespace passlib::onnx {
@@ -93,9 +94,7 @@ class NameMap {
     if (expected * 2 > slots_.size()) resize(expected);
   }
 
-  static uint32_t hashOf(Bytes name) {
-    return static_cast<uint32_t>(mxnet::ext::host::TextHash()(name));
-  }
+  static uint32_t hashOf(Bytes name) { return static_cast<uint32_t>(TextHash()(name)); }
 
   std::size_t place(Bytes name, uint32_t hash) const {
     const std::size_t mask = slots_.size() - 1;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "lib_api.h"
+#include "header.h"
 
 namespace passlib::onnx {
 namespace {

@@ -122,7 +122,7 @@ Node* Cut::addVariable(const NodeEntry& source, bool only) {
   const auto slice = [](std::string_view text) { return Slice{text.data(), text.size()}; };
   std::pair<Slice, Slice> attributes[] = {{slice("isArg"), slice(is_arg ? "True" : "False")},
                                           {slice("argName"), slice(source.node->name)}};
-  variable->attrs._pack(attributes, is_arg ? 2 : 1);
+  mxnet::ext::host::AttributeTexts::pack(attributes, is_arg ? 2 : 1, &variable->attrs);
   describe(variable, {source});
   return variable;
 }

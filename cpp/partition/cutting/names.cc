@@ -1,6 +1,7 @@
 #include "partition/cutting/names.h"
 
 #include "graph/attributes.h"
+#include "graph/text_hash.h"
 
 namespace passlib {
 namespace {
@@ -10,7 +11,7 @@ void describeKind(const NodeEntry& entry, std::string* kind) {
   const Node& node = *entry.node;
   const int counts[] = {entry.entry, node.num_outputs};
   std::size_t words = 0;
-  if (const uint32_t* packed = node.attrs._packed(&words)) {
+  if (const uint32_t* packed = mxnet::ext::host::AttributeTexts(node.attrs).packed(&words)) {
     // As kindOf does, in memory that was used before.
     *kind = node.op;
     (*kind += '\0').append(reinterpret_cast<const char*>(packed), words * sizeof(uint32_t));
@@ -43,7 +44,7 @@ void TextCounts::clear() {
 
 int& TextCounts::operator[](std::string_view text) {
   if (2 * (used_ + 1) > slots_.size()) grow();
-  const std::size_t hash = mxnet::ext::host::TextHash()(text);
+  const std::size_t hash = TextHash()(text);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t pos = hash & mask;; pos = (pos + 1) & mask) {
     Slot& slot = slots_[pos];

@@ -1,0 +1,55 @@
+// What the host shares with the header for authors beyond its interface. A host is compiled with
+// this very file, so that names here may change with it.
+#ifndef PASSLIB_HEADER_H_
+#define PASSLIB_HEADER_H_
+
+#ifndef PASSLIB_NO_ENTRY_POINTS
+#define PASSLIB_NO_ENTRY_POINTS
+#endif
+#include "lib_api.h"
+
+namespace mxnet::ext::host {
+
+/// The family of models that a graph states, "mxnet" if it states none.
+inline std::string dialectOf(const Graph& graph) { return mxnet::ext::dialectOf(&graph); }
+/// Takes an input that is to be replaced out of the list of its producer's consumers.
+using detail::dropConsumer;
+/// Prefetches what a walk over all nodes reads next.
+using detail::prefetchNode;
+/// Calls enter(graph) once for a graph and each one nested in it, and visit(graph, node) for its
+/// nodes.
+template <typename Enter, typename Visit>
+void forEachNode(Graph* root, Enter enter, Visit visit) {
+  detail::walkGraphs(root, enter, visit);
+}
+template <typename Visit>
+void forEachGraph(Graph* root, Visit visit) {
+  root->forEachGraph(visit);
+}
+using detail::orderNodes;
+
+// Texts.
+using detail::parseInteger;
+using detail::printed;
+using detail::quoted;
+using detail::textOf;
+/// The bytes of the character at `cursor`, 0 if it is not UTF-8. Reads nothing from `end` on;
+/// `cursor` lies before it.
+using detail::kIntMax;
+using detail::utf8Length;
+
+// Attributes as texts, and members of JSON objects.
+using detail::AttributeTexts;
+using detail::GraphAttributeTexts;
+using detail::JsonTree;
+using detail::PlainList;
+
+// Readers and writers.
+using detail::FlatStore;
+using detail::GraphWriter;
+using detail::ReaderParts;
+using detail::TextBuffer;
+
+}  // namespace mxnet::ext::host
+
+#endif  // PASSLIB_HEADER_H_
