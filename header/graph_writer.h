@@ -343,6 +343,19 @@ class GraphWriter {
     layout.close(&out_);
   }
 
+  /// Writes 0 and the sums of the first numbers, which may exceed 32 bits.
+  void writeSums(const PlainList<uint32_t>& numbers, std::size_t depth) {
+    ListLayout layout(numbers.size() + 1, *this, depth);
+    int64_t sum = 0;
+    out_.push_back('[');
+    for (std::size_t pos = 0; pos <= numbers.size(); ++pos) {
+      if (pos != 0) sum += numbers[pos - 1];
+      char* const cursor = layout.separate(pos, out_.room(layout.most() + 24));
+      out_.advanceTo(printInteger(sum, cursor));
+    }
+    layout.close(&out_);
+  }
+
   void finish(Frame& frame) {
     const std::size_t depth = frame.depth + 1;
     frame.addHeads();
@@ -351,14 +364,7 @@ class GraphWriter {
     key("arg_nodes", true, depth);
     writeIntegers(frame.variables.data(), frame.variables.size(), depth);
     key("node_row_ptr", true, depth);
-    uint32_t row = 0;
-    for (uint32_t& count : frame.outputs) {
-      const uint32_t outputs = count;
-      count = row;
-      row += outputs;
-    }
-    frame.outputs.push_back(row);
-    writeIntegers(frame.outputs.data(), frame.outputs.size(), depth);
+    writeSums(frame.outputs, depth);
     key("heads", true, depth);
     writeEntries(&frame, frame.graph.outputs, depth);
     JsonMembers printed;
