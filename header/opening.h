@@ -102,8 +102,8 @@
 
 // Macros that a source may define before it includes this header:
 //
-//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000); depth costs heap, no
-//                             stack
+//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000); depth costs heap,
+//                             but no stack
 //   PASSLIB_NO_GLOBAL_DLPACK  keep the DLPack types out of the global namespace, for sources that
 //                             include another dlpack.h after this header
 //   PASSLIB_PATTERNS          include lib_patterns.h at the end of this header
