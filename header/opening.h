@@ -116,8 +116,8 @@
 /// Version of the extension ABI, which the C functions at the end of this file implement.
 #define MX_LIBRARY_VERSION 11
 
-// Only the C functions are exported. Everything else is hidden, so that two libraries in one process
-// never share a registry.
+// Only the C functions are exported. Everything else is hidden, so that two libraries in one
+// process never share a registry.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
 #define PRIVATE_SYMBOL __attribute__((visibility("hidden")))
 #if !defined(__clang__)
