@@ -224,15 +224,12 @@ PASSLIB_EXPORT void _passlibFreeFlat(const FlatModel* model) {
   delete static_cast<View*>(model->owner);
 }
 #endif
-PASSLIB_EXPORT int _passlibCallFlatPass(graphPass_t, const FlatModel* in, const FlatModel** out,
-                                        const char* const*, const char* const*, int,
-                                        const char* pass_name, const char* const*, int,
-                                        void* const*, const int64_t* const*, const int*, const int*,
-                                        const size_t*, const char* const*, const int*,
-                                        const char* const*, int, void* const*,
-                                        const int64_t* const*, const int*, const int*,
-                                        const size_t*, const char* const*, const int*,
-                                        nd_malloc_t, const void*) {
+PASSLIB_EXPORT int _passlibCallFlatPass(
+    graphPass_t, const FlatModel* in, const FlatModel** out, const char* const*, const char* const*,
+    int, const char* pass_name, const char* const*, int, void* const*, const int64_t* const*,
+    const int*, const int*, const size_t*, const char* const*, const int*, const char* const*, int,
+    void* const*, const int64_t* const*, const int*, const int*, const size_t*, const char* const*,
+    const int*, nd_malloc_t, const void*) {
   *out = nullptr;
   if (strcmp(pass_name, "flatNothing") == 0) return MX_SUCCESS;
   std::unique_ptr<View> view(new View());
