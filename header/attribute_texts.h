@@ -455,8 +455,26 @@ inline GraphAttributes::size_type GraphAttributes::count(const std::string& key)
   return present ? 1 : 0;
 }
 
+inline GraphAttributes::GraphAttributes(const Map& map) : map_(nullptr) { makeMap() = map; }
+inline GraphAttributes::GraphAttributes(std::initializer_list<value_type> items) : map_(nullptr) {
+  makeMap() = items;
+}
+
 inline JsonVal& GraphAttributes::operator[](const std::string& key) { return makeMap()[key]; }
 inline JsonVal& GraphAttributes::at(const std::string& key) { return makeMap().at(key); }
+inline GraphAttributes::iterator GraphAttributes::lower_bound(const std::string& key) {
+  return makeMap().lower_bound(key);
+}
+inline GraphAttributes::iterator GraphAttributes::upper_bound(const std::string& key) {
+  return makeMap().upper_bound(key);
+}
+inline GraphAttributes::const_iterator GraphAttributes::lower_bound(const std::string& key) const {
+  return makeMap().lower_bound(key);
+}
+inline GraphAttributes::const_iterator GraphAttributes::upper_bound(const std::string& key) const {
+  return makeMap().upper_bound(key);
+}
+inline void GraphAttributes::swap(Map& other) { makeMap().swap(other); }
 
 inline void GraphAttributes::clear() noexcept {
   delete map_.exchange(nullptr);

@@ -210,8 +210,8 @@ class GraphAttributes : public MapFunctions<GraphAttributes, std::map<std::strin
 
  public:
   GraphAttributes() noexcept : map_(nullptr) {}
-  GraphAttributes(const Map& map) : map_(nullptr) { makeMap() = map; }  // NOLINT: implicit
-  GraphAttributes(std::initializer_list<value_type> items) : map_(nullptr) { makeMap() = items; }
+  GraphAttributes(const Map& map);  // NOLINT: implicit
+  GraphAttributes(std::initializer_list<value_type> items);
   GraphAttributes(const GraphAttributes& other);
   GraphAttributes(GraphAttributes&& other) noexcept : map_(nullptr) { swap(other); }
   GraphAttributes& operator=(GraphAttributes other) noexcept {
@@ -225,13 +225,13 @@ class GraphAttributes : public MapFunctions<GraphAttributes, std::map<std::strin
   JsonVal& operator[](const std::string& key);
   JsonVal& at(const std::string& key);
   using Base::at;
-  iterator lower_bound(const std::string& key) { return map().lower_bound(key); }
-  iterator upper_bound(const std::string& key) { return map().upper_bound(key); }
-  const_iterator lower_bound(const std::string& key) const { return map().lower_bound(key); }
-  const_iterator upper_bound(const std::string& key) const { return map().upper_bound(key); }
+  iterator lower_bound(const std::string& key);
+  iterator upper_bound(const std::string& key);
+  const_iterator lower_bound(const std::string& key) const;
+  const_iterator upper_bound(const std::string& key) const;
   void clear() noexcept;
   void swap(GraphAttributes& other) noexcept;
-  void swap(Map& other) { makeMap().swap(other); }
+  void swap(Map& other);
   friend bool operator==(const GraphAttributes& left, const GraphAttributes& right) {
     return left.equals(right);
   }
