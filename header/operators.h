@@ -181,7 +181,7 @@ class CustomOp {
 };
 
 /// Registers an operator: REGISTER_OP(my_gemm).setForward(forward, "cpu").setParseAttrs(parse)...
-#define REGISTER_OP(Name)                                                        \
-  static mxnet::ext::CustomOp& MX_STR_CONCAT(MXNet_CustomOp_##Name, __COUNTER__) \
-      __attribute__((unused)) =                                                  \
+#define REGISTER_OP(Name)                                                                       \
+  static mxnet::ext::CustomOp& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomOp_, Name), __COUNTER__) \
+      __attribute__((unused)) =                                                                 \
           mxnet::ext::Registry<mxnet::ext::CustomOp>::get() -> add(MX_TOSTRING(Name))

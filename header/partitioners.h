@@ -79,7 +79,7 @@ class CustomPartitioner {
 };
 
 /// Registers a partitioner: REGISTER_PARTITIONER(mine).addStrategy("first", "my_subgraph_op")...
-#define REGISTER_PARTITIONER(Name)                                                                 \
-  static mxnet::ext::CustomPartitioner& MX_STR_CONCAT(MXNet_CustomPartitioner_##Name, __COUNTER__) \
-      __attribute__((unused)) =                                                                    \
-          mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get() -> add(MX_TOSTRING(Name))
+#define REGISTER_PARTITIONER(Name)                                                          \
+  static mxnet::ext::CustomPartitioner& MX_STR_CONCAT(                                      \
+      MX_STR_CONCAT(MXNet_CustomPartitioner_, Name), __COUNTER__) __attribute__((unused)) = \
+      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get() -> add(MX_TOSTRING(Name))

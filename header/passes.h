@@ -102,10 +102,10 @@ class CustomPass {
 #define MX_TOSTRING(x) MX_STRINGIFY(x)
 
 /// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
-#define REGISTER_PASS(Name)                                                          \
-  static mxnet::ext::CustomPass& MX_STR_CONCAT(MXNet_CustomPass_##Name, __COUNTER__) \
-      __attribute__((unused)) =                                                      \
-          mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
+#define REGISTER_PASS(Name)                                                            \
+  static mxnet::ext::CustomPass& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomPass_, Name), \
+                                               __COUNTER__) __attribute__((unused)) =  \
+      mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
 
 /// Registers a pass of patterns; lib_patterns.h defines it.
 #define PATTERN_PASS(Name, ...)                                                        \

@@ -829,10 +829,10 @@ class CustomPass {
 #define MX_TOSTRING(x) MX_STRINGIFY(x)
 
 /// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
-#define REGISTER_PASS(Name)                                                          \
-  static mxnet::ext::CustomPass& MX_STR_CONCAT(MXNet_CustomPass_##Name, __COUNTER__) \
-      __attribute__((unused)) =                                                      \
-          mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
+#define REGISTER_PASS(Name)                                                            \
+  static mxnet::ext::CustomPass& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomPass_, Name), \
+                                               __COUNTER__) __attribute__((unused)) =  \
+      mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
 
 /// Registers a pass of patterns; lib_patterns.h defines it.
 #define PATTERN_PASS(Name, ...)                                                        \
@@ -1185,9 +1185,9 @@ class CustomOp {
 };
 
 /// Registers an operator: REGISTER_OP(my_gemm).setForward(forward, "cpu").setParseAttrs(parse)...
-#define REGISTER_OP(Name)                                                        \
-  static mxnet::ext::CustomOp& MX_STR_CONCAT(MXNet_CustomOp_##Name, __COUNTER__) \
-      __attribute__((unused)) =                                                  \
+#define REGISTER_OP(Name)                                                                       \
+  static mxnet::ext::CustomOp& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomOp_, Name), __COUNTER__) \
+      __attribute__((unused)) =                                                                 \
           mxnet::ext::Registry<mxnet::ext::CustomOp>::get() -> add(MX_TOSTRING(Name))
 
 // ================================================================================================
@@ -1271,10 +1271,10 @@ class CustomPartitioner {
 };
 
 /// Registers a partitioner: REGISTER_PARTITIONER(mine).addStrategy("first", "my_subgraph_op")...
-#define REGISTER_PARTITIONER(Name)                                                                 \
-  static mxnet::ext::CustomPartitioner& MX_STR_CONCAT(MXNet_CustomPartitioner_##Name, __COUNTER__) \
-      __attribute__((unused)) =                                                                    \
-          mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get() -> add(MX_TOSTRING(Name))
+#define REGISTER_PARTITIONER(Name)                                                          \
+  static mxnet::ext::CustomPartitioner& MX_STR_CONCAT(                                      \
+      MX_STR_CONCAT(MXNet_CustomPartitioner_, Name), __COUNTER__) __attribute__((unused)) = \
+      mxnet::ext::Registry<mxnet::ext::CustomPartitioner>::get() -> add(MX_TOSTRING(Name))
 
 // ================================================================================================
 // JSON
