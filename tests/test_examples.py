@@ -205,7 +205,11 @@ class TestFuseBatchNormRelu:
         fused = relu.optimize_for("fuseBatchNormRelu")
         node = fused.nodes()[-1]
         assert (node.op, node.name) == ("_contrib_BatchNormWithReLU", "relu")
-        assert dict(node.attrs) == {"fix_gamma": "False", "eps": "1e-05"}
+        assert dict(node.attrs) == {
+            "fix_gamma": "False",
+            "eps": "1e-05",
+            "__origin__": '["relu","norm"]',
+        }
         assert [entry.version for entry in node.inputs] == [0, 0, 0, 1, 1]
         assert fused.list_arguments() == relu.list_arguments()
         assert fused.list_auxiliary_states() == relu.list_auxiliary_states()

@@ -369,6 +369,7 @@ TEST(graph_shared_attributes_are_changed_alone) {
            "\"name\": \"b\", " + node + "], \"arg_nodes\": [], \"heads\": [[0, 0]]}");
   Node* const first = graph->nodes[0];
   Node* const second = graph->nodes[1];
+  second->attrs = first->attrs;
   std::size_t words = 0;
   CHECK(host::AttributeTexts(first->attrs).packed(&words) ==
         host::AttributeTexts(second->attrs).packed(&words));
