@@ -162,11 +162,14 @@ TEST(helpers_of_no_node) {
   Graph& graph = small.graph;
   const NodeEntry none(onlyUser(&graph, NodeEntry(small.split, 1)), 0);
   CHECK(none.node == nullptr);
-  CHECK_THROWS(graph.connect(nullptr, 0, small.add, 0), std::invalid_argument, "no producer");
-  CHECK_THROWS(graph.connect(small.x, 0, nullptr, 0), std::invalid_argument, "no consumer");
-  CHECK_THROWS(graph.replace(none, NodeEntry(small.x, 0)), std::invalid_argument, "no node");
-  CHECK_THROWS(graph.replace(NodeEntry(small.x, 0), none), std::invalid_argument, "no node");
-  CHECK_THROWS(graph.removeNode(nullptr), std::invalid_argument, "no node");
+  CHECK_THROWS(graph.connect(nullptr, 0, small.add, 0), std::invalid_argument,
+               "the producer is null");
+  CHECK_THROWS(graph.connect(small.x, 0, nullptr, 0), std::invalid_argument,
+               "the consumer is null");
+  CHECK_THROWS(graph.replace(none, NodeEntry(small.x, 0)), std::invalid_argument,
+               "the node of the value to replace is null");
+  CHECK_THROWS(graph.replace(NodeEntry(small.x, 0), none), std::invalid_argument, "is null");
+  CHECK_THROWS(graph.removeNode(nullptr), std::invalid_argument, "the node is null");
   CHECK_THROWS(intAttr(none.node, "axis"), AttributeError, "no node");
   CHECK_EQUAL(intAttr(none.node, "axis", 3), 3);
   CHECK_EQUAL(textAttr(none.node, "axis", "none"), "none");
