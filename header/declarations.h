@@ -1,6 +1,6 @@
 // ---- declarations ------------------------------------------------------------------------------
 
-/// What a pass declares of one option.
+/// The declaration of one option of a pass.
 struct OptionDeclaration {
   std::string name;
   OptionValue preset;
@@ -9,7 +9,7 @@ struct OptionDeclaration {
   std::vector<OptionValue> range;    ///< the smallest and the largest number, or nothing
 };
 
-/// What a pass says about itself, made by the functions of CustomPass.
+/// The declaration of a pass, set by the functions of CustomPass.
 struct PassDeclaration {
   explicit PassDeclaration(const char* pass_name) : name(pass_name) {}
   std::string name;
@@ -32,7 +32,7 @@ struct PassDeclaration {
 
 namespace detail {
 
-/// What passes with declarations install, so that a library without any does not contain it.
+/// Installed by passes with declarations; a library without any does not contain it.
 struct DeclaredPasses {
   /// Returns the declarations as JSON.
   const char* (*describe)();

@@ -33,7 +33,7 @@ inline void linkNodes(const FlatNode* first, uint32_t* known, const FlatEdge** e
   *edge = from;
 }
 
-/// What the two readers of graphs in JSON share, that of hosts and that of libraries.
+/// Shared by the two readers of graphs in JSON: that of hosts and that of libraries.
 class ReaderParts {
  protected:
   typedef JsonReader::Slice Slice;
@@ -181,7 +181,7 @@ class TextReader : private ReaderParts {
   }
 
  private:
-  /// What comes next of a graph: a member, a node, a member of a node, or a subgraph of it.
+  /// Reads the next part of a graph: a member, a node, a member of a node, or a subgraph of it.
   enum Part { kMember, kNode, kField, kSubgraph };
   /// The places where a node is named by its number.
   enum Use { kInput, kDependency, kArgument, kHead };

@@ -2,8 +2,8 @@
 
 namespace detail {
 
-/// What was written for attributes: nodes share theirs, since the layers of a model are of few
-/// kinds. Later attributes may take the place of others.
+/// The texts written for attributes: many nodes have the same, since a model has few kinds of layers.
+/// Later attributes may take the place of others.
 class WrittenAttributes {
  public:
   struct Slot {
@@ -136,7 +136,7 @@ class GraphWriter {
     PlainList<uint32_t> variables;  // of the nodes written so far
     std::size_t node = 0;
     std::size_t subgraph = 0;
-    // What stands between the members of each node.
+    // The text between the members of each node.
     std::string to_op;
     std::string to_name;
     std::string to_attrs;
@@ -196,7 +196,7 @@ class GraphWriter {
 
   void newline(std::size_t depth) { out_.append(blank_.data(), blankSize(depth)); }
 
-  /// What comes before the value of a member of a node.
+  /// The text before the value of a member of a node.
   std::string before(const char* opening, const char* name, std::size_t depth) const {
     return opening + blank_.substr(0, blankSize(depth)) + '"' + name + "\": ";
   }

@@ -157,7 +157,7 @@ class JsonReader {
   bool isDecoded(const Slice& text) const { return text.data == scratch_.data(); }
 
   std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
-  /// What is left of the text.
+  /// The unread rest of the text.
   Slice _rest() const { return Slice{cursor_, static_cast<std::size_t>(end_ - cursor_)}; }
   /// Moves over bytes that were compared.
   void _skip(std::size_t size) { cursor_ += size; }

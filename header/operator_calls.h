@@ -26,7 +26,7 @@ struct GivenTensors {
   const int64_t* indptr_counts;
 };
 
-/// What the entry points of operators call; null in a library without operators.
+/// The functions behind the entry points of operators; null in a library without operators.
 struct OperatorCalls {
   int (*size)();
   CustomOp* (*get)(int idx);

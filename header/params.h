@@ -220,7 +220,7 @@ inline void Graph::_endPass() {
 /// Allocates new parameters during a pass. Threads of the pass may call these functions.
 class PassResource {
  public:
-  /// What the elements of a weight on demand become if each run of them is multiplied by a factor.
+  /// The elements of a weight on demand after each run of them is multiplied by a factor.
   enum Scaling { kNotOnDemand = -1, kNotFinite = 0, kFinite = 1 };
 
   PassResource(nd_malloc_t nd_malloc, const void* nd_alloc)

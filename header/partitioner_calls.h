@@ -9,7 +9,7 @@ struct OwnedSelector {
   std::unique_ptr<CustomOpSelector> selector;  // destroyed first
 };
 
-/// What the entry points of partitioners call; null in a library without partitioners.
+/// The functions behind the entry points of partitioners; null in a library without partitioners.
 struct PartitionerCalls {
   int (*size)();
   CustomPartitioner* (*get)(int idx);

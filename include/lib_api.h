@@ -1435,7 +1435,7 @@ class JsonReader {
   bool isDecoded(const Slice& text) const { return text.data == scratch_.data(); }
 
   std::size_t offset() const { return static_cast<std::size_t>(cursor_ - begin_); }
-  /// What is left of the text.
+  /// The unread rest of the text.
   Slice _rest() const { return Slice{cursor_, static_cast<std::size_t>(end_ - cursor_)}; }
   /// Moves over bytes that were compared.
   void _skip(std::size_t size) { cursor_ += size; }
@@ -4143,7 +4143,7 @@ inline void Graph::_endPass() {
 /// Allocates new parameters during a pass. Threads of the pass may call these functions.
 class PassResource {
  public:
-  /// What the elements of a weight on demand become if each run of them is multiplied by a factor.
+  /// The elements of a weight on demand after each run of them is multiplied by a factor.
   enum Scaling { kNotOnDemand = -1, kNotFinite = 0, kFinite = 1 };
 
   PassResource(nd_malloc_t nd_malloc, const void* nd_alloc)
@@ -4388,7 +4388,7 @@ inline void linkNodes(const FlatNode* first, uint32_t* known, const FlatEdge** e
   *edge = from;
 }
 
-/// What the two readers of graphs in JSON share, that of hosts and that of libraries.
+/// Shared by the two readers of graphs in JSON: that of hosts and that of libraries.
 class ReaderParts {
  protected:
   typedef JsonReader::Slice Slice;
@@ -4536,7 +4536,7 @@ class TextReader : private ReaderParts {
   }
 
  private:
-  /// What comes next of a graph: a member, a node, a member of a node, or a subgraph of it.
+  /// Reads the next part of a graph: a member, a node, a member of a node, or a subgraph of it.
   enum Part { kMember, kNode, kField, kSubgraph };
   /// The places where a node is named by its number.
   enum Use { kInput, kDependency, kArgument, kHead };
@@ -4860,8 +4860,8 @@ class TextReader : private ReaderParts {
 
 namespace detail {
 
-/// What was written for attributes: nodes share theirs, since the layers of a model are of few
-/// kinds. Later attributes may take the place of others.
+/// The texts written for attributes: many nodes have the same, since a model has few kinds of layers.
+/// Later attributes may take the place of others.
 class WrittenAttributes {
  public:
   struct Slot {
@@ -4994,7 +4994,7 @@ class GraphWriter {
     PlainList<uint32_t> variables;  // of the nodes written so far
     std::size_t node = 0;
     std::size_t subgraph = 0;
-    // What stands between the members of each node.
+    // The text between the members of each node.
     std::string to_op;
     std::string to_name;
     std::string to_attrs;
@@ -5054,7 +5054,7 @@ class GraphWriter {
 
   void newline(std::size_t depth) { out_.append(blank_.data(), blankSize(depth)); }
 
-  /// What comes before the value of a member of a node.
+  /// The text before the value of a member of a node.
   std::string before(const char* opening, const char* name, std::size_t depth) const {
     return opening + blank_.substr(0, blankSize(depth)) + '"' + name + "\": ";
   }
@@ -6245,7 +6245,7 @@ inline Node* addParameter(Graph* graph, const std::string& name, const std::vect
 
 // ---- declarations ------------------------------------------------------------------------------
 
-/// What a pass declares of one option.
+/// The declaration of one option of a pass.
 struct OptionDeclaration {
   std::string name;
   OptionValue preset;
@@ -6254,7 +6254,7 @@ struct OptionDeclaration {
   std::vector<OptionValue> range;    ///< the smallest and the largest number, or nothing
 };
 
-/// What a pass says about itself, made by the functions of CustomPass.
+/// The declaration of a pass, set by the functions of CustomPass.
 struct PassDeclaration {
   explicit PassDeclaration(const char* pass_name) : name(pass_name) {}
   std::string name;
@@ -6277,7 +6277,7 @@ struct PassDeclaration {
 
 namespace detail {
 
-/// What passes with declarations install, so that a library without any does not contain it.
+/// Installed by passes with declarations; a library without any does not contain it.
 struct DeclaredPasses {
   /// Returns the declarations as JSON.
   const char* (*describe)();
@@ -7302,7 +7302,7 @@ struct GivenTensors {
   const int64_t* indptr_counts;
 };
 
-/// What the entry points of operators call; null in a library without operators.
+/// The functions behind the entry points of operators; null in a library without operators.
 struct OperatorCalls {
   int (*size)();
   CustomOp* (*get)(int idx);
@@ -7596,7 +7596,7 @@ struct OwnedSelector {
   std::unique_ptr<CustomOpSelector> selector;  // destroyed first
 };
 
-/// What the entry points of partitioners call; null in a library without partitioners.
+/// The functions behind the entry points of partitioners; null in a library without partitioners.
 struct PartitionerCalls {
   int (*size)();
   CustomPartitioner* (*get)(int idx);

@@ -1741,7 +1741,7 @@ class PatternSession {
                              "replace parts of it by rules of their own");
   }
 
-  /// What a node must be, before its attributes and inputs.
+  /// The conditions on a node itself, before its attributes and inputs.
   bool isOperation(const PatternOperation& operation, const Node& node) {
     if (!hasOperator(operation, node)) {
       return refuse([&] {

@@ -1,4 +1,4 @@
-// What differs between two graphs.
+// The difference between two graphs.
 #ifndef PASSLIB_GRAPH_DIFFERENCE_H_
 #define PASSLIB_GRAPH_DIFFERENCE_H_
 

@@ -193,7 +193,7 @@ void EditedGraph::remove(Graph* graph, const std::vector<Node*>& nodes) {
     if (!removed_.insert(node).second) continue;
     const auto heir = heirs_.find(node);
     if (heir != heirs_.end()) {
-      // What only it used and goes as well has the same heir.
+      // Its removed producers have the same heir.
       Node* const made = heir->second;
       noteOrigin(made, node, false);
       for (const NodeEntry& input : node->inputs) {

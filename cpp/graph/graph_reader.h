@@ -161,7 +161,7 @@ enum NodeMember {
   kNodeMembers
 };
 
-/// What stood between the values of two members of a node. Files repeat it, and the same bytes at
+/// The text between the values of two members of a node. Files repeat it, and the same bytes at
 /// the same place of the grammar mean the same: they are compared instead of parsed.
 class KnownTexts {
  public:
@@ -708,7 +708,7 @@ class GraphReader : private ReaderParts {
   }
 
   KnownTexts known_texts_;
-  // What stood between two items of a list.
+  // The text between two items of a list.
   JsonReader::Slice between_numbers_{"", 0};
   JsonReader::Slice between_entries_{"", 0};
   KnownAttributes known_attributes_;

@@ -116,7 +116,7 @@ class Library {
   }
   /// Whether its lib_api is this project's, which preserves everything in a graph.
   bool isOurs() const { return ours_; }
-  /// What its passes declare, as JSON that nobody has checked; "" if nothing.
+  /// The declarations of its passes as unchecked JSON; "" if there are none.
   const std::string& declarations() const { return declarations_; }
 
   mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }

@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<InterruptWatch*> active_watch{nullptr};
 
-/// What runs, in all threads.
+/// The running calls of all threads.
 struct Running {
   ForkMutex<std::mutex> mutex;
   std::vector<const std::string*> calls;

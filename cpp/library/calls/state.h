@@ -1,4 +1,4 @@
-// What all calls of a library share: its lock, and whether it may be called.
+// State shared by all calls of a library: its lock, and whether it may be called.
 #ifndef PASSLIB_LIBRARY_CALLS_STATE_H_
 #define PASSLIB_LIBRARY_CALLS_STATE_H_
 

@@ -8,7 +8,7 @@
 
 namespace passlib {
 
-/// What a pass left as it was.
+/// The parts that a pass left unchanged.
 struct Kept {
   bool edges = false;       ///< all nodes, edges and outputs, and no graphs are nested
   std::vector<bool> texts;  ///< by node of the outermost graph: name, operator and attributes

@@ -89,7 +89,7 @@ void noteHalf(const std::string& opening) {
   opened.files.at(opening).half = true;
 }
 
-/// What the linker says about its last failure.
+/// The linker's message about its last failure.
 std::string linkerError() {
   const char* reason = dlerror();
   std::string text = reason == nullptr ? "unknown reason" : reason;

@@ -26,7 +26,7 @@ namespace {
 /// held.
 constexpr auto kLongest = std::chrono::seconds(10);
 
-/// What a child answers, before the text of an exception.
+/// The answer of a child, before the text of an exception.
 constexpr char kNoFailure = 'n';
 constexpr char kThrew = 't';
 constexpr char kThrewOther = 'o';

@@ -1,4 +1,4 @@
-// What operators request from the host during a call.
+// Resources that operators request from the host during a call.
 #ifndef PASSLIB_LIBRARY_OPERATORS_RESOURCES_H_
 #define PASSLIB_LIBRARY_OPERATORS_RESOURCES_H_
 

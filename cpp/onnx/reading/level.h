@@ -71,7 +71,7 @@ struct GraphPlace {
 /// FormatError, GraphError, UnsupportedError.
 Level readLevel(std::size_t number, std::vector<GraphPlace>* graphs, Arena* arena);
 
-/// What messages call a node.
+/// The name of a node in messages.
 std::string titleOf(const Level& level, const NodeRecord& node, std::size_t number);
 
 /// Keys of a node's attributes that passlib makes.

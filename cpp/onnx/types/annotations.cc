@@ -13,7 +13,7 @@
 namespace passlib::onnx {
 namespace {
 
-/// What became of a value of the file.
+/// The fate of a value of the file.
 struct Fate {
   Bytes name;  ///< at present; null for a value that is gone
   bool doubtful = false;

@@ -1,4 +1,4 @@
-// What a pass did to the constants of the file.
+// Changes of a pass to the constants of the file.
 #ifndef PASSLIB_ONNX_TYPES_CHANGES_H_
 #define PASSLIB_ONNX_TYPES_CHANGES_H_
 
