@@ -181,7 +181,7 @@ class TextReader : private ReaderParts {
   }
 
  private:
-  /// Reads the next part of a graph: a member, a node, a member of a node, or a subgraph of it.
+  /// The next part of a graph: a member, a node, a member of a node, or a subgraph of it.
   enum Part { kMember, kNode, kField, kSubgraph };
   /// The places where a node is named by its number.
   enum Use { kInput, kDependency, kArgument, kHead };

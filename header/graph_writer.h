@@ -2,8 +2,8 @@
 
 namespace detail {
 
-/// The texts written for attributes: many nodes have the same, since a model has few kinds of layers.
-/// Later attributes may take the place of others.
+/// The texts written for attributes: many nodes have the same ones, since a model has few kinds of
+/// layers. Later attributes may take the place of others.
 class WrittenAttributes {
  public:
   struct Slot {

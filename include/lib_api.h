@@ -4536,7 +4536,7 @@ class TextReader : private ReaderParts {
   }
 
  private:
-  /// Reads the next part of a graph: a member, a node, a member of a node, or a subgraph of it.
+  /// The next part of a graph: a member, a node, a member of a node, or a subgraph of it.
   enum Part { kMember, kNode, kField, kSubgraph };
   /// The places where a node is named by its number.
   enum Use { kInput, kDependency, kArgument, kHead };
@@ -4860,8 +4860,8 @@ class TextReader : private ReaderParts {
 
 namespace detail {
 
-/// The texts written for attributes: many nodes have the same, since a model has few kinds of layers.
-/// Later attributes may take the place of others.
+/// The texts written for attributes: many nodes have the same ones, since a model has few kinds of
+/// layers. Later attributes may take the place of others.
 class WrittenAttributes {
  public:
   struct Slot {
