@@ -1,4 +1,4 @@
-"""Workflows, the hook of pre-commit and CONTRIBUTING call targets that the Makefile has."""
+"""Workflows, the hook of pre-commit and pages call targets that the Makefile has."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ CALLERS = [
     ROOT / ".pre-commit-config.yaml",
     ROOT / ".ci" / "run",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "README.md",
 ]
 CALL = re.compile(r"(?:^|^clean |run: |entry: |`)make (?!for )([^`#|$=\n]+)", re.MULTILINE)
 """What follows the command on its line; "make for a high one" in CONTRIBUTING.md is prose."""
