@@ -317,7 +317,6 @@ def printable(value: object, keep: str = "") -> str:
 
     Parameters
     ----------
-    value : object
     keep : str
         Characters that stay, such as the line breaks between lines that are escaped already.
     """
@@ -352,7 +351,6 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
     ----------
     word : str
         What is not known.
-    known : iterable of str
     most : int
         How many to name.
     """

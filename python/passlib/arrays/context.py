@@ -196,21 +196,14 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 def require_host(context: Context | None, what: str) -> Context:
     """Return the context to place something on, and refuse a GPU.
 
+    Raises `UnsupportedError` if the context is a GPU.
+
     Parameters
     ----------
     context : Context or None
         None means the current one.
     what : str
         The object to be placed, for the message.
-
-    Returns
-    -------
-    Context
-
-    Raises
-    ------
-    UnsupportedError
-        The context is a GPU.
     """
     chosen = current_context() if context is None else context
     if chosen.device_type == "gpu":

@@ -66,18 +66,12 @@ def full(
 
     Parameters
     ----------
-    shape : int or sequence of int
-    val : scalar
     ctx : Context, optional
         The current one by default.
     dtype : dtype-like, optional
         float32 by default.
     out : NDArray, optional
         The array to write to and return; its element type and device stay.
-
-    Returns
-    -------
-    NDArray
 
     Raises
     ------
@@ -98,10 +92,7 @@ def full(
 def written(out: Any, made: NDArray) -> Any:
     """Write an array to the argument ``out`` of a function, dense or sparse, and return that.
 
-    Raises
-    ------
-    ValueError
-        The two have different shapes.
+    Raises `ValueError` if the two have different shapes.
     """
     if out.shape != made.shape:
         raise ValueError(f"out has the shape {out.shape}, but the result has {made.shape}")
@@ -174,17 +165,12 @@ def arange(
         The first number; without ``stop``, the end, and the first number is 0.
     stop : float, optional
         The end, which is excluded.
-    step : float
     repeat : int
         How often each number occurs.
     infer_range : bool, optional
         Ignored; accepted for compatibility with MXNet.
     ctx, dtype
         As in `full`. Of integers, start and step lose their fractions, as in MXNet.
-
-    Returns
-    -------
-    NDArray
 
     Examples
     --------

@@ -44,6 +44,9 @@ _NATIVE: Final = {np.dtype(name): code for name, code in CODES.items() if name !
 def from_code(number: int) -> np.dtype[Any]:
     """Return the NumPy type of MXNet's code ``number``.
 
+    Raises `UnsupportedError` if MXNet has no such code; `PasslibError` if the code is 12 and
+    ``ml_dtypes`` is not installed.
+
     Parameters
     ----------
     number : int
@@ -53,13 +56,6 @@ def from_code(number: int) -> np.dtype[Any]:
     -------
     numpy.dtype
         In native byte order; for code 12 the type of the package ``ml_dtypes``.
-
-    Raises
-    ------
-    UnsupportedError
-        MXNet has no such code.
-    PasslibError
-        The code is 12 and ``ml_dtypes`` is not installed.
     """
     name = NAMES.get(number)
     if name is None:
@@ -70,19 +66,13 @@ def from_code(number: int) -> np.dtype[Any]:
 def code(dtype: object) -> int:
     """Return MXNet's code of an element type.
 
+    Raises `UnsupportedError` if MXNet has no such type, e.g. complex numbers, text or Python
+    objects.
+
     Parameters
     ----------
     dtype : dtype-like
         Anything that `as_dtype` accepts, in any byte order.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    UnsupportedError
-        MXNet has no such type, e.g. complex numbers, text or Python objects.
     """
     resolved = as_dtype(dtype)
     number = _NATIVE.get(resolved)
@@ -97,22 +87,14 @@ def code(dtype: object) -> int:
 def as_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the NumPy type of anything that denotes one, ``"bfloat16"`` included.
 
+    Raises `PasslibError` if the type is bfloat16 and ``ml_dtypes`` is not installed; `TypeError` if
+    the argument does not denote a type.
+
     Parameters
     ----------
     dtype : dtype-like
         Anything that `numpy.dtype` accepts, the name ``"bfloat16"``, or the record type
         ``[("bfloat16", "<u2")]`` that MXNet's own Python uses for bfloat16.
-
-    Returns
-    -------
-    numpy.dtype
-
-    Raises
-    ------
-    PasslibError
-        The type is bfloat16 and ``ml_dtypes`` is not installed.
-    TypeError
-        The argument does not denote a type.
     """
     if isinstance(dtype, str) and dtype == "bfloat16":
         return _bfloat16()

@@ -16,6 +16,8 @@ _EXAMPLE = "(1, 3, 224, 224)"
 def as_mapping(what: str, given: Any, example: str, hint: str = "") -> Mapping[str, Any]:
     """Check that an argument is a mapping.
 
+    Raises `TypeError` if it is something else; the message shows the right form.
+
     Parameters
     ----------
     what : str
@@ -26,11 +28,6 @@ def as_mapping(what: str, given: Any, example: str, hint: str = "") -> Mapping[s
         A value of the mapping.
     hint : str, optional
         A name for the example.
-
-    Raises
-    ------
-    TypeError
-        It is something else; the message shows the right form.
     """
     if given is None:
         return {}
@@ -45,10 +42,7 @@ def as_mapping(what: str, given: Any, example: str, hint: str = "") -> Mapping[s
 def as_shape(what: str, given: Any) -> tuple[int | None, ...]:
     """Return a shape as a tuple of sizes; None is an open one.
 
-    Raises
-    ------
-    TypeError
-        It is not a sequence of whole numbers.
+    Raises `TypeError` if it is not a sequence of whole numbers.
     """
     try:
         if isinstance(given, (str, bytes)):
@@ -63,18 +57,14 @@ def as_shape(what: str, given: Any) -> tuple[int | None, ...]:
 def as_shapes(what: str, given: Any, hint: str = "") -> dict[str, tuple[int | None, ...]]:
     """Return shapes by name.
 
+    Raises `TypeError` if it is not a mapping, or a shape is not a sequence of whole numbers.
+
     Parameters
     ----------
     what : str
         Name of the argument, for messages.
-    given : mapping of str to shape, or None
     hint : str, optional
         Name of a variable, for messages.
-
-    Raises
-    ------
-    TypeError
-        It is not a mapping, or a shape is not a sequence of whole numbers.
     """
     shapes = as_mapping(what, given, _EXAMPLE, hint)
     return {name: as_shape(f"{what}: the shape of {name!r}", s) for name, s in shapes.items()}
@@ -83,10 +73,7 @@ def as_shapes(what: str, given: Any, hint: str = "") -> dict[str, tuple[int | No
 def as_types(what: str, given: Any, hint: str = "") -> dict[str, np.dtype[Any]]:
     """Return element types by name; parameters are those of `as_shapes`.
 
-    Raises
-    ------
-    TypeError
-        It is not a mapping, or a value does not denote an element type.
+    Raises `TypeError` if it is not a mapping, or a value does not denote an element type.
     """
     types = as_mapping(what, given, "'float32'", hint)
     return {name: _as_type(what, name, kind) for name, kind in types.items()}

@@ -32,14 +32,7 @@ class Placed(Generic[_A]):
     def as_in_context(self, context: Context) -> _A:
         """Return the array on a device: itself if it is there already, else a copy.
 
-        Parameters
-        ----------
-        context : Context
-
-        Raises
-        ------
-        UnsupportedError
-            The device is a GPU.
+        Raises `UnsupportedError` if the device is a GPU.
         """
         return cast("_A", self) if context == self._context else self._copy_to(context)
 
@@ -48,21 +41,12 @@ class Placed(Generic[_A]):
     def copyto(self, other: Any) -> Any:
         """Copy into another array, dense or sparse, or into a new one on a device.
 
-        Parameters
-        ----------
-        other : NDArray, BaseSparseNDArray or Context
+        Raises `ValueError` if the shapes differ; `UnsupportedError` if the device is a GPU.
 
         Returns
         -------
         array
             ``other``, or the new array.
-
-        Raises
-        ------
-        ValueError
-            The shapes differ.
-        UnsupportedError
-            The device is a GPU.
         """
         if isinstance(other, Context):
             return self._copy_to(other)
@@ -405,20 +389,11 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         return "default"
 
     def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Copy into a plain NumPy array.
-
-        Returns
-        -------
-        numpy.ndarray
-        """
+        """Copy into a plain NumPy array."""
         return np.array(self, subok=False)
 
     def asscalar(self) -> Any:
         """Return the only element.
-
-        Returns
-        -------
-        NumPy scalar
 
         Raises
         ------
@@ -436,10 +411,6 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         ----------
         order : {"C", "F", "A", "K"}
             As in NumPy.
-
-        Returns
-        -------
-        NDArray
         """
         return self.as_numpys(np.asarray(self).copy(order))
 
@@ -448,13 +419,8 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
         Parameters
         ----------
-        dtype : dtype-like
         *args, **kwargs
             As in NumPy.
-
-        Returns
-        -------
-        NDArray
         """
         plain = np.asarray(self)
         converted = plain.astype(dtypes.as_dtype(dtype), *args, **kwargs)
@@ -469,14 +435,6 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
     def tostype(self, stype: str) -> Any:
         """Return this array in another storage type.
 
-        Parameters
-        ----------
-        stype : {"default", "row_sparse", "csr"}
-
-        Returns
-        -------
-        NDArray, RowSparseNDArray or CSRNDArray
-
         Raises
         ------
         ValueError
@@ -487,12 +445,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         return _compress[0](self, stype)
 
     def replace(self, source: Any) -> None:
-        """Take over the elements of an array of the same shape, in this array's element type.
-
-        Parameters
-        ----------
-        source : NDArray, numpy.ndarray or BaseSparseNDArray
-        """
+        """Take over the elements of an array of the same shape, in this array's element type."""
         np.copyto(self, np.asarray(source), casting="unsafe")
 
     def wait_to_write(self) -> None:

@@ -91,7 +91,6 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
     ----------
     parts : Sparse
         Kept, not copied.
-    context : Context, optional
 
     Raises
     ------
@@ -219,12 +218,7 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         return dense
 
     def replace(self, source: Any) -> None:
-        """Take over the elements of an array of the same shape, in this array's element type.
-
-        Parameters
-        ----------
-        source : NDArray, numpy.ndarray or BaseSparseNDArray
-        """
+        """Take over the elements of an array of the same shape, in this array's element type."""
         dense = np.asarray(source).view(NDArray)
         stored = source if isinstance(source, type(self)) else dense.tostype(self.stype)
         self._parts = stored.astype(self.dtype).parts
@@ -261,10 +255,6 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
     def astype(self, dtype: Any) -> BaseSparseNDArray:
         """Convert the stored values.
 
-        Parameters
-        ----------
-        dtype : dtype-like
-
         Returns
         -------
         RowSparseNDArray or CSRNDArray
@@ -273,12 +263,7 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         return self._rebuilt(dtypes.as_dtype(dtype), self._context)
 
     def copy(self) -> BaseSparseNDArray:
-        """Copy all parts.
-
-        Returns
-        -------
-        RowSparseNDArray or CSRNDArray
-        """
+        """Copy all parts."""
         return self._rebuilt(self.dtype, self._context)
 
     def _copy_to(self, context: Context) -> BaseSparseNDArray:
@@ -358,10 +343,6 @@ class CSRNDArray(BaseSparseNDArray):
     def asscipy(self) -> Any:
         """Return the matrix as one of SciPy.
 
-        Returns
-        -------
-        scipy.sparse.csr_matrix
-
         Raises
         ------
         PasslibError
@@ -386,19 +367,7 @@ class CSRNDArray(BaseSparseNDArray):
 def wrap(parts: Sparse, context: Context | None = None) -> BaseSparseNDArray:
     """Make an array of the class for its storage type.
 
-    Parameters
-    ----------
-    parts : Sparse
-    context : Context, optional
-
-    Returns
-    -------
-    RowSparseNDArray or CSRNDArray
-
-    Raises
-    ------
-    ValueError
-        The parts do not fit together.
+    Raises `ValueError` if the parts do not fit together.
     """
     return (RowSparseNDArray if parts.stype == ROW_SPARSE else CSRNDArray)(parts, context)
 
@@ -406,20 +375,12 @@ def wrap(parts: Sparse, context: Context | None = None) -> BaseSparseNDArray:
 def from_dense(array: np.ndarray[Any, Any], stype: str) -> BaseSparseNDArray:
     """Make a sparse array of a dense one.
 
-    Parameters
-    ----------
-    array : numpy.ndarray
-    stype : {"row_sparse", "csr"}
+    Raises `ValueError` if the storage type is unknown, or does not support this shape.
 
     Returns
     -------
     RowSparseNDArray or CSRNDArray
         On the context of ``array``, if it has one.
-
-    Raises
-    ------
-    ValueError
-        The storage type is unknown, or does not support this shape.
     """
     plain = np.asarray(array)
     context = getattr(array, "context", None)

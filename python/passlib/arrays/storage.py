@@ -46,10 +46,7 @@ class Sparse:
     def check(self) -> None:
         """Check that the parts fit together and all indices are in range.
 
-        Raises
-        ------
-        ValueError
-            The parts do not fit together; the message states which.
+        Raises `ValueError` if the parts do not fit together; the message states which.
         """
         count = self.data.shape[0] if self.data.ndim else -1
         if self.indices.dtype.kind not in "iu" or self.indices.shape != (count,):

@@ -21,10 +21,6 @@ def read_only(array: Any) -> Any:
     """Return a read-only view; sparse arrays, which have no views, are returned themselves.
 
     A pass that is lent a read-only array works on a copy.
-
-    Parameters
-    ----------
-    array : numpy.ndarray or BaseSparseNDArray
     """
     if isinstance(array, BaseSparseNDArray):
         return array
@@ -38,19 +34,12 @@ def read_only(array: Any) -> Any:
 def to_parts(array: Any) -> Array:
     """Return an array as readers and writers of dialects use it.
 
-    Parameters
-    ----------
-    array : NDArray, numpy.ndarray or BaseSparseNDArray
+    Raises `TypeError` if the argument is not an array.
 
     Returns
     -------
     numpy.ndarray or Sparse
         The same memory.
-
-    Raises
-    ------
-    TypeError
-        The argument is not an array.
     """
     if isinstance(array, BaseSparseNDArray):
         return array.parts
@@ -61,10 +50,6 @@ def to_parts(array: Any) -> Array:
 
 def from_parts(parts: Array) -> AnyArray:
     """Return an array from a reader as users see it.
-
-    Parameters
-    ----------
-    parts : numpy.ndarray or Sparse
 
     Returns
     -------

@@ -23,11 +23,8 @@ _DOUBLE_METADATA: Final = re.compile(r"passlib-.+\.(?:dist|egg)-info", re.IGNORE
 def checked_version() -> str:
     """Return the version of this distribution.
 
-    Raises
-    ------
-    ImportError
-        The password library ``passlib`` is installed in the same folder: each of the two has
-        overwritten files of the other.
+    Raises `ImportError` if the password library ``passlib`` is installed in the same folder: each
+    of the two has overwritten files of the other.
 
     Notes
     -----

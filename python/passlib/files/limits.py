@@ -100,10 +100,6 @@ def limits(
         How many bytes a value may take whose size the graph alone determines, where a model is
         run or exported. By default half of the machine's memory.
 
-    Yields
-    ------
-    Limits
-
     Raises
     ------
     ValueError

@@ -11,17 +11,14 @@ from passlib.errors import PasslibError
 def require(module: str, *, extra: str) -> Any:
     """Return the imported module, or raise an error that states how to install it.
 
+    Raises `PasslibError` if the module is not installed.
+
     Parameters
     ----------
     module : str
         Dotted name, e.g. ``"onnx.shape_inference"``.
     extra : str
         The extra of the distribution ``graph-passlib`` that installs it.
-
-    Raises
-    ------
-    PasslibError
-        The module is not installed.
     """
     try:
         return importlib.import_module(module)

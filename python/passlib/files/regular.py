@@ -54,6 +54,8 @@ def check_path(
 ) -> Path:
     """Refuse a path that no file can have, or that leads to something other than a file.
 
+    Raises `FormatError`, which names the kind of thing that is there.
+
     Parameters
     ----------
     path : path-like
@@ -62,15 +64,6 @@ def check_path(
         Accept a folder.
     writing : bool
         Whether a file is to be written there, for the message.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    FormatError
-        The message names the kind of thing that is there.
     """
     location = Path(path)
     text = os.fspath(location)
@@ -98,12 +91,7 @@ def is_regular(path: str | os.PathLike[str]) -> bool:
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file for reading, as binary.
 
-    Raises
-    ------
-    FormatError
-        See `check_path`.
-    OSError
-        The file cannot be opened.
+    Raises the errors of `check_path`, and `OSError` if the file cannot be opened.
     """
     location = check_path(path)
 
@@ -130,9 +118,7 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
 def memory_named(path: str | os.PathLike[str]) -> Iterator[None]:
     """Report that memory ran out inside the block as an error that names the file.
 
-    Raises
-    ------
-    FormatError
+    Raises `FormatError`.
     """
     try:
         yield
@@ -181,10 +167,7 @@ def new_name(folder: Path, main: Path) -> Path:
 def create_temporary(folder: Path, main: Path) -> tuple[Path, int]:
     """Create a file that is being written, and lock it while its descriptor is open.
 
-    Raises
-    ------
-    OSError
-        The folder is not writable; the error names it rather than the file.
+    Raises `OSError` if the folder is not writable; the error names it rather than the file.
     """
     while True:
         path = new_name(folder, main)
@@ -220,10 +203,7 @@ def lock(file: int, *, sweeping: bool = False) -> bool:
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a folder against other saves, which wait; where it cannot be locked, do nothing.
 
-    Raises
-    ------
-    FormatError
-        Another process holds the folder and does not come to an end.
+    Raises `FormatError` if another process holds the folder and does not come to an end.
     """
     try:
         file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -273,7 +253,6 @@ def stamp(main: Path, new: Sequence[tuple[Path, Path | None]]) -> bytes:
 
     Parameters
     ----------
-    main : Path
     new : sequence of (Path, Path or None)
         Each file, and the one that replaces it; None if it is removed.
     """
@@ -302,9 +281,7 @@ def is_whole(main: Path) -> bool:
 def check_whole(main: str | os.PathLike[str]) -> None:
     """Refuse the files of a model that an interrupted save left half replaced.
 
-    Raises
-    ------
-    FormatError
+    Raises `FormatError`.
     """
     path = Path(os.path.realpath(main))
     if not is_whole(path):
@@ -320,21 +297,16 @@ def read_together(
 ) -> _T:
     """Read a file and those that belong to it, which are of one save.
 
-    If another process saves them meanwhile, they are read again.
+    If another process saves them meanwhile, they are read again. Raises the errors of `check_path`,
+    and `FormatError` if an interrupted save left the files half replaced, or other processes save
+    them all the time.
 
     Parameters
     ----------
     main : path-like
         The file that was given to `passlib.files.regular.Save`.
-    read : callable
     bound : bool
         As `Save` was given.
-
-    Raises
-    ------
-    FormatError
-        As by `check_path`; an interrupted save left the files half replaced, or other processes
-        save them all the time.
     """
     path = Path(os.path.realpath(check_path(main, folders=True)))
     deadline = time.monotonic() + PATIENCE
@@ -379,10 +351,7 @@ _sources: ContextVar[Sequence[Any]] = ContextVar("sources", default=())
 def written_from(arrays: Iterable[Any]) -> Iterator[None]:
     """Check the files that arrays are mapped from, now and before a save in the block replaces any.
 
-    Raises
-    ------
-    FormatError
-        Such a file was changed after it was mapped.
+    Raises `FormatError` if such a file was changed after it was mapped.
     """
     arrays = list(arrays)
     _core.check_files(arrays)
@@ -399,10 +368,6 @@ def durability(durable: bool) -> Iterator[None]:
 
     Without it a save is still whole or absent after the process was killed, but not after the
     machine lost power. ``PASSLIB_FSYNC=0`` in the environment chooses so for all saves.
-
-    Parameters
-    ----------
-    durable : bool
     """
     token = _durable.set(durable)
     try:
@@ -456,6 +421,9 @@ class Save:
     def replace(self, target: str | os.PathLike[str], *, free: bool = False) -> Path:
         """Return an empty file to write, which becomes ``target``.
 
+        Raises `FormatError` if the target is a pipe, a device or a socket; `OSError` if the target
+        is a folder, or its folder is missing or not writable.
+
         Parameters
         ----------
         target : path-like
@@ -470,13 +438,6 @@ class Save:
         Path
             In the same folder, with the permissions and the owner of the old file, as far as the
             user may give a file away, or the default ones.
-
-        Raises
-        ------
-        FormatError
-            The target is a pipe, a device or a socket.
-        OSError
-            The target is a folder, or its folder is missing or not writable.
         """
         final = Path(os.path.realpath(target))
         if final.is_dir():
@@ -628,10 +589,6 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     target : path-like
         See `Save.replace`, which also lists the errors. A pipe or a device, such as
         ``/dev/stdout``, cannot be replaced and is yielded itself.
-
-    Yields
-    ------
-    Path
     """
     path = Path(target)
     if is_temporary(path) and path.is_file():
@@ -648,7 +605,6 @@ def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
 
     Parameters
     ----------
-    path : Path
     suffix : str
         Without a point: ``x.onnx`` leads to ``x.onnx.data``, ``x.onnx.1.data`` and so on; where
         that is too long for a name, its beginning is left out.

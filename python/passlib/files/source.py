@@ -47,23 +47,9 @@ class Source:
     def open(cls, path: str | os.PathLike[str]) -> Source:
         """Read a small file, or map a large one.
 
-        The mapping is private: writing to an array changes neither the file nor other
-        mappings, and takes memory only for the modified pages.
-
-        Parameters
-        ----------
-        path : path-like
-
-        Returns
-        -------
-        Source
-
-        Raises
-        ------
-        FormatError
-            There is no regular file at the path, or no memory for it.
-        OSError
-            The file cannot be read.
+        The mapping is private: writing to an array changes neither the file nor other mappings, and
+        takes memory only for the modified pages. Raises `FormatError` if there is no regular file
+        at the path, or no memory for it; `OSError` if the file cannot be read.
         """
         location = Path(path)
         with open_regular(location) as file, memory_named(location):
@@ -94,16 +80,13 @@ class Source:
         ----------
         offset : int
             Byte offset from 0.
-        what : str
-
-        Returns
-        -------
-        FormatError
         """
         return FormatError(f"{self.name}: at byte {offset}: {what}", offset=offset)
 
     def slice(self, offset: int, count: int, what: str) -> bytes:
         """Return a copy of some bytes.
+
+        Raises `FormatError` if the file ends before their end.
 
         Parameters
         ----------
@@ -111,15 +94,6 @@ class Source:
             In bytes.
         what : str
             Description of the bytes, for the message.
-
-        Returns
-        -------
-        bytes
-
-        Raises
-        ------
-        FormatError
-            The file ends before their end.
         """
         self._require(offset, count, what)
         return bytes(self.data[offset : offset + count])
@@ -135,27 +109,17 @@ class Source:
         """Return the elements at an offset as a writable, aligned array.
 
         The array is a view if the offset is aligned for the type, else a copy: passes get the
-        pointer, and C++ must not read through an unaligned one.
+        pointer, and C++ must not read through an unaligned one. Raises `FormatError` if the shape
+        is impossible, or the file ends before the last element.
 
         Parameters
         ----------
         offset : int
             In bytes.
-        dtype : numpy.dtype
-        shape : sequence of int
         what : str
             Description of the bytes, for the message.
         order : {"C", "F"}
             Order of the elements in the file.
-
-        Returns
-        -------
-        numpy.ndarray
-
-        Raises
-        ------
-        FormatError
-            The shape is impossible, or the file ends before the last element.
         """
         if len(shape) > _MAX_DIMENSIONS:
             raise self.fail(offset, f"{what} has {len(shape)} dimensions, over {_MAX_DIMENSIONS}")

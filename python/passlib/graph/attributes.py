@@ -25,10 +25,7 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 def parse_int(text: str) -> int:
     """Read a whole number; a trailing Python 2 ``L`` is accepted, as by MXNet.
 
-    Raises
-    ------
-    ValueError
-        The text is anything else, a real number included.
+    Raises `ValueError` if the text is anything else, a real number included.
     """
     stripped = text.strip()
     if not _INTEGER.fullmatch(stripped):
@@ -51,10 +48,7 @@ def parse_position(text: str) -> int | None:
 def parse_float(text: str) -> float:
     """Read a real number, ``inf`` and ``nan`` included; C's ``f`` may follow it.
 
-    Raises
-    ------
-    ValueError
-        The text is no number.
+    Raises `ValueError` if the text is no number.
     """
     return float(_C_SUFFIX.sub("", text.strip()))
 
@@ -62,10 +56,7 @@ def parse_float(text: str) -> float:
 def parse_bool(text: str) -> bool:
     """Read ``True``, ``true``, ``1`` and their opposites.
 
-    Raises
-    ------
-    ValueError
-        The text is none of these.
+    Raises `ValueError` if the text is none of these.
     """
     try:
         return _FLAGS[text.strip().lower()]
@@ -76,10 +67,8 @@ def parse_bool(text: str) -> bool:
 def parse_optional_ints(text: str) -> tuple[int | None, ...]:
     """Read ``(1, 2)``, ``[1, 2]``, ``(1,)``, ``()`` or a lone ``1``; an element may be ``None``.
 
-    Raises
-    ------
-    ValueError
-        The brackets do not match, or an element is neither a whole number nor ``None``.
+    Raises `ValueError` if the brackets do not match, or an element is neither a whole number nor
+    ``None``.
     """
     return tuple(None if element == "None" else parse_int(element) for element in _elements(text))
 
@@ -87,10 +76,7 @@ def parse_optional_ints(text: str) -> tuple[int | None, ...]:
 def parse_floats(text: str) -> tuple[float, ...]:
     """Read a tuple of real numbers, written like those of `parse_optional_ints`.
 
-    Raises
-    ------
-    ValueError
-        The brackets do not match, or an element is no number.
+    Raises `ValueError` if the brackets do not match, or an element is no number.
     """
     return tuple(parse_float(element) for element in _elements(text))
 
@@ -123,7 +109,6 @@ class Attributes:
 
     Parameters
     ----------
-    node : Node
     overriding : mapping of str to str
         Values that count instead of the node's own.
 

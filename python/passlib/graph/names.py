@@ -45,10 +45,6 @@ class NameManager(ThreadScope):
 class Prefix(NameManager):
     """Puts a prefix before every name, also before names that the user chose.
 
-    Parameters
-    ----------
-    prefix : str
-
     Examples
     --------
     >>> import passlib as mx

@@ -45,8 +45,6 @@ class Node:
     ----------
     op : str
         Operator name, ``"null"`` for a variable.
-    name : str
-    attrs : mapping of str to str
     inputs : iterable of Entry
         In the operator's order.
     num_outputs : int

@@ -110,18 +110,15 @@ def freeze(
 ) -> _core.Graph:
     """Make the native graph of these outputs.
 
+    Raises `GraphError` if two variables have one name, or an output is used that its node does not
+    have.
+
     Parameters
     ----------
-    entries : sequence of Entry
     unnest : callable
         The reverse of ``nest`` in `thaw`.
     nodes : sequence of Node, optional
         All nodes, each after its inputs; by default those that the outputs need, in post-order.
-
-    Raises
-    ------
-    GraphError
-        Two variables have one name, or an output is used that its node does not have.
     """
     if nodes is None:
         nodes = postorder(entry.node for entry in entries)
@@ -255,7 +252,6 @@ class PlainGraph:
             Checked, each node after its inputs; in post-order if the dialect is ordered.
         attributes : mapping of str to str or None
             The graph's own attributes, as JSON by key; None for the dialect's defaults.
-        conventions : Conventions
         """
         made = cls.__new__(cls)
         made._conventions = conventions
@@ -353,10 +349,7 @@ class PlainGraph:
 def whole(graph: object) -> PlainGraph:
     """Return the argument, which must be a whole graph and no part cut out of one.
 
-    Raises
-    ------
-    TypeError
-        It is something else.
+    Raises `TypeError` if it is something else.
     """
     if isinstance(graph, PlainGraph):
         return graph

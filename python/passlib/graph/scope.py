@@ -12,10 +12,6 @@ from passlib.graph.thread_scope import ThreadScope, innermost
 class AttrScope(ThreadScope):
     """Adds attributes to all symbols created inside the ``with`` block; inner scopes win.
 
-    Parameters
-    ----------
-    **attrs : str
-
     Raises
     ------
     ValueError

@@ -92,10 +92,7 @@ class GraphBuilder:
     def tensor_type(self, dtype: np.dtype) -> int:
         """Return ONNX's code of an element type.
 
-        Raises
-        ------
-        UnsupportedError
-            ONNX does not have the type.
+        Raises `UnsupportedError` if ONNX does not have the type.
         """
         try:
             return int(self.helper.np_dtype_to_tensor_dtype(dtype))
@@ -116,12 +113,8 @@ class GraphBuilder:
     def add(self, spec: NodeSpec, inputs: Sequence[Value | None]) -> list[Value]:
         """Add a node, in an element type that ONNX Runtime computes, and infer its outputs.
 
-        Raises
-        ------
-        GraphError
-            The inputs do not fit together.
-        UnsupportedError
-            Nothing computes an input, or no kernel supports its type.
+        Raises `GraphError` if the inputs do not fit together; `UnsupportedError` if nothing
+        computes an input, or no kernel supports its type.
         """
         for value in inputs:
             if value is not None and not self._types_only:

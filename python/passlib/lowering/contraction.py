@@ -10,14 +10,9 @@ from passlib.lowering.types import Value
 def dot(op: Operation) -> Value:
     """Sum over the last axis of the first input and the first axis of the second.
 
-    Attribute ``transpose_a`` sums over the first axis of the first input instead,
-    ``transpose_b`` over the last of the second; a vector stays as it is next to a matrix. Two
-    vectors result in shape (1,).
-
-    Raises
-    ------
-    GraphError
-        One of two vectors would be transposed.
+    Attribute ``transpose_a`` sums over the first axis of the first input instead, ``transpose_b``
+    over the last of the second; a vector stays as it is next to a matrix. Two vectors result in
+    shape (1,). Raises `GraphError` if one of two vectors would be transposed.
     """
     left, right = op.operands(2)
     is_row, is_column = op.rank_of(left) == 1, op.rank_of(right) == 1

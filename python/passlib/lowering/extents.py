@@ -102,20 +102,14 @@ def reshaped_like(op: Operation, value: Value, like: Value) -> Value:
 def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -> Value:
     """Reshape to sizes that are numbers or products of axes of ``value``.
 
+    Raises `Misfit` if the sizes make more or fewer elements; `UnsupportedError` if the rank of
+    ``value`` is unknown.
+
     Parameters
     ----------
-    op : Operation
-    value : Value
     dims : sequence of int or of sequence of int
         A number of at least 0 is a size, -1 (once) the remaining size; a sequence lists axes of
         ``value`` whose sizes are multiplied.
-
-    Raises
-    ------
-    Misfit
-        The sizes make more or fewer elements.
-    UnsupportedError
-        The rank of ``value`` is unknown.
     """
     op.rank_of(value)
     shape = value.shape or ()

@@ -40,10 +40,10 @@ def infer_graph(
 ) -> TypeInference:
     """Infer forward by lowering and backward by the operators' rules, until nothing changes.
 
+    Raises `GraphError` if shapes or types contradict each other; the message names the node.
+
     Parameters
     ----------
-    graph : Graph
-    table : Lowerings
     known : mapping of str to TypeSpec
         Known types of the variables.
     complete : Complete
@@ -52,16 +52,6 @@ def infer_graph(
         Whether a node creates an array some of whose sizes must follow from other nodes.
     default : callable, optional
         Element type of a variable for which none can be inferred.
-    train : bool
-
-    Returns
-    -------
-    TypeInference
-
-    Raises
-    ------
-    GraphError
-        Shapes or types contradict each other; the message names the node.
     """
     nodes = graph.nodes()
     specs = dict(known)
@@ -69,12 +59,7 @@ def infer_graph(
     creating = [node for node in nodes if leaves_open(node)]
     while True:
         walk = Walk(
-            graph,
-            table,
-            train=train,
-            types_only=True,
-            complete=complete,
-            overriding=overriding,
+            graph, table, train=train, types_only=True, complete=complete, overriding=overriding
         )
         walk.variables(specs, {})
         walk.run()

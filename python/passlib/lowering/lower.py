@@ -30,9 +30,12 @@ def lower_graph(
 ) -> Lowered:
     """Lower a graph to one ONNX model.
 
+    Raises `GraphError` if the inputs of a node do not fit together, or ``inputs`` names something
+    that is not a variable; `UnsupportedError` if an operator, an attribute or an element type has
+    no faithful translation.
+
     Parameters
     ----------
-    graph : Graph
     table : Lowerings
         The dialect's functions.
     inputs : mapping of str to TypeSpec
@@ -47,18 +50,6 @@ def lower_graph(
         Attribute values that replace a node's own.
     spared : collection of Node
         See `Walk`.
-
-    Returns
-    -------
-    Lowered
-
-    Raises
-    ------
-    GraphError
-        The inputs of a node do not fit together, or ``inputs`` names something that is not a
-        variable.
-    UnsupportedError
-        An operator, an attribute or an element type has no faithful translation.
     """
     walk = Walk(graph, table, train=train, complete=complete, overriding=overriding, spared=spared)
     walk.variables(inputs, params)

@@ -47,10 +47,8 @@ class Operation(Attributes):
 
     Parameters
     ----------
-    node : Node
     inputs : sequence of Value
         In the node's order.
-    builder : GraphBuilder
     train : bool
         Lower as for training: batch statistics, active dropout.
     overriding : mapping of str to str
@@ -108,6 +106,9 @@ class Operation(Attributes):
     ) -> Value | list[Value]:
         """Add an ONNX node.
 
+        Raises `GraphError` if the inputs do not fit together; `UnsupportedError` if nothing
+        computes an input, or no kernel supports its element type.
+
         Parameters
         ----------
         op_type : str
@@ -127,13 +128,6 @@ class Operation(Attributes):
         -------
         Value or list of Value
             With element type and shape as far as they follow from the inputs.
-
-        Raises
-        ------
-        GraphError
-            The inputs do not fit together.
-        UnsupportedError
-            Nothing computes an input, or no kernel supports its element type.
         """
         given = {
             key: self._builder.tensor_type(value) if isinstance(value, np.dtype) else value
@@ -158,6 +152,8 @@ class Operation(Attributes):
     def subgraph(self, position: builtins.int, values: Sequence[Value]) -> list[Value]:
         """Lower a nested graph of the node into the ONNX graph that is being written.
 
+        Raises `Misfit` if there is no such graph, or it has another number of variables.
+
         Parameters
         ----------
         position : int
@@ -169,11 +165,6 @@ class Operation(Attributes):
         -------
         list of Value
             Its outputs.
-
-        Raises
-        ------
-        Misfit
-            There is no such graph, or it has another number of variables.
         """
         if self._nested is None or position >= len(self.node.subgraphs):
             raise Misfit(f"it has {len(self.node.subgraphs)} nested graphs, too few")
@@ -182,10 +173,7 @@ class Operation(Attributes):
     def operands(self, count: builtins.int, *, more: builtins.bool = False) -> list[Value]:
         """Return the inputs of an operator that takes ``count``; with ``more``, the first ones.
 
-        Raises
-        ------
-        Misfit
-            There are fewer, or more without ``more``.
+        Raises `Misfit` if there are fewer, or more without ``more``.
         """
         if len(self.inputs) < count or (len(self.inputs) > count and not more):
             wanted = f"at least {count}" if more else str(count)
@@ -197,10 +185,7 @@ class Operation(Attributes):
     ) -> tuple[builtins.int, ...]:
         """Return an attribute of ``count`` whole numbers.
 
-        Raises
-        ------
-        UnsupportedError
-            It is absent, cannot be read or has another length.
+        Raises `UnsupportedError` if it is absent, cannot be read or has another length.
         """
         numbers = self.ints(name) if default is None else self.ints(name, default)
         if len(numbers) != count:
@@ -222,10 +207,7 @@ class Operation(Attributes):
     def variable(self, name: str) -> Value:
         """Return the value of one of the graph's variables.
 
-        Raises
-        ------
-        UnsupportedError
-            The graph has none of this name.
+        Raises `UnsupportedError` if the graph has none of this name.
         """
         value = self._builder.variables.get(name)
         if value is None:
@@ -239,10 +221,7 @@ class Operation(Attributes):
     def affordable(self, *sizes: builtins.int) -> None:
         """Check that a constant of these sizes is not unreasonably large.
 
-        Raises
-        ------
-        UnsupportedError
-            It would have more than 2 ** 26 elements.
+        Raises `UnsupportedError` if it would have more than 2 ** 26 elements.
         """
         if math.prod(sizes) > _CONSTANT_LIMIT:
             self.unsupported(f"would need a constant of {math.prod(sizes)} elements")
@@ -260,12 +239,8 @@ class Operation(Attributes):
     ) -> tuple[builtins.int, ...]:
         """Return all dimensions of a value: ``rank`` of them if that is given.
 
-        Raises
-        ------
-        Misfit
-            There are more or fewer than ``rank``, or fewer than ``least``.
-        UnsupportedError
-            One is unknown.
+        Raises `Misfit` if there are more or fewer than ``rank``, or fewer than ``least``;
+        `UnsupportedError` if one is unknown.
         """
         self.require_rank(value, rank, least=least)
         return tuple(self.size_of(value, axis) for axis in range(self.rank_of(value)))
@@ -273,10 +248,7 @@ class Operation(Attributes):
     def size_of(self, value: Value, axis: builtins.int) -> builtins.int:
         """Return the size of one axis.
 
-        Raises
-        ------
-        UnsupportedError
-            It is unknown, or there is no such axis.
+        Raises `UnsupportedError` if it is unknown, or there is no such axis.
         """
         place = self.axis(value, axis)
         size = None if value.shape is None else value.shape[place]
@@ -292,10 +264,7 @@ class Operation(Attributes):
     ) -> None:
         """Check the number of dimensions of a value, if it is known.
 
-        Raises
-        ------
-        Misfit
-            There are more or fewer than ``rank``, or fewer than ``least``.
+        Raises `Misfit` if there are more or fewer than ``rank``, or fewer than ``least``.
         """
         found = least if value.shape is None else len(value.shape)
         if found < least or (rank is not None and value.shape is not None and found != rank):
@@ -305,20 +274,14 @@ class Operation(Attributes):
     def rank_of(self, value: Value) -> builtins.int:
         """Return the number of dimensions of a value.
 
-        Raises
-        ------
-        UnsupportedError
-            The rank is unknown.
+        Raises `UnsupportedError` if the rank is unknown.
         """
         return len(self.sizes_of(value))
 
     def sizes_of(self, value: Value) -> Shape:
         """Return the dimensions of a value, None for each that is open.
 
-        Raises
-        ------
-        UnsupportedError
-            The rank is unknown.
+        Raises `UnsupportedError` if the rank is unknown.
         """
         if value.shape is None:
             if value.absent:
@@ -329,10 +292,7 @@ class Operation(Attributes):
     def dtype_of(self, value: Value) -> np.dtype:
         """Return the element type of a value.
 
-        Raises
-        ------
-        UnsupportedError
-            It is unknown.
+        Raises `UnsupportedError` if it is unknown.
         """
         if value.dtype is None:
             if value.absent:
@@ -343,12 +303,7 @@ class Operation(Attributes):
     def axis(self, value: Value, axis: builtins.int, *, extra: builtins.int = 0) -> builtins.int:
         """Return the axis counted from the front; ``extra`` axes beyond the rank are allowed.
 
-        Raises
-        ------
-        GraphError
-            The axis does not exist.
-        UnsupportedError
-            The rank is unknown.
+        Raises `GraphError` if the axis does not exist; `UnsupportedError` if the rank is unknown.
         """
         rank = self.rank_of(value) + extra
         if not -rank <= axis < rank:

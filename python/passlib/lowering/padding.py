@@ -15,21 +15,15 @@ def pad_spatial(op: Operation, data: Value, pads: Sequence[int], fill: float) ->
     """Pad the spatial axes by concatenation, for a pooling that follows.
 
     ONNX Runtime merges a Pad with zeros into the pooling after it, and then refuses pads that are
-    as large as the kernel.
+    as large as the kernel. Raises `UnsupportedError` if the rank is unknown, or the padding
+    unreasonably large.
 
     Parameters
     ----------
-    op : Operation
     data : Value
         Of known rank; its sizes may be open.
     pads : sequence of int
         As in ONNX: the start of each spatial axis, then the end of each.
-    fill : float
-
-    Raises
-    ------
-    UnsupportedError
-        The rank is unknown, or the padding unreasonably large.
     """
     rank = len(pads) // 2
     for axis in range(2, rank + 2):

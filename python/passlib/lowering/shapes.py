@@ -17,18 +17,14 @@ from passlib.lowering.types import Shape, shape_text
 def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
     """Merge the known shape of an input with the shape that its operator requires.
 
+    Raises `GraphError` if the shapes contradict each other.
+
     Parameters
     ----------
-    node : Node
     index : int
         Position of the input, for the message.
     known, wanted : Shape or None
         None if the rank is unknown.
-
-    Raises
-    ------
-    GraphError
-        The shapes contradict each other.
     """
     if known is None or wanted is None:
         return known if wanted is None else wanted
@@ -51,6 +47,8 @@ def partial_shape(sizes: Iterable[int | None]) -> Shape:
 def check_extent(what: str, dtype: np.dtype | None, shape: Shape | None) -> None:
     """Refuse a value whose known sizes take more memory than `passlib.limits` permits.
 
+    Raises `GraphError`.
+
     Parameters
     ----------
     what : str
@@ -59,10 +57,6 @@ def check_extent(what: str, dtype: np.dtype | None, shape: Shape | None) -> None
         By default of one byte.
     shape : tuple of (int or None), optional
         Unknown sizes count as 1.
-
-    Raises
-    ------
-    GraphError
     """
     if shape is None or 0 in shape:
         return

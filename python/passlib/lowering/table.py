@@ -19,7 +19,6 @@ class Lowerings:
 
     Parameters
     ----------
-    dialect : str
     hint : str
         Advice that follows the message about an operator without a lowering function.
     reason : callable, optional
@@ -38,10 +37,7 @@ class Lowerings:
     def register(self, *operators: str) -> Callable[[_F], _F]:
         """Register the decorated function for these operators.
 
-        Raises
-        ------
-        ValueError
-            One of them is registered already.
+        Raises `ValueError` if one of them is registered already.
         """
 
         def decorate(function: _F) -> _F:
@@ -56,12 +52,7 @@ class Lowerings:
     def alias(self, name: str, operator: str) -> None:
         """Register the function of an operator under another name.
 
-        Raises
-        ------
-        KeyError
-            The operator has none.
-        ValueError
-            The name is registered already.
+        Raises `KeyError` if the operator has none; `ValueError` if the name is registered already.
         """
         self.register(name)(self._functions[operator])
 

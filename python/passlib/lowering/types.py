@@ -69,12 +69,8 @@ class Value:
     def require(self, user: str) -> None:
         """Check that the value is computed, because ``user`` needs it.
 
-        Raises
-        ------
-        GraphError
-            The caller passed no data for it.
-        UnsupportedError
-            Nothing computes it.
+        Raises `GraphError` if the caller passed no data for it; `UnsupportedError` if nothing
+        computes it.
         """
         if self.unavailable:
             error = GraphError if self.absent else UnsupportedError

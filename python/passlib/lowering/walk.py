@@ -27,10 +27,7 @@ class Complete(Protocol):
     def __call__(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
         """Complete the values in place; ``outputs`` is empty while they are unknown.
 
-        Raises
-        ------
-        GraphError
-            Known types or shapes contradict the operator.
+        Raises `GraphError` if known types or shapes contradict the operator.
         """
 
 
@@ -50,8 +47,6 @@ class Walk:
 
     Parameters
     ----------
-    graph : Graph
-    table : Lowerings
     train : bool
         Lower as for training.
     types_only : bool
@@ -60,7 +55,6 @@ class Walk:
     complete : Complete, optional
         Called with each node and its inputs before the node is lowered, and again with its
         outputs if ``types_only`` leaves some of them unknown.
-    overriding : mapping, optional
     spared : collection of Node
         What no result needs, such as the source of a label in inference: those that cannot be
         lowered have outputs of unknown type.
@@ -111,10 +105,7 @@ class Walk:
     def variables(self, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]) -> None:
         """Create the values of all variables.
 
-        Raises
-        ------
-        GraphError
-            Two variables share a name, or an input is not a variable.
+        Raises `GraphError` if two variables share a name, or an input is not a variable.
         """
         names: set[str] = set()
         for node in self._nodes:
@@ -135,14 +126,9 @@ class Walk:
     def run(self) -> None:
         """Lower every operator, in post-order.
 
-        Raises
-        ------
-        GraphError
-            The inputs of a node do not fit together.
-        InternalError
-            A lowering function failed.
-        UnsupportedError
-            A node has no faithful translation, unless only types are wanted.
+        Raises `GraphError` if the inputs of a node do not fit together; `InternalError` if a
+        lowering function failed; `UnsupportedError` if a node has no faithful translation, unless
+        only types are wanted.
         """
         for node in self._nodes:
             if node.is_variable:
@@ -158,10 +144,7 @@ class Walk:
     def input_of(self, node: Node, entry: Entry) -> Value:
         """Return the value that ``node`` uses.
 
-        Raises
-        ------
-        UnsupportedError
-            Nothing computes it, unless only types are wanted.
+        Raises `UnsupportedError` if nothing computes it, unless only types are wanted.
         """
         value = self.value_of.get((entry.node, entry.index))
         if self.updates and entry.node.is_variable:

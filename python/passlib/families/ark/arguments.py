@@ -36,18 +36,14 @@ def visible(node: Node) -> dict[str, str]:
 def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the ``Args`` of a node.
 
+    Raises `UnsupportedError` if an argument is missing, or a value does not fit its type. The
+    message names the node, the operator and the attribute.
+
     Parameters
     ----------
-    node : Node
     original : mapping, optional
         Its ``Args`` in the file. Arguments whose text is unchanged are taken from there, changed
         ones keep their type.
-
-    Raises
-    ------
-    UnsupportedError
-        An argument is missing, or a value does not fit its type. The message names the node, the
-        operator and the attribute.
     """
     known = original or {}
     texts = visible(node)

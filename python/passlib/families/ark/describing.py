@@ -65,12 +65,8 @@ class Describer:
     ) -> Tensor:
         """Describe a new tensor of a node and check it; without padding if none is given.
 
-        Raises
-        ------
-        GraphError
-            Its box is not inside its array.
-        UnsupportedError
-            ARK does not have the element type.
+        Raises `GraphError` if its box is not inside its array; `UnsupportedError` if ARK does not
+        have the element type.
         """
         if dtype not in ITEM_SIZES:
             raise UnsupportedError(f"{blame(node)}: ARK has no element type {dtype!r}")

@@ -37,10 +37,7 @@ def compact_json(value: Any) -> str:
 def plain_json(text: str) -> Any:
     """Read JSON that does not come from a file, so that printing never copies it from one.
 
-    Raises
-    ------
-    ValueError
-        It is not JSON.
+    Raises `ValueError` if it is not JSON.
     """
     try:
         return parse_plain(text)
@@ -130,6 +127,8 @@ def ordered(
 ) -> list[int]:
     """Order items so that each comes after those it needs.
 
+    Raises `GraphError` if items need each other in a circle.
+
     Parameters
     ----------
     needs : sequence of iterable of int
@@ -138,11 +137,6 @@ def ordered(
         Spells an item for the error.
     rank : sequence, optional
         As in `passlib.graph.ordering.stable_order`.
-
-    Raises
-    ------
-    GraphError
-        Items need each other in a circle.
     """
     order = stable_order(needs, rank)
     if len(order) < len(needs):

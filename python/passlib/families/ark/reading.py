@@ -132,10 +132,8 @@ def _computed(wired: Wired) -> list[bool]:
 def order_units(document: Document, ops: list[FileOp]) -> list[FileOp]:
     """Order the ops so that nodes come after their producers; ops of a node stay together.
 
-    Raises
-    ------
-    UnsoundFileError
-        Nodes need each other in a circle, two have one Id, or a producer does not exist.
+    Raises `UnsoundFileError` if nodes need each other in a circle, two have one Id, or a producer
+    does not exist.
     """
     position: dict[int, int] = {}
     for number, unit in enumerate(document.units):
@@ -205,12 +203,8 @@ class Parts:
 def read_parts(text: bytes) -> Parts:
     """Read a model file or a plan file.
 
-    Raises
-    ------
-    FormatError
-        The text is not an ARK file.
-    UnsoundFileError
-        It contradicts itself or is empty.
+    Raises `FormatError` if the text is not an ARK file; `UnsoundFileError` if it contradicts itself
+    or is empty.
     """
     document = read_document(text)
     ops = read_ops(document)
@@ -323,17 +317,14 @@ class Wired:
 def wire(ops: list[FileOp], rank: int) -> Wired:
     """Build the nodes of a graph.
 
+    Raises `UnsupportedError` if a buffer is written in thousands of unnamed parts.
+
     Parameters
     ----------
     ops : list of FileOp
         Each after the ops whose results it uses.
     rank : int
         The rank of the file.
-
-    Raises
-    ------
-    UnsupportedError
-        A buffer is written in thousands of unnamed parts.
     """
     return _Wiring(ops, rank).run()
 
@@ -552,14 +543,8 @@ def read_ops(document: Document) -> list[FileOp]:
     """Read the tensors of all ops, in the order of the file.
 
     ARK works by buffer. Plans that were split by hand have several boxes under one Id, returned by
-    several ops, so in a plan these are accepted.
-
-    Raises
-    ------
-    FormatError
-        A tensor is malformed.
-    UnsoundFileError
-        Two descriptions of one tensor differ, or two ops return it.
+    several ops, so in a plan these are accepted. Raises `FormatError` if a tensor is malformed;
+    `UnsoundFileError` if two descriptions of one tensor differ, or two ops return it.
     """
     known: dict[int, tuple[Tensor, str]] = {}
     makers: dict[int, str] = {}
@@ -598,12 +583,8 @@ def _tensor(value: Any, path: str, known: dict[int, tuple[Tensor, str]], plan: b
 def read(text: bytes) -> tuple[_core.Graph, Template]:
     """Read a model file or a plan file.
 
-    Raises
-    ------
-    FormatError
-        The text is not an ARK file.
-    UnsoundFileError
-        It contradicts itself or is empty.
+    Raises `FormatError` if the text is not an ARK file; `UnsoundFileError` if it contradicts itself
+    or is empty.
     """
     parts = read_parts(text)
     root = parts.document.root
@@ -627,14 +608,8 @@ _NODE_KEYS = ("Id", "ProducerNodeIds", "ConsumerNodeIds")
 def read_document(text: bytes) -> Document:
     """Read a file.
 
-    Parameters
-    ----------
-    text : bytes
-
-    Raises
-    ------
-    FormatError
-        It is not JSON, or a key that every file has is missing or of the wrong type.
+    Raises `FormatError` if it is not JSON, or a key that every file has is missing or of the wrong
+    type.
     """
     root = json_text.parse(text)
     if not isinstance(root, dict):

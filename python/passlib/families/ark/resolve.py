@@ -73,12 +73,8 @@ class Resolver:
     def resolve(self, node: Node) -> Resolved:
         """Find the tensors of a node whose producers are resolved.
 
-        Raises
-        ------
-        GraphError
-            The node does not fit its inputs.
-        UnsupportedError
-            Its tensors are unknown, and no rule determines them.
+        Raises `GraphError` if the node does not fit its inputs; `UnsupportedError` if its tensors
+        are unknown, and no rule determines them.
         """
         inputs = []
         for entry in node.inputs:

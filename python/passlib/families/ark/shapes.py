@@ -21,10 +21,7 @@ class Operand(NamedTuple):
 def broadcast(*shapes: Shape) -> Shape:
     """Broadcast shapes, aligned at the right: sizes must be equal or 1.
 
-    Raises
-    ------
-    Misfit
-        They do not broadcast.
+    Raises `Misfit` if they do not broadcast.
     """
     rank = max(map(len, shapes), default=0)
     joined = []
@@ -41,12 +38,8 @@ def matmul_sizes(
 ) -> tuple[Shape, int, int, int]:
     """Return the leading dimensions of a matrix product, and its M, N and K.
 
-    A vector on the left is a row, one on the right a column.
-
-    Raises
-    ------
-    Misfit
-        The inner sizes differ, or the leading dimensions do not broadcast.
+    A vector on the left is a row, one on the right a column. Raises `Misfit` if the inner sizes
+    differ, or the leading dimensions do not broadcast.
     """
     a = left if len(left) > 1 else (1, *left)
     b = right if len(right) > 1 else (*right, 1)
@@ -60,23 +53,18 @@ def matmul_sizes(
 def infer_result(op: str, arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand | None:
     """Compute the element type and shape of the smallest result of an operator.
 
+    Raises `Misfit` if the operator cannot take these operands.
+
     Parameters
     ----------
-    op : str
     arguments : mapping
         Values of its arguments.
-    reads : sequence of Operand
 
     Returns
     -------
     Operand or None
         None if the operands do not determine it. Unary operators may write to a larger tensor, to
         which they broadcast. The element type of a Cast is that of its destination.
-
-    Raises
-    ------
-    Misfit
-        The operator cannot take these operands.
     """
     rule = _RULES.get(op)
     return None if rule is None else rule(arguments, reads)

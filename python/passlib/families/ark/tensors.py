@@ -137,16 +137,13 @@ class Tensor(NamedTuple):
 def read_tensor(value: Any, place: str) -> Tensor:
     """Read those members of a tensor's JSON object that a graph needs.
 
+    Raises `FormatError` if a key is missing, its value is of the wrong type, or values contradict
+    each other.
+
     Parameters
     ----------
-    value : object
     place : str
         For error messages.
-
-    Raises
-    ------
-    FormatError
-        A key is missing, its value is of the wrong type, or values contradict each other.
     """
     if not isinstance(value, dict):
         raise FormatError(f"{place}: a tensor is an object, not {kind(value)}")
@@ -213,10 +210,7 @@ def same_memory(left: Tensor, right: Tensor) -> bool:
 def numpy_type(dtype: str, who: str) -> np.dtype:
     """Return the NumPy type for an ARK element type.
 
-    Raises
-    ------
-    UnsupportedError
-        There is none; the message starts with ``who``.
+    Raises `UnsupportedError` if there is none; the message starts with ``who``.
     """
     if dtype == "BF16":
         bfloat16: type[Any] = require("ml_dtypes", extra="bfloat16").bfloat16

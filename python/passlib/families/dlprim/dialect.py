@@ -116,6 +116,8 @@ class DLPrimitives(Dialect):
     ) -> ModelData:
         """Read a network with its weights.
 
+        Raises `FormatError`, `GraphError` or `UnsupportedError`.
+
         Parameters
         ----------
         path : Path
@@ -127,21 +129,13 @@ class DLPrimitives(Dialect):
             everything else that `validate` warns of.
         allow_missing : bool
             Accept weights that lack some of the network's parameters.
-
-        Raises
-        ------
-        FormatError, GraphError, UnsupportedError
         """
         self.refuse(options)
         file = network_path(path)
         return read_together(file, lambda: self._read(path, params, strict, allow_missing))
 
     def _read(
-        self,
-        path: Path,
-        params: str | os.PathLike[str] | None,
-        strict: bool,
-        allow_missing: bool,
+        self, path: Path, params: str | os.PathLike[str] | None, strict: bool, allow_missing: bool
     ) -> ModelData:
         file = network_path(path)
         if strict:
@@ -175,20 +169,15 @@ class DLPrimitives(Dialect):
     ) -> tuple[str, ...]:
         """Write network and weights.
 
+        Raises `GraphError` if the graph is not a valid network; `UnsupportedError` if DLPrimitives
+        lacks something in the model.
+
         Parameters
         ----------
         path : Path
             Of the network; ``.json`` is added if missing.
-        model : ModelData
         weights : {"dlp", "h5"}, optional
             The format of the weight file, by default that of the file that was read, or .dlp.
-
-        Raises
-        ------
-        GraphError
-            The graph is not a valid network.
-        UnsupportedError
-            DLPrimitives lacks something in the model.
         """
         self.refuse(options)
         template = model.template if isinstance(model.template, Template) else None

@@ -59,9 +59,7 @@ def input_spec(attributes: Mapping[str, str]) -> TypeSpec:
 
 
 def _variable(
-    node: Node,
-    shapes: Mapping[str, Sequence[int] | Shape],
-    types: Mapping[str, np.dtype],
+    node: Node, shapes: Mapping[str, Sequence[int] | Shape], types: Mapping[str, np.dtype]
 ) -> TypeSpec:
     own = input_spec(node.attrs)
     given = shapes.get(node.name)

@@ -56,9 +56,10 @@ def is_float(value: Any) -> bool:
 def attribute(name: str, option: Option | None, value: Any) -> str | None:
     """Return the attribute text of a JSON value.
 
+    Raises `OptionError` if the original parser rejects the value.
+
     Parameters
     ----------
-    name : str
     option : Option or None
         None for an option that the operator does not have.
     value : object
@@ -68,11 +69,6 @@ def attribute(name: str, option: Option | None, value: Any) -> str | None:
     -------
     str or None
         None if the original parser ignores the value and takes the default.
-
-    Raises
-    ------
-    OptionError
-        The original parser rejects the value.
     """
     if option is None:
         return value if isinstance(value, str) else _plain(value)
@@ -93,10 +89,7 @@ def attribute(name: str, option: Option | None, value: Any) -> str | None:
 def json_value(op: str, name: str, text: str) -> Any:
     """Return the JSON value of an attribute that a pass set.
 
-    Raises
-    ------
-    OptionError
-        The operator does not accept this value.
+    Raises `OptionError` if the operator does not accept this value.
     """
     operator = OPERATORS.get(op)
     option = operator.options.get(name) if operator is not None else None
@@ -114,6 +107,8 @@ def json_value(op: str, name: str, text: str) -> Any:
 def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
     """Read all options of an operator.
 
+    Raises `OptionError` if a required option is missing, or an option has an invalid value.
+
     Parameters
     ----------
     op : str
@@ -125,11 +120,6 @@ def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
     -------
     dict of str to object
         int, float, bool, str or tuple of int by option, defaults included.
-
-    Raises
-    ------
-    OptionError
-        A required option is missing, or an option has an invalid value.
     """
     values: dict[str, Any] = {}
     for name, option in OPERATORS[op].options.items():

@@ -32,6 +32,8 @@ class Inferred(NamedTuple):
 def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
     """Check inputs and options as the original program does, and infer output and parameters.
 
+    Raises `Misfit` if inputs or options do not fit the operator.
+
     Parameters
     ----------
     op : str
@@ -40,15 +42,6 @@ def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
         As returned by `options.read`.
     inputs : sequence of Spec
         Data inputs.
-
-    Returns
-    -------
-    Inferred
-
-    Raises
-    ------
-    Misfit
-        Inputs or options do not fit the operator.
     """
     wanted = OPERATORS[op].inputs
     if wanted is not None and len(inputs) != wanted:
@@ -71,12 +64,8 @@ def infer_cached(
 ) -> Inferred:
     """Apply `infer` to attribute texts, with a cache since networks repeat their layers.
 
-    Raises
-    ------
-    Misfit
-        Inputs or options do not fit the operator.
-    OptionError
-        An option is missing or has an invalid value.
+    Raises `Misfit` if inputs or options do not fit the operator; `OptionError` if an option is
+    missing or has an invalid value.
     """
     return infer(op, option_texts.read(op, dict(attributes)), inputs)
 
@@ -298,10 +287,7 @@ def _nll_loss(options: _Values, inputs: Sequence[Spec]) -> Spec:
     scores, label = inputs
     _floats([scores])
     _rank(scores, 2)
-    need(
-        label.shape == scores.shape[:1],
-        f"needs labels of shape ({scores.shape[0]}), has {label}",
-    )
+    need(label.shape == scores.shape[:1], f"needs labels of shape ({scores.shape[0]}), has {label}")
     return Spec(FLOAT, scores.shape[:1] if options["reduce"] == "none" else (1,))
 
 

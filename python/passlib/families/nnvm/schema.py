@@ -125,7 +125,6 @@ def is_mxnet(operators: Iterable[str], graph_attributes: str) -> bool:
 
     Parameters
     ----------
-    operators : iterable of str
     graph_attributes : str
         The typed attributes of the graph, as JSON.
     """

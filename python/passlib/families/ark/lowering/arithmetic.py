@@ -70,9 +70,7 @@ def gelu(operation: Operation) -> Value:
     cube = operation.emit("Mul", operation.emit("Mul", x, x), x)
     scaled = operation.emit("Mul", cube, operation.constant_like(0.044715, x))
     inner = operation.emit(
-        "Mul",
-        operation.emit("Add", x, scaled),
-        operation.constant_like(math.sqrt(2 / math.pi), x),
+        "Mul", operation.emit("Add", x, scaled), operation.constant_like(math.sqrt(2 / math.pi), x)
     )
     one = operation.constant_like(1.0, x)
     gate = operation.emit("Add", operation.emit("Tanh", inner), one)
@@ -179,14 +177,10 @@ def rope(operation: Operation) -> Value:
     (real, imaginary), (cosine, sine) = parts
     out = (
         operation.emit(
-            "Sub",
-            operation.emit("Mul", real, cosine),
-            operation.emit("Mul", imaginary, sine),
+            "Sub", operation.emit("Mul", real, cosine), operation.emit("Mul", imaginary, sine)
         ),
         operation.emit(
-            "Add",
-            operation.emit("Mul", real, sine),
-            operation.emit("Mul", imaginary, cosine),
+            "Add", operation.emit("Mul", real, sine), operation.emit("Mul", imaginary, cosine)
         ),
     )
     return fit(operation, reshape(operation, operation.emit("Concat", *out, axis=-1), shape))

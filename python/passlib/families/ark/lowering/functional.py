@@ -72,6 +72,10 @@ def _listed(graph: Graph) -> list[Node]:
 def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -> Functional:
     """Convert graphs on memory to one graph of values.
 
+    Raises `GraphError` if nodes do not fit together, or ranks wait for each other forever;
+    `UnsupportedError` if an operator communicates and ``ranks`` is not given, or memory is used as
+    another type.
+
     Parameters
     ----------
     graphs : sequence of Graph
@@ -79,13 +83,6 @@ def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -
     ranks : sequence of int, optional
         The rank of each. Without it, operators that communicate are refused; with it, names of
         variables have prefixes such as ``rank0/``.
-
-    Raises
-    ------
-    GraphError
-        Nodes do not fit together, or ranks wait for each other forever.
-    UnsupportedError
-        An operator communicates and ``ranks`` is not given, or memory is used as another type.
     """
     made = Functional()
     programs = []

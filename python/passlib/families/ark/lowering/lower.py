@@ -34,27 +34,18 @@ def lower(
 ) -> Lowered:
     """Lower the model of one rank.
 
+    Raises `GraphError` if an input differs from its declared type and shape, or nodes do not fit
+    together; `UnsupportedError` if an operator has no faithful translation, for example because it
+    communicates with other ranks.
+
     Parameters
     ----------
-    graph : Graph
     inputs : mapping of str to TypeSpec
         Variables that are fed at run time.
     params : mapping of str to numpy.ndarray
         Variables that become constants.
     train : bool
         No effect: ARK has no training mode.
-
-    Returns
-    -------
-    Lowered
-
-    Raises
-    ------
-    GraphError
-        An input differs from its declared type and shape, or nodes do not fit together.
-    UnsupportedError
-        An operator has no faithful translation, for example because it communicates with other
-        ranks.
     """
     return _lower(functionalise([graph]), inputs, params, train=train)
 
@@ -65,6 +56,9 @@ def lower_ranks(
     params: Mapping[str, np.ndarray] | None = None,
 ) -> Lowered:
     """Lower the models of all ranks of a job to one graph, including their messages.
+
+    Raises the errors of `lower`, and `GraphError` if a rank is missing or given twice, or ranks
+    wait for each other.
 
     Parameters
     ----------
@@ -80,13 +74,6 @@ def lower_ranks(
     -------
     Lowered
         Has the outputs of the first symbol, then those of the second, and so on.
-
-    Raises
-    ------
-    GraphError
-        As for `lower`; also if a rank is missing or given twice, or ranks wait for each other.
-    UnsupportedError
-        As for `lower`.
     """
     ranks, worlds = [], set()
     for symbol in symbols:

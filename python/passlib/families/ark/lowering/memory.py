@@ -50,10 +50,8 @@ class Memory:
     def read(self, tensor: Tensor, user: Node) -> Entry:
         """Return the current value of a tensor.
 
-        Raises
-        ------
-        UnsupportedError
-            The buffer holds elements of another type, whose bits would have to be reinterpreted.
+        Raises `UnsupportedError` if the buffer holds elements of another type, whose bits would
+        have to be reinterpreted.
         """
         content = self._content(tensor, user)
         if content is None:
@@ -65,10 +63,7 @@ class Memory:
     def write(self, tensor: Tensor, value: Entry, user: Node) -> None:
         """Set the value of a tensor; the shapes must be equal.
 
-        Raises
-        ------
-        UnsupportedError
-            As for `read`, if a part of the buffer keeps its old value.
+        Raises the errors of `read` if a part of the buffer keeps its old value.
         """
         size = self._size(tensor)
         if tensor.box.whole and tensor.box.extent == size:

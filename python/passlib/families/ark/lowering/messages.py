@@ -43,14 +43,7 @@ class Program:
 class Mail:
     """Carries values between programs.
 
-    Parameters
-    ----------
-    programs : sequence of Program
-
-    Raises
-    ------
-    GraphError
-        Two programs have the same rank.
+    Raises `GraphError` if two programs have the same rank.
     """
 
     def __init__(self, programs: Sequence[Program]) -> None:
@@ -72,10 +65,7 @@ class Mail:
     def run(self, step: Callable[[Program, Resolved], None]) -> None:
         """Run all programs to their end, each op as soon as its inputs and messages are available.
 
-        Raises
-        ------
-        GraphError
-            Ops wait for messages that no rank sends.
+        Raises `GraphError` if ops wait for messages that no rank sends.
         """
         pending = {rank: list(p.resolved) for rank, p in self._programs.items()}
         done: set[int] = set()

@@ -136,18 +136,14 @@ def derive(
 ) -> dict[str, list[int]]:
     """Compute the derived arguments of a Matmul.
 
+    Raises `Misfit` if the tensors do not fit together.
+
     Parameters
     ----------
     reads : sequence of Tensor
         Its two operands.
-    product : Tensor
     args : mapping
         Bare values of its arguments.
-
-    Raises
-    ------
-    Misfit
-        The tensors do not fit together.
     """
     left, right = reads
     _, m, n, k = matmul_sizes(
@@ -176,7 +172,6 @@ class TensorChecker:
 
     Parameters
     ----------
-    report : Report
     rank, world : int or None
         Of the file; None if damaged.
     plan : bool

@@ -142,7 +142,6 @@ def check_graph(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[F
 
     Parameters
     ----------
-    report : Report
     units : sequence of dict
         The nodes, structurally sound.
     ops : sequence of FileOp
@@ -195,10 +194,7 @@ def _lists(report: Report, units: Sequence[dict[str, Any]], positions: dict[int,
 
 
 def _tensors(
-    report: Report,
-    units: Sequence[dict[str, Any]],
-    ops: Sequence[FileOp],
-    needs: list[set[int]],
+    report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp], needs: list[set[int]]
 ) -> None:
     """Compare the listed producers with those of the tensors.
 

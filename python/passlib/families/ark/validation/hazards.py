@@ -18,12 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Budget:
-    """Steps that a search may take, since a file must not take quadratic time.
-
-    Parameters
-    ----------
-    steps : int
-    """
+    """Steps that a search may take, since a file must not take quadratic time."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
@@ -43,7 +38,6 @@ def overlapping(tensors: Mapping[K, Tensor], budget: Budget) -> dict[K, list[K]]
 
     Parameters
     ----------
-    tensors : mapping
     budget : Budget
         Pays for each pair whose intervals meet; once it is spent, the result is incomplete.
     """
@@ -321,7 +315,6 @@ def communication_misfits(
     ------
     place : str
         A path within the op.
-    problem : str
     """
     own = {-1, rank}
     if kind in ("Send", "SendPacket"):
@@ -364,10 +357,7 @@ def _reduction(
     if type(peers) is not int:
         return  # reported elsewhere
     if len(writes) != 1 + peers:
-        yield (
-            "WriteTensors",
-            f"with {peers} peers {kind} takes {1 + peers}, not {len(writes)}",
-        )
+        yield ("WriteTensors", f"with {peers} peers {kind} takes {1 + peers}, not {len(writes)}")
         return
     if (source.dtype, source.shape) != (total.dtype, total.shape):
         wanted, found = ((t.dtype, list(t.shape)) for t in (source, total))

@@ -21,21 +21,16 @@ from passlib.graph.node import Entry, Node
 def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False) -> bytes:
     """Write a graph in the form of the file that it was read from.
 
+    Raises `GraphError` if a node with side effects was removed, nodes do not fit together, or two
+    accesses to the same memory have lost their order; `UnsupportedError` if a new node cannot be
+    described in this format.
+
     Parameters
     ----------
-    template : Template
     graph : _core.Graph
         Checked.
     allow_removed : bool
         Whether nodes with side effects may be missing.
-
-    Raises
-    ------
-    GraphError
-        A node with side effects was removed, nodes do not fit together, or two accesses to the
-        same memory have lost their order.
-    UnsupportedError
-        A new node cannot be described in this format.
     """
     if template.graph.equals(graph):
         return template.text
@@ -162,10 +157,7 @@ def _items(
 
 
 def _unused_views(
-    template: Template,
-    resolved: list[Resolved],
-    claims: Mapping[int, FileOp],
-    heads: set[str],
+    template: Template, resolved: list[Resolved], claims: Mapping[int, FileOp], heads: set[str]
 ) -> set[int]:
     """Find declarations and views whose last user was removed."""
     had_users = {position for node in template.nodes for position, _, _ in node.inputs}

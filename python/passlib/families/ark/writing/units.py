@@ -19,6 +19,8 @@ from passlib.graph.ordering import stable_order
 def group_items(items: Sequence[Item]) -> tuple[list[list[int]], list[int], list[set[int]]]:
     """Group the ops of each node, unless that makes a circle.
 
+    Raises `GraphError` if ops need each other in a circle.
+
     Returns
     -------
     groups : list of list of int
@@ -27,11 +29,6 @@ def group_items(items: Sequence[Item]) -> tuple[list[list[int]], list[int], list
         The groups, each after those it needs.
     needs : list of set of int
         The groups that each group needs.
-
-    Raises
-    ------
-    GraphError
-        Ops need each other in a circle.
     """
     apart: set[int] = set()
     while True:
@@ -173,18 +170,14 @@ def _without_tasks(groups: Any, gone: set[int]) -> Any:
 def arrange(template: Template, items: Sequence[Item], values: Sequence[dict[str, Any]]) -> Any:
     """Return the file's root object.
 
+    Raises `GraphError` if ops need each other in a circle.
+
     Parameters
     ----------
-    template : Template
     items : sequence of Item
         Each after those that it uses.
     values : sequence of dict
         Their JSON objects.
-
-    Raises
-    ------
-    GraphError
-        Ops need each other in a circle.
     """
     document = template.document
     if document.plan:
@@ -265,10 +258,7 @@ def _ids(
 
 
 def _producers(
-    template: Template,
-    original: int | None,
-    needs: set[int],
-    number_of: dict[int, int],
+    template: Template, original: int | None, needs: set[int], number_of: dict[int, int]
 ) -> list[int]:
     """Return the producers of a node: the old list without removed nodes, then the new ones."""
     if original is None:
@@ -305,10 +295,7 @@ def _bridge(template: Template, unit: int, present: dict[int, int]) -> list[int]
 
 
 def _consumers(
-    template: Template,
-    old: dict[str, Any] | None,
-    users: list[int],
-    number_of: dict[int, int],
+    template: Template, old: dict[str, Any] | None, users: list[int], number_of: dict[int, int]
 ) -> list[int]:
     if old is None:
         return users

@@ -46,7 +46,6 @@ def written_sources(node: Node, written: Mapping[int, T]) -> Iterator[T]:
 
     Parameters
     ----------
-    node : Node
     written : mapping of int to object
         The objects to yield, by the ``id`` of their nodes.
     """
@@ -68,6 +67,8 @@ def require_fit(
 ) -> None:
     """Check the tensors of ops that a pass changed.
 
+    Raises `GraphError` if one of them breaks a rule; the message names the node.
+
     Parameters
     ----------
     changed : sequence of (Resolved, mapping)
@@ -76,11 +77,6 @@ def require_fit(
         Whether the paddings of matrix products must fit too.
     rank : int
         The rank of the file.
-
-    Raises
-    ------
-    GraphError
-        One of them breaks a rule; the message names the node.
     """
     for one, tagged in changed:
         if one.virtual:
@@ -102,19 +98,15 @@ def require_fit(
 def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolved]]) -> None:
     """Check that all accesses to the same memory that were ordered before a pass still are.
 
+    Raises `GraphError` if two accesses have lost their order; the message names the nodes;
+    `UnsupportedError` if there are too many accesses to compare.
+
     Parameters
     ----------
     ops : sequence of Resolved
         After the pass.
     before : callable
         Returns the ops before the pass. Accesses that were unordered there may stay so.
-
-    Raises
-    ------
-    GraphError
-        Two accesses have lost their order; the message names the nodes.
-    UnsupportedError
-        There are too many accesses to compare.
     """
     found = _hazards(ops)
     if not found:
@@ -171,10 +163,7 @@ def derived_arguments(
 ) -> dict[str, Any]:
     """Return the arguments of a Matmul with the derived ones computed from its tensors.
 
-    Raises
-    ------
-    GraphError
-        Its tensors do not fit together.
+    Raises `GraphError` if its tensors do not fit together.
     """
     try:
         derived = derive(one.reads, one.writes[0], values(args))

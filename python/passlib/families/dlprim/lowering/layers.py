@@ -17,10 +17,7 @@ from passlib.lowering.padding import pad_spatial
 def options_of(op: Operation) -> dict[str, Any]:
     """Read the options of a node, defaults included.
 
-    Raises
-    ------
-    UnsupportedError
-        An option has an invalid value.
+    Raises `UnsupportedError` if an option has an invalid value.
     """
     try:
         return options.read(op.node.op, op.node.attrs)
@@ -48,10 +45,7 @@ def activate(op: Operation, value: Value, name: str) -> Value:
 def size_of(op: Operation, value: Value, axis: int) -> int:
     """Return the size of one axis; others may be unknown.
 
-    Raises
-    ------
-    UnsupportedError
-        The size is unknown.
+    Raises `UnsupportedError` if the size is unknown.
     """
     op.rank_of(value)
     size = None if value.shape is None else value.shape[axis]

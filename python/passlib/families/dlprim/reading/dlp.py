@@ -31,16 +31,12 @@ _TYPES: Final = {**NAMES, "double": "float64", "uint32": "uint32"}
 def read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], DlpHeader]:
     """Read a .dlp file.
 
+    Raises `FormatError` if the file is damaged.
+
     Returns
     -------
     arrays : dict of str to numpy.ndarray
         In the order of the header.
-    header : DlpHeader
-
-    Raises
-    ------
-    FormatError
-        The file is damaged.
     """
     with open_regular(path) as file, memory_named(path):
         size = os.fstat(file.fileno()).st_size

@@ -75,10 +75,7 @@ _NONE: list[Any] = []
 def build_graph(network: Network) -> _core.Graph:
     """Build the graph of a sound network.
 
-    Raises
-    ------
-    UnsupportedError
-        The network has no tensors.
+    Raises `UnsupportedError` if the network has no tensors.
     """
     graph = _core.Graph.build(*_Builder(network).build())
     graph.check()
@@ -268,10 +265,7 @@ class Template:
 def network_path(path: Path) -> Path:
     """Return the path of a network that is given by its weight file or without a suffix.
 
-    Raises
-    ------
-    FormatError
-        No file can have this path.
+    Raises `FormatError` if no file can have this path.
     """
     check_path(path)
     if path.suffix in WEIGHT_SUFFIXES and path.with_suffix(NETWORK_SUFFIX).is_file():
@@ -298,11 +292,7 @@ def weights_path(path: Path) -> Path | None:
 def read_stated(path: Path, findings: Findings) -> Network:
     """Read the network of a file as far as possible.
 
-    Raises
-    ------
-    FormatError
-        The file is not JSON, and the message states line and column; or there is something other
-        than a file.
+    Raises `FormatError` if there is no file, or it is not JSON; the message states line and column.
     """
     with memory_named(path):
         return _examined(path, read_regular(path), findings)[1]
@@ -311,9 +301,7 @@ def read_stated(path: Path, findings: Findings) -> Network:
 def read_graph(path: Path) -> tuple[_core.Graph, Document]:
     """Read the graph of a network file.
 
-    Raises
-    ------
-    FormatError, GraphError, UnsupportedError
+    Raises `FormatError`, `GraphError` or `UnsupportedError`.
     """
     with memory_named(path):
         text = read_regular(path)

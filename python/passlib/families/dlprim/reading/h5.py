@@ -34,7 +34,6 @@ class Budget:
 
     Parameters
     ----------
-    h5py : module
     path : Path
         The file.
     """
@@ -49,11 +48,8 @@ class Budget:
     def admit(self, name: str, dataset: Any) -> None:
         """Charge a dataset that is read next.
 
-        Raises
-        ------
-        FormatError
-            It takes more than is left, shares its bytes in the file with others, or keeps its
-            elements in other files.
+        Raises `FormatError` if it takes more than is left, shares its bytes in the file with
+        others, or keeps its elements in other files.
         """
         if dataset.external or dataset.is_virtual:
             # A model from elsewhere must not read arbitrary files of its user.
@@ -77,10 +73,7 @@ class Budget:
     def expand(self, name: str, count: int) -> None:
         """Charge bytes that are not in the file.
 
-        Raises
-        ------
-        FormatError
-            They are more than are left.
+        Raises `FormatError` if they are more than are left.
         """
         self._left -= count
         if self._left < 0:
@@ -177,17 +170,13 @@ _DEEPEST: Final = 16
 def read(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """Read a .h5 file.
 
+    Raises `FormatError` if the file is damaged, or its datasets take more memory than
+    `passlib.limits` permits; `PasslibError` if the package h5py is not installed.
+
     Returns
     -------
     dict of str to numpy.ndarray
         Every numeric dataset, as float32, ordered by name.
-
-    Raises
-    ------
-    FormatError
-        The file is damaged, or its datasets take more memory than `passlib.limits` permits.
-    PasslibError
-        The package h5py is not installed.
     """
     h5py: Any = require("h5py", extra="h5")
     check_path(path)

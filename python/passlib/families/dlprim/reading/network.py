@@ -189,7 +189,6 @@ def read_network(text: bytes, root: Any, findings: Findings) -> Network:
 
     Parameters
     ----------
-    text : bytes
     root : object
         The text as parsed by `json_text.parse`.
     findings : Findings

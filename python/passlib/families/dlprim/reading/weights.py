@@ -17,9 +17,11 @@ def read_weights(
 ) -> tuple[dict[str, Any], WeightFile]:
     """Read a weight file, whatever its suffix.
 
+    Raises `FormatError` if the file is damaged, or neither .dlp nor .h5; `GraphError` if a
+    parameter is missing, or has another shape or type.
+
     Parameters
     ----------
-    path : Path
     wanted : mapping of str to Spec
         The parameters of the network.
     allow_missing : bool
@@ -29,14 +31,6 @@ def read_weights(
     -------
     arrays : dict of str to numpy.ndarray
         Everything in the file, in its order.
-    weights : WeightFile
-
-    Raises
-    ------
-    FormatError
-        The file is damaged, or neither .dlp nor .h5.
-    GraphError
-        A parameter is missing, or has another shape or type.
     """
     with open_regular(path) as file:
         magic = file.read(4)

@@ -24,17 +24,12 @@ from passlib.families.dlprim.network import (
 def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], header: DlpHeader | None) -> None:
     """Write a .dlp file.
 
+    Raises `UnsupportedError` if the format lacks an element type.
+
     Parameters
     ----------
-    path : Path
-    arrays : mapping of str to numpy.ndarray
     header : DlpHeader, optional
         Of the file that was read; written unchanged if it still fits.
-
-    Raises
-    ------
-    UnsupportedError
-        The format lacks an element type.
     """
     specs = {name: Spec(array.dtype.name, array.shape) for name, array in arrays.items()}
     if header is None or not _fits(header, specs):

@@ -17,15 +17,12 @@ def write_files(
 ) -> tuple[str, ...]:
     """Write network and weights, both or neither; weights only if there are any.
 
+    Raises `UnsupportedError` if the format of the weight file cannot hold an array.
+
     Returns
     -------
     tuple of str
         The files that were written.
-
-    Raises
-    ------
-    UnsupportedError
-        The format of the weight file cannot hold an array.
     """
     name = path if path.suffix == NETWORK_SUFFIX else path.with_name(path.name + NETWORK_SUFFIX)
     target = name.with_suffix(weights.suffix)

@@ -17,13 +17,8 @@ from passlib.files.optional import require
 def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
     """Write a .h5 file.
 
-    Raises
-    ------
-    UnsupportedError
-        An array is not float32, the only type that DLPrimitives reads from HDF5, or has a name
-        that HDF5 cannot hold.
-    PasslibError
-        The package h5py is not installed.
+    Raises `UnsupportedError` if an array is not float32, the only type that DLPrimitives reads from
+    HDF5, or has a name that HDF5 cannot hold; `PasslibError` if the package h5py is not installed.
     """
     h5py: Any = require("h5py", extra="h5")
     for name, array in arrays.items():

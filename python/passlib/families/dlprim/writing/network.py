@@ -56,7 +56,6 @@ def name_tensors(draft: Draft, in_place: frozenset[str]) -> Naming:
 
     Parameters
     ----------
-    draft : Draft
     in_place : frozenset of str
         Places of the operators that work in place in the file.
     """
@@ -231,26 +230,17 @@ def draft_network(
 ) -> Draft:
     """Convert a graph to the draft of a network.
 
+    Raises `GraphError` if the graph is not a valid network: a node has too few inputs, inputs of
+    the wrong shape, ...; `UnsupportedError` if DLPrimitives does not have an operator or an option.
+
     Parameters
     ----------
-    graph : _core.Graph
     arrays : mapping of str to array
         Parameters by name.
     known : mapping of str to str
         Operators of the file, by place.
     names : sequence of str
         Names of the outputs in the file; used if the number of outputs is unchanged.
-
-    Returns
-    -------
-    Draft
-
-    Raises
-    ------
-    GraphError
-        The graph is not a valid network: a node has too few inputs, inputs of the wrong shape, ...
-    UnsupportedError
-        DLPrimitives does not have an operator or an option.
     """
     return _Drafter(graph, arrays, known).draft(names)
 
@@ -506,33 +496,21 @@ _NEW = b'{\n  "": 0}'
 
 
 def write_network(
-    graph: _core.Graph,
-    arrays: Mapping[str, Any],
-    template: Template | None,
-    names: Sequence[str],
+    graph: _core.Graph, arrays: Mapping[str, Any], template: Template | None, names: Sequence[str]
 ) -> bytes:
     """Write the network file of a graph.
 
+    Raises `GraphError` if the graph is not a valid network; `UnsupportedError` if DLPrimitives
+    lacks something in the graph.
+
     Parameters
     ----------
-    graph : _core.Graph
     arrays : mapping of str to array
         Parameters by name.
     template : Template, optional
         The files that the graph came from.
     names : sequence of str
         Names that the outputs must keep if their number is unchanged.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    GraphError
-        The graph is not a valid network.
-    UnsupportedError
-        DLPrimitives lacks something in the graph.
     """
     if template is not None and _unchanged(graph, arrays, template, names):
         return template.document.text

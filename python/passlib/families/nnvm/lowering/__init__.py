@@ -60,11 +60,8 @@ def lower(
 
     Names with different meanings in NNVM and MXNet are MXNet's in a graph that MXNet wrote, see
     `passlib.families.nnvm.schema.is_mxnet`. NNVM's own normalization and dropout refuse training.
-
-    Raises
-    ------
-    UnsupportedError
-        Among others for ``tvm_op``: the graph does not state what it computes.
+    Raises `UnsupportedError`, for example for ``tvm_op``, whose computation the graph does not
+    state.
     """
     both = load_table()
     attributes = getattr(graph, "attributes", {}).get("attrs", "")
@@ -92,17 +89,14 @@ def _refuse_old(nodes: Sequence[Node], version: int) -> None:
 def infer_node(node: Node, known: Mapping[str, TypeSpec]) -> list[TypeSpec]:
     """Infer the types of a node's outputs.
 
+    Raises `GraphError` if the inputs do not fit the operator.
+
     Parameters
     ----------
     node : Node
         Its inputs are variables.
     known : mapping of str to TypeSpec
         Their types.
-
-    Raises
-    ------
-    GraphError
-        The inputs do not fit the operator.
     """
     found = infer_graph(_Single(node), load_table(), known, _complete).value_of
     values = [found.get((node, index)) for index in range(max(node.num_outputs, 1))]

@@ -22,10 +22,7 @@ KERNEL = "OIHW"
 def axis_order(op: Operation, name: str, default: str, wanted: str) -> str:
     """Return a layout, which must be an order of the axes of ``wanted``.
 
-    Raises
-    ------
-    UnsupportedError
-        The layout has other axes, or split ones as in ``NCHW16c``.
+    Raises `UnsupportedError` if the layout has other axes, or split ones as in ``NCHW16c``.
     """
     layout = op.string(name, default)
     if layout == "__undef__":
@@ -54,10 +51,7 @@ def uses_order(op: Operation, value: Value, layout: str) -> Value:
 def pair(op: Operation, name: str, default: int | None = None) -> list[int]:
     """Return the numbers for height and width; a single one is for both.
 
-    Raises
-    ------
-    UnsupportedError
-        The attribute is absent without ``default``, or has more numbers.
+    Raises `UnsupportedError` if the attribute is absent without ``default``, or has more numbers.
     """
     given = op.ints(name) if default is None else op.ints(name, (default, default))
     if len(given) == 1:
@@ -82,10 +76,7 @@ def pads(op: Operation) -> list[int]:
 def require_shape(op: Operation, value: Value, *wanted: int | None) -> None:
     """Check the known sizes of an input; None stands for any size.
 
-    Raises
-    ------
-    GraphError
-        The attributes of the node require another shape.
+    Raises `GraphError` if the attributes of the node require another shape.
     """
     if value.shape is None:
         return
@@ -105,10 +96,7 @@ def require_room(
 ) -> None:
     """Check that a window fits in data in ONNX's order of axes, where their sizes are known.
 
-    Raises
-    ------
-    UnsupportedError
-        The window does not fit: the result would have no elements.
+    Raises `UnsupportedError` if the window does not fit: the result would have no elements.
     """
     for i, size in enumerate((data.shape or ())[2:]):
         span = dilation[i] * (kernel[i] - 1) + 1
@@ -431,14 +419,7 @@ def local_response_normalization(op: Operation) -> Value:
     order.insert(1, axis)
     if axis != 1:
         data = op.emit("Transpose", data, perm=order)
-    result = op.emit(
-        "LRN",
-        data,
-        size=size,
-        alpha=alpha,
-        beta=beta,
-        bias=op.float("bias", 2.0),
-    )
+    result = op.emit("LRN", data, size=size, alpha=alpha, beta=beta, bias=op.float("bias", 2.0))
     if axis == 1:
         return result
     return op.emit("Transpose", result, perm=[order.index(i) for i in range(len(order))])

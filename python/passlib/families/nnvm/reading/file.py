@@ -70,22 +70,17 @@ class GraphTemplate:
 def parse(text: bytes, *, warnings: bool = True) -> tuple[Any, list[Finding]]:
     """Parse a text and check it.
 
+    Raises `FormatError` if the text is not JSON.
+
     Parameters
     ----------
-    text : bytes
     warnings : bool
         Whether to make also slow checks that yield only warnings.
 
     Returns
     -------
-    root : object
     findings : list of Finding
         In the order of the file.
-
-    Raises
-    ------
-    FormatError
-        The text is not JSON.
     """
     root = json_text.parse(text)
     findings: list[Finding] = []
@@ -96,12 +91,8 @@ def parse(text: bytes, *, warnings: bool = True) -> tuple[Any, list[Finding]]:
 def read(text: bytes) -> tuple[GraphTemplate, _core.Graph]:
     """Read a graph, with the template for writing it back.
 
-    Raises
-    ------
-    FormatError
-        The text is no graph; the message has the place of the first error and counts the rest.
-    UnsoundFileError
-        The graph contradicts itself.
+    Raises `FormatError` if the text is no graph; the message has the place of the first error and
+    counts the rest; `UnsoundFileError` if the graph contradicts itself.
     """
     root, findings = parse(text, warnings=False)
     errors = [f for f in findings if f.severity == "error" and not f.bearable]
@@ -276,10 +267,7 @@ def _reread(text: bytes, weights: tuple[str, ...], mxnet_weights: bool) -> Docum
 def load(text: bytes) -> tuple[_core.Graph, dict[str, str], Document]:
     """Read a graph, its own attributes as JSON by key, and the document for writing it back.
 
-    Raises
-    ------
-    FormatError
-        The text is no graph.
+    Raises `FormatError` if the text is no graph.
     """
     template, graph = read(text)
     graph.check()

@@ -80,7 +80,6 @@ def examine(
         Path of the attributes in the file.
     entries : int or None
         Number of all outputs of all nodes, if the file states it.
-    report : callable
     executable : bool
         Whether this is a graph for TVM's executor.
     """

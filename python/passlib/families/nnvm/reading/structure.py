@@ -41,7 +41,6 @@ def examine(root: Any, report: Report, path: str = "", *, warnings: bool = True)
     ----------
     root : object
         The text as parsed by `json_text.parse`, or a nested graph in it.
-    report : callable
     path : str
         The place of the graph in the file: empty, or a path that ends in a dot.
     warnings : bool

@@ -53,12 +53,8 @@ class _Reader:
 def read(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Read named arrays; large files are mapped.
 
-    Raises
-    ------
-    FormatError
-        The file is damaged; the message has the offset.
-    UnsupportedError
-        NumPy lacks an element type of the file.
+    Raises `FormatError` if the file is damaged; the message has the offset; `UnsupportedError` if
+    NumPy lacks an element type of the file.
     """
     return _read(Source.open(path))[0]
 

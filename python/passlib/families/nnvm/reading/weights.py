@@ -43,18 +43,13 @@ def weights_path(path: Path) -> Path | None:
 def read_weights(path: Path, states: Collection[str]) -> Weights:
     """Read a weight file of either format.
 
+    Raises `FormatError` if the file is damaged; `UnsupportedError` if NumPy lacks an element type
+    of the file.
+
     Parameters
     ----------
-    path : Path
     states : collection of str
         The graph's auxiliary states.
-
-    Raises
-    ------
-    FormatError
-        The file is damaged.
-    UnsupportedError
-        NumPy lacks an element type of the file.
     """
     auxiliary = frozenset(states)
     if tvm_params.is_params(path):

@@ -34,16 +34,8 @@ from passlib.families.nnvm.writing.graph import EMPTY, graph_object
 def render(model: ModelData) -> bytes:
     """Write a model.
 
-    Parameters
-    ----------
-    model : ModelData
-
-    Raises
-    ------
-    GraphError
-        A list that a pass wrote does not fit the nodes.
-    UnsupportedError
-        The value of a new output in a list with one value for each output is unknown.
+    Raises `GraphError` if a list that a pass wrote does not fit the nodes; `UnsupportedError` if
+    the value of a new output in a list with one value for each output is unknown.
     """
     document = model.template if isinstance(model.template, Document) else None
     if document is not None and document.is_of(model):
@@ -120,10 +112,7 @@ _CPU: Final = 1
 def write(path: Path, arrays: Mapping[str, Any]) -> None:
     """Write named arrays.
 
-    Raises
-    ------
-    UnsupportedError
-        An array is sparse, or has an element type that TVM lacks.
+    Raises `UnsupportedError` if an array is sparse, or has an element type that TVM lacks.
     """
     headers = {name: _header(name, array) for name, array in arrays.items()}
     with path.open("wb") as file:

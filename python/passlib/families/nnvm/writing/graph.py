@@ -153,12 +153,10 @@ def changed_object(
     ----------
     original : mapping
         The node object.
-    op : str
     attributes : mapping of str to str
         All current attributes of the node.
     changes : mapping
         New values of other members; None removes one.
-    style : NodeStyle
     """
     members = dict(original)
     if visible_attributes(original) != attributes:
@@ -250,8 +248,6 @@ def graph_object(
 
     Parameters
     ----------
-    graph : _core.Graph
-    template : GraphTemplate
     members : mapping of str to value
         Members of the object besides the graph itself, as in the file or as a pass left them.
     arrays : mapping of str to array

@@ -153,9 +153,6 @@ def new_types(
 
     Parameters
     ----------
-    op, name : str
-    attributes : mapping of str to str
-    inputs : sequence of TypeSpec
     count : int
         Number of outputs.
     arrays : mapping of str to array
@@ -308,7 +305,6 @@ def types_by_output(
 
     Parameters
     ----------
-    arrangement : Arrangement
     outputs : Outputs
         See `number_outputs`.
     listed : sequence of TypeSpec
@@ -342,29 +338,22 @@ def edited(
 ) -> Mapping[str, Any]:
     """Update the attributes of a graph to its nodes.
 
-    Lists with one value for each output keep the values of remaining outputs. New outputs get
-    shape and type where known, a buffer of their own, and the device of their node's input.
-    Where nodes moved, entries that share a buffer while both are live are separated. A list
-    that a pass rewrote in the new length stays unchanged.
+    Lists with one value for each output keep the values of remaining outputs. New outputs get shape
+    and type where known, a buffer of their own, and the device of their node's input. Where nodes
+    moved, entries that share a buffer while both are live are separated. A list that a pass rewrote
+    in the new length stays unchanged. Raises `GraphError` if a list that a pass wrote has neither
+    the new nor the old length; `UnsupportedError` if a list of unknown name would need a value for
+    a new output.
 
     Parameters
     ----------
     original, current : mapping of str to [str, value]
         As in the file, and as the pass left them: ``original`` itself if unchanged.
-    outputs : Outputs
-    type_of : callable
 
     Returns
     -------
     mapping
         ``current`` itself if nothing changes.
-
-    Raises
-    ------
-    GraphError
-        A list that a pass wrote has neither the new nor the old length.
-    UnsupportedError
-        A list of unknown name would need a value for a new output.
     """
     result = dict(current)
     for name, pair in current.items():
