@@ -313,12 +313,8 @@ def printable(value: object, keep: str = "") -> str:
     """Return the text of a value with escapes for characters that a terminal may act on.
 
     Names from files may hold control sequences, line breaks, and marks that reverse the direction
-    of writing. They become what `repr` writes for them.
-
-    Parameters
-    ----------
-    keep : str
-        Characters that stay, such as the line breaks between lines that are escaped already.
+    of writing. They become what `repr` writes for them. The characters ``keep`` stay, such as the
+    line breaks between lines that are escaped already.
     """
     text = str(value)
     if text.isprintable():
@@ -345,15 +341,7 @@ def no_input(unknown: Sequence[str], inputs: Sequence[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
-    """Return a clause that names the nearest spellings; empty if none is near.
-
-    Parameters
-    ----------
-    word : str
-        What is not known.
-    most : int
-        How many to name.
-    """
+    """Return a clause with the nearest spellings of an unknown word; empty if none is near."""
     from difflib import get_close_matches  # which only messages need
 
     near = get_close_matches(word, list(known), most)

@@ -14,7 +14,7 @@ from passlib.errors import GraphError, InternalError, PasslibError, UnsupportedE
 from passlib.graph.node import Entry, Node
 from passlib.lowering import Lowerings, Operation, TypeSpec, Value, lower_graph
 from passlib.lowering.inference import infer_graph
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 INPUTS = {"x": TypeSpec(np.dtype(np.float32), (2, 3))}
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
-from passlib.files.extensions import load_extensions
+from passlib.files.optional import load_extensions
 
 __all__ = ["OPERATORS", "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray"]
 

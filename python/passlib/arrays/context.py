@@ -194,16 +194,9 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def require_host(context: Context | None, what: str) -> Context:
-    """Return the context to place something on, and refuse a GPU.
+    """Return a context, by default the current one; refuse a GPU for ``what``.
 
     Raises `UnsupportedError` if the context is a GPU.
-
-    Parameters
-    ----------
-    context : Context or None
-        None means the current one.
-    what : str
-        The object to be placed, for the message.
     """
     chosen = current_context() if context is None else context
     if chosen.device_type == "gpu":

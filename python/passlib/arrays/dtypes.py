@@ -1,7 +1,9 @@
-"""MXNet's codes of element types, and their NumPy types."""
+"""Element types and MXNet's codes for them; types and shapes as callers state them, by name."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,20 +44,10 @@ _NATIVE: Final = {np.dtype(name): code for name, code in CODES.items() if name !
 
 
 def from_code(number: int) -> np.dtype[Any]:
-    """Return the NumPy type of MXNet's code ``number``.
+    """Return the NumPy type of a code, in native byte order; bfloat16 is that of ``ml_dtypes``.
 
-    Raises `UnsupportedError` if MXNet has no such code; `PasslibError` if the code is 12 and
-    ``ml_dtypes`` is not installed.
-
-    Parameters
-    ----------
-    number : int
-        A key of `NAMES`.
-
-    Returns
-    -------
-    numpy.dtype
-        In native byte order; for code 12 the type of the package ``ml_dtypes``.
+    Raises `UnsupportedError` if MXNet has no such code; `PasslibError` if ``ml_dtypes`` is needed
+    and not installed.
     """
     name = NAMES.get(number)
     if name is None:
@@ -64,15 +56,9 @@ def from_code(number: int) -> np.dtype[Any]:
 
 
 def code(dtype: object) -> int:
-    """Return MXNet's code of an element type.
+    """Return MXNet's code of an element type, in any byte order and as `as_dtype` accepts it.
 
-    Raises `UnsupportedError` if MXNet has no such type, e.g. complex numbers, text or Python
-    objects.
-
-    Parameters
-    ----------
-    dtype : dtype-like
-        Anything that `as_dtype` accepts, in any byte order.
+    Raises `UnsupportedError` if MXNet has no such type, e.g. complex numbers or text.
     """
     resolved = as_dtype(dtype)
     number = _NATIVE.get(resolved)
@@ -85,16 +71,11 @@ def code(dtype: object) -> int:
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the NumPy type of anything that denotes one, ``"bfloat16"`` included.
+    """Return the NumPy type of anything that denotes one.
 
-    Raises `PasslibError` if the type is bfloat16 and ``ml_dtypes`` is not installed; `TypeError` if
-    the argument does not denote a type.
-
-    Parameters
-    ----------
-    dtype : dtype-like
-        Anything that `numpy.dtype` accepts, the name ``"bfloat16"``, or the record type
-        ``[("bfloat16", "<u2")]`` that MXNet's own Python uses for bfloat16.
+    Accepts what `numpy.dtype` does, ``"bfloat16"``, and ``[("bfloat16", "<u2")]``, the record type
+    that MXNet's own Python uses. Raises `TypeError` if the argument does not denote a type;
+    `PasslibError` if the type is bfloat16 and ``ml_dtypes`` is not installed.
     """
     if isinstance(dtype, str) and dtype == "bfloat16":
         return _bfloat16()
@@ -107,3 +88,66 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
 def _bfloat16() -> np.dtype[Any]:
     dtype: np.dtype[Any] = np.dtype(require("ml_dtypes", extra="bfloat16").bfloat16)
     return dtype
+
+
+_EXAMPLE = "(1, 3, 224, 224)"
+
+
+def as_mapping(what: str, given: Any, example: str, hint: str = "") -> Mapping[str, Any]:
+    """Return an argument that is a mapping; None is an empty one.
+
+    Raises `TypeError` if it is something else. The message names ``what`` and shows the right form:
+    ``example`` under the name ``hint``.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{what} is of type {type(given).__name__}, but must be a dictionary by name, such as "
+            f"{{{hint or 'data'!r}: {example}}}"
+        )
+    return given
+
+
+def as_shape(what: str, given: Any) -> tuple[int | None, ...]:
+    """Return a shape as a tuple of sizes; None is an open one.
+
+    Raises `TypeError` if it is not a sequence of whole numbers.
+    """
+    try:
+        if isinstance(given, (str, bytes)):
+            raise TypeError
+        return tuple(None if size is None else operator.index(size) for size in given)
+    except TypeError:
+        raise TypeError(
+            f"{what} is {given!r}, but must be a tuple of whole numbers, such as {_EXAMPLE}"
+        ) from None
+
+
+def as_shapes(what: str, given: Any, hint: str = "") -> dict[str, tuple[int | None, ...]]:
+    """Return shapes by name.
+
+    Raises `TypeError` if ``given`` is not a mapping, or a shape is not a sequence of whole numbers.
+    The message names ``what``, and shows the name ``hint`` as an example.
+    """
+    shapes = as_mapping(what, given, _EXAMPLE, hint)
+    return {name: as_shape(f"{what}: the shape of {name!r}", s) for name, s in shapes.items()}
+
+
+def as_types(what: str, given: Any, hint: str = "") -> dict[str, np.dtype[Any]]:
+    """Return element types by name.
+
+    Raises `TypeError` if ``given`` is not a mapping, or a value does not denote an element type.
+    """
+    types = as_mapping(what, given, "'float32'", hint)
+    return {name: _as_type(what, name, kind) for name, kind in types.items()}
+
+
+def _as_type(what: str, name: str, given: Any) -> np.dtype[Any]:
+    try:
+        return as_dtype(given)
+    except TypeError:
+        raise TypeError(
+            f"{what}: the element type of {name!r} is {given!r}, which is not one; "
+            f"there are {', '.join(NAMES.values())}"
+        ) from None

@@ -39,14 +39,9 @@ class Placed(Generic[_A]):
     as_in_ctx = as_in_context
 
     def copyto(self, other: Any) -> Any:
-        """Copy into another array, dense or sparse, or into a new one on a device.
+        """Copy into another array, dense or sparse, or into a new one on a device; return it.
 
         Raises `ValueError` if the shapes differ; `UnsupportedError` if the device is a GPU.
-
-        Returns
-        -------
-        array
-            ``other``, or the new array.
         """
         if isinstance(other, Context):
             return self._copy_to(other)
@@ -134,19 +129,10 @@ _IN_PLACE: Final = ("add", "sub", "mul", "truediv", "mod")
 
 
 def combine(kernel: _Kernel, left: Any, right: Any) -> Any:
-    """Combine two operands element by element, at least one of them an array.
+    """Combine two operands element by element with a function of two arrays.
 
-    Parameters
-    ----------
-    kernel : callable
-        Computes the result from two arrays.
-    left, right : numpy.ndarray or number
-        Arrays of different element types are combined in NumPy's common type.
-
-    Returns
-    -------
-    numpy.ndarray
-        In the element type of the arrays; int64 for an array of bool and a number.
+    At least one is an array. Arrays of different element types are combined in NumPy's common type.
+    The result has the element type of the arrays; int64 for an array of bool and a number.
     """
     if not isinstance(left, np.ndarray):
         right = _number_side(right)

@@ -10,8 +10,7 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays.context import cpu
 from passlib.arrays.ndarray import NDArray
-from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
-from passlib.arrays.storage import Array, Sparse
+from passlib.arrays.sparse_array import Array, BaseSparseNDArray, Sparse, wrap
 
 AnyArray: TypeAlias = NDArray | BaseSparseNDArray
 """An array as users see it."""
@@ -32,14 +31,9 @@ def read_only(array: Any) -> Any:
 
 
 def to_parts(array: Any) -> Array:
-    """Return an array as readers and writers of dialects use it.
+    """Return an array as readers and writers of dialects use it, on the same memory.
 
     Raises `TypeError` if the argument is not an array.
-
-    Returns
-    -------
-    numpy.ndarray or Sparse
-        The same memory.
     """
     if isinstance(array, BaseSparseNDArray):
         return array.parts
@@ -49,13 +43,7 @@ def to_parts(array: Any) -> Array:
 
 
 def from_parts(parts: Array) -> AnyArray:
-    """Return an array from a reader as users see it.
-
-    Returns
-    -------
-    NDArray, RowSparseNDArray or CSRNDArray
-        The same memory, labelled ``cpu(0)``.
-    """
+    """Return an array from a reader as users see it, on the same memory, labelled ``cpu(0)``."""
     return wrap(parts, cpu()) if isinstance(parts, Sparse) else parts.view(NDArray)
 
 

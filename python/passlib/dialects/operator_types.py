@@ -10,8 +10,7 @@ import numpy as np
 from passlib.errors import GraphError, OperatorError, UnsupportedError
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
-from passlib.lowering.shapes import merged
-from passlib.lowering.types import Shape, TypeSpec, Value, type_of
+from passlib.lowering.types import Shape, TypeSpec, Value, merged, type_of
 
 
 class Rules(Protocol):

@@ -39,7 +39,7 @@ class ModelData:
         The graph's own attributes, as JSON by key.
     args, aux : mapping of str to array
         Parameters and auxiliary states by name of their variable: NumPy arrays, or
-        `passlib.arrays.storage.Sparse`.
+        `passlib.arrays.sparse_array.Sparse`.
     template : object
         The rest of the file, for writing it back; only the dialect looks into it. None for a
         model that was not read from a file.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from passlib.dialects.foreign_files import describe
 from passlib.dialects.protocol import Dialect
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.extensions import extensions
+from passlib.files.optional import extensions
 from passlib.files.regular import check_path
 
 if TYPE_CHECKING:

@@ -23,13 +23,9 @@ _DOUBLE_METADATA: Final = re.compile(r"passlib-.+\.(?:dist|egg)-info", re.IGNORE
 def checked_version() -> str:
     """Return the version of this distribution.
 
-    Raises `ImportError` if the password library ``passlib`` is installed in the same folder: each
-    of the two has overwritten files of the other.
-
-    Notes
-    -----
     The folders of the search path are listed here, because importing ``importlib.metadata`` takes
-    longer than all the rest.
+    longer than all the rest. Raises `ImportError` if the password library ``passlib`` is installed
+    in the same folder: each of the two has overwritten files of the other.
     """
     # graph_passlib imports the package from a folder with copies of all that may be overwritten.
     shared = Path(sys.modules["passlib"].__path__[0]).name != "spare"

@@ -63,15 +63,10 @@ sys.meta_path.insert(0, _finder)
 
 
 def also(second: str, first: str) -> None:
-    """Make a module, and what lies in it, known under a second name.
+    """Make a module, and what lies in it, known under a second dotted name.
 
     ``import second`` then gives the module ``first``, and ``import second.inner`` the module
     ``first.inner``.
-
-    Parameters
-    ----------
-    second, first : str
-        Dotted names.
     """
     _finder.first[second] = first
 
@@ -82,16 +77,8 @@ def lazily(
     """Return the ``__all__``, ``__getattr__`` and ``__dir__`` of a package with a stub file.
 
     The stub next to its ``__init__.py``, which type checkers and editors read, is the one list of
-    its names: what it imports as ``name as name``. A name is imported when it is first used.
-
-    Parameters
-    ----------
-    package : str
-        The package's ``__name__``.
-    file : str
-        Its ``__file__``.
-    unlisted : collection of str
-        Modules in the package that are no public names, and that ``package.name`` imports too.
+    its names: what it imports as ``name as name``. A name is imported when it is first used. The
+    modules ``unlisted`` are no public names, but ``package.name`` imports them too.
     """
     stub = Path(file).with_suffix(".pyi").read_text("utf-8")
     found = re.findall(r"^from (\S+) import (\w+) as (\w+)", stub, re.MULTILINE)

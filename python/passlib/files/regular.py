@@ -52,18 +52,10 @@ _KINDS: Final = (
 def check_path(
     path: str | os.PathLike[str], *, folders: bool = False, writing: bool = False
 ) -> Path:
-    """Refuse a path that no file can have, or that leads to something other than a file.
+    """Return a path, unless no file can have it, or it leads to something other than a file.
 
-    Raises `FormatError`, which names the kind of thing that is there.
-
-    Parameters
-    ----------
-    path : path-like
-        There may be nothing at it.
-    folders : bool
-        Accept a folder.
-    writing : bool
-        Whether a file is to be written there, for the message.
+    There may be nothing at it; ``folders`` accepts a folder. Raises `FormatError`, which names the
+    kind of thing that is there, and for ``writing`` advises another name.
     """
     location = Path(path)
     text = os.fspath(location)
@@ -116,10 +108,7 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
 
 @contextmanager
 def memory_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Report that memory ran out inside the block as an error that names the file.
-
-    Raises `FormatError`.
-    """
+    """Report that memory ran out inside the block as a `FormatError` that names the file."""
     try:
         yield
     except (MemoryError, OSError) as error:
@@ -249,12 +238,9 @@ def stamp_path(main: Path) -> Path:
 
 
 def stamp(main: Path, new: Sequence[tuple[Path, Path | None]]) -> bytes:
-    """Return the content of a stamp: how the files are before a save, and how afterwards.
+    """Return the content of a stamp: the states of the files before a save and after it.
 
-    Parameters
-    ----------
-    new : sequence of (Path, Path or None)
-        Each file, and the one that replaces it; None if it is removed.
+    ``new`` has each file, and the one that replaces it; None if it is removed.
     """
     # Files that an earlier save left mixed are in no state to return to.
     whole = is_whole(main)
@@ -279,10 +265,7 @@ def is_whole(main: Path) -> bool:
 
 
 def check_whole(main: str | os.PathLike[str]) -> None:
-    """Refuse the files of a model that an interrupted save left half replaced.
-
-    Raises `FormatError`.
-    """
+    """Raise `FormatError` if an interrupted save left the files of a model half replaced."""
     path = Path(os.path.realpath(main))
     if not is_whole(path):
         raise FormatError(
@@ -297,16 +280,9 @@ def read_together(
 ) -> _T:
     """Read a file and those that belong to it, which are of one save.
 
-    If another process saves them meanwhile, they are read again. Raises the errors of `check_path`,
-    and `FormatError` if an interrupted save left the files half replaced, or other processes save
-    them all the time.
-
-    Parameters
-    ----------
-    main : path-like
-        The file that was given to `passlib.files.regular.Save`.
-    bound : bool
-        As `Save` was given.
+    ``main`` and ``bound`` are as given to `Save`. If another process saves the files meanwhile,
+    they are read again. Raises the errors of `check_path`, and `FormatError` if an interrupted save
+    left them half replaced, or other processes save them all the time.
     """
     path = Path(os.path.realpath(check_path(main, folders=True)))
     deadline = time.monotonic() + PATIENCE
@@ -379,10 +355,10 @@ def durability(durable: bool) -> Iterator[None]:
 class Save:
     """The files of one save.
 
-    New files are written under hidden names in the same folders. When the block succeeds, they
-    are flushed to the disk and renamed, ``main`` last. If the block or a rename raises, the new
-    files are deleted and existing ones are as before. What a killed save leaves is deleted by the
-    next save of the same main file, and read by nobody.
+    New files are written under hidden names in the same folders. When the block succeeds, they are
+    flushed to the disk and renamed, ``main`` last. If the block or a rename raises, the new files
+    are deleted and existing ones are as before. What a killed save leaves is deleted by the next
+    save of the same main file, and read by nobody.
 
     Parameters
     ----------
@@ -390,13 +366,9 @@ class Save:
         The file that leads to the others, such as the graph of a model.
     bound : bool
         Whether the other files have fixed names, so that they cannot be replaced by the rename of
-        the main file. A stamp (`passlib.files.regular`) lets readers recognise the state between.
+        the main file. A stamp lets readers recognise the state between.
     left : callable, optional
         Return the files that nobody needs once the main file is in place; they are deleted.
-
-    Attributes
-    ----------
-    main : Path
     """
 
     def __init__(
@@ -419,25 +391,13 @@ class Save:
         return self
 
     def replace(self, target: str | os.PathLike[str], *, free: bool = False) -> Path:
-        """Return an empty file to write, which becomes ``target``.
+        """Return an empty file to write, which becomes ``target``, or what that links to.
 
-        Raises `FormatError` if the target is a pipe, a device or a socket; `OSError` if the target
-        is a folder, or its folder is missing or not writable.
-
-        Parameters
-        ----------
-        target : path-like
-            Symbolic links are followed.
-        free : bool
-            Whether the name was chosen because nothing has it, see `free_name`. If another save
-            chose it too, the later one of them fails: its main file would lead to the other's
-            data.
-
-        Returns
-        -------
-        Path
-            In the same folder, with the permissions and the owner of the old file, as far as the
-            user may give a file away, or the default ones.
+        It is in the same folder, with the permissions and the owner of the old file, as far as the
+        user may give a file away, or the default ones. With ``free``, the name was chosen because
+        nothing has it, see `free_name`; if another save chose it too, the later one fails: its main
+        file would lead to the other's data. Raises `FormatError` if the target is a pipe, a device
+        or a socket; `OSError` if it is a folder, or its folder is missing or not writable.
         """
         final = Path(os.path.realpath(target))
         if final.is_dir():
@@ -582,13 +542,9 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new empty file to write, which becomes ``target`` when the block succeeds.
 
     If the block raises, the new file is deleted and an existing one stays unchanged. Arrays that
-    are mapped from the old file keep their content, so a model can be saved over itself.
-
-    Parameters
-    ----------
-    target : path-like
-        See `Save.replace`, which also lists the errors. A pipe or a device, such as
-        ``/dev/stdout``, cannot be replaced and is yielded itself.
+    are mapped from the old file keep their content, so a model can be saved over itself. A pipe or
+    a device, such as ``/dev/stdout``, cannot be replaced and is yielded itself. Raises the errors
+    of `Save.replace`.
     """
     path = Path(target)
     if is_temporary(path) and path.is_file():
@@ -601,15 +557,10 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
-    """Choose a name next to a file under which there is no file yet.
+    """Choose a name next to a file under which there is no file yet, and which is not ``taken``.
 
-    Parameters
-    ----------
-    suffix : str
-        Without a point: ``x.onnx`` leads to ``x.onnx.data``, ``x.onnx.1.data`` and so on; where
-        that is too long for a name, its beginning is left out.
-    taken : collection of Path
-        Names that are about to be used.
+    ``x.onnx`` leads to ``x.onnx.data``, ``x.onnx.1.data`` and so on for the suffix ``data``; the
+    beginning of a name that is too long is left out.
     """
     for number in itertools.count():
         end = f".{number}.{suffix}" if number else f".{suffix}"

@@ -25,14 +25,8 @@ _MAX_BYTES: Final = 2**63 - 1
 class Source:
     """The content of one file or buffer.
 
-    Parameters
-    ----------
-    data : FileMapping or bytearray
-        Writable bytes; arrays that are views of them keep them alive.
-    name : str
-        The file, for messages.
-    path : Path, optional
-        The file, if the bytes are mapped from it.
+    ``data`` is writable; arrays that are views of it keep it alive. ``name`` is the file, for
+    messages; ``path`` the one that the bytes are mapped from.
     """
 
     def __init__(
@@ -64,36 +58,17 @@ class Source:
         return self._path is not None
 
     def file(self) -> BinaryIO:
-        """Open the same bytes as a seekable binary file.
-
-        Returns
-        -------
-        file object
-            The caller closes it.
-        """
+        """Open the same bytes as a seekable binary file, which the caller closes."""
         return io.BytesIO(self.data) if self._path is None else open_regular(self._path)
 
     def fail(self, offset: int, what: str) -> FormatError:
-        """Return the error for a fault at an offset of the file.
-
-        Parameters
-        ----------
-        offset : int
-            Byte offset from 0.
-        """
+        """Return the error for a fault at a byte offset of the file."""
         return FormatError(f"{self.name}: at byte {offset}: {what}", offset=offset)
 
     def slice(self, offset: int, count: int, what: str) -> bytes:
-        """Return a copy of some bytes.
+        """Return a copy of ``count`` bytes, which ``what`` describes in messages.
 
         Raises `FormatError` if the file ends before their end.
-
-        Parameters
-        ----------
-        offset, count : int
-            In bytes.
-        what : str
-            Description of the bytes, for the message.
         """
         self._require(offset, count, what)
         return bytes(self.data[offset : offset + count])
@@ -106,20 +81,12 @@ class Source:
         what: str,
         order: Literal["C", "F"] = "C",
     ) -> np.ndarray[Any, np.dtype[Any]]:
-        """Return the elements at an offset as a writable, aligned array.
+        """Return the elements at a byte offset as a writable, aligned array, in C or Fortran order.
 
         The array is a view if the offset is aligned for the type, else a copy: passes get the
         pointer, and C++ must not read through an unaligned one. Raises `FormatError` if the shape
-        is impossible, or the file ends before the last element.
-
-        Parameters
-        ----------
-        offset : int
-            In bytes.
-        what : str
-            Description of the bytes, for the message.
-        order : {"C", "F"}
-            Order of the elements in the file.
+        is impossible, or the file ends before the last element; ``what`` describes the elements in
+        messages.
         """
         if len(shape) > _MAX_DIMENSIONS:
             raise self.fail(offset, f"{what} has {len(shape)} dimensions, over {_MAX_DIMENSIONS}")

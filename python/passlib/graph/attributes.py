@@ -48,7 +48,7 @@ def parse_position(text: str) -> int | None:
 def parse_float(text: str) -> float:
     """Read a real number, ``inf`` and ``nan`` included; C's ``f`` may follow it.
 
-    Raises `ValueError` if the text is no number.
+    Raises `ValueError` for other text.
     """
     return float(_C_SUFFIX.sub("", text.strip()))
 
@@ -56,7 +56,7 @@ def parse_float(text: str) -> float:
 def parse_bool(text: str) -> bool:
     """Read ``True``, ``true``, ``1`` and their opposites.
 
-    Raises `ValueError` if the text is none of these.
+    Raises `ValueError` for other text.
     """
     try:
         return _FLAGS[text.strip().lower()]
@@ -105,15 +105,8 @@ def blame(node: Node) -> str:
 
 
 class Attributes:
-    """Typed readers of a node's attributes.
+    """Typed readers of a node's attributes; ``overriding`` has values that replace the node's own.
 
-    Parameters
-    ----------
-    overriding : mapping of str to str
-        Values that count instead of the node's own.
-
-    Notes
-    -----
     The readers (`int`, `ints`, ...) return ``default`` where the attribute is absent, raise where
     it is absent and no default was given, and raise `UnsupportedError` naming node, operator,
     attribute and value where the text cannot be read.

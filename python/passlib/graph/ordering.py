@@ -12,23 +12,18 @@ def stable_order(
 ) -> list[int]:
     """Order items so that each comes after those it needs, and otherwise by rank.
 
-    Linear in items and needs, but for the logarithm of the queue's length.
+    Linear in items and needs, but for the logarithm of the queue's length. Items that need each
+    other in a circle, and all that need them, are missing in the result: see `stuck_items`.
 
     Parameters
     ----------
     needs : sequence of iterable of int
         The items that each item needs.
     rank : sequence, optional
-        Where an item would stand if it needed nothing, by default its number. An item of rank
-        None comes directly after the last one that it needs.
+        Where an item would stand if it needed nothing, by default its number. An item of rank None
+        comes directly after the last one that it needs.
     first : object
         The rank of items without rank that need nothing.
-
-    Returns
-    -------
-    list of int
-        Shorter than ``needs`` if items need each other in a circle: these, and all that need
-        them, are missing. See `stuck_items`.
     """
     count = len(needs)
     own = list(range(count)) if rank is None else list(rank)
@@ -61,14 +56,8 @@ def depth_first_order(
     """Order items so that each comes after those it needs, and these directly before it.
 
     Where `stable_order` puts an item as early as its rank allows, this puts it before the first
-    item that needs it. Linear in items and needs.
-
-    Parameters
-    ----------
-    needs : sequence of sequence of int
-        The items that each item needs, without circles.
-    wish : iterable of int, optional
-        The order to keep where the needs allow it, by default that of the numbers.
+    item that needs it; otherwise in the order of ``wish``, by default that of the numbers. Linear
+    in items and needs, which have no circles.
     """
     done = [False] * len(needs)
     order = []

@@ -19,18 +19,9 @@ def with_sources(
 ) -> tuple[Entry, ...]:
     """Return the outputs of a graph that is cut at some values.
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-        The outputs of the graph, which stays as it is; the new graph shares the nodes that need no
-        change.
-    sources : mapping of (Node, int) to Node
-        The variable that takes the place of a value.
-
-    Returns
-    -------
-    tuple of Entry
-        Control dependencies on nodes that no output needs any more are gone.
+    ``sources`` has the variable that takes the place of a value. The graph stays as it is; the new
+    one shares the nodes that need no change, and has no control dependencies on nodes that no
+    output needs.
     """
     needed = _needed(entries, sources)
     new: dict[int, Node] = {}
@@ -79,12 +70,8 @@ def thaw(
 ) -> tuple[tuple[Node, ...], tuple[Entry, ...]]:
     """Make the nodes of a native graph, in its order, and its outputs.
 
-    Parameters
-    ----------
-    graph : _core.Graph
-        Each node comes after its inputs.
-    nest : callable
-        Converts a nested graph to the object that ``Node.subgraphs`` holds.
+    Each node comes after its inputs; ``nest`` converts a nested graph to what ``Node.subgraphs``
+    holds.
     """
     nodes: list[Node] = []
     for op, name, attrs, inputs, num_outputs, deps, subgraphs in graph.nodes():
@@ -110,15 +97,9 @@ def freeze(
 ) -> _core.Graph:
     """Make the native graph of these outputs.
 
-    Raises `GraphError` if two variables have one name, or an output is used that its node does not
-    have.
-
-    Parameters
-    ----------
-    unnest : callable
-        The reverse of ``nest`` in `thaw`.
-    nodes : sequence of Node, optional
-        All nodes, each after its inputs; by default those that the outputs need, in post-order.
+    ``unnest`` is the reverse of ``nest`` in `thaw`. ``nodes`` are all nodes, each after its inputs,
+    by default those that the outputs need, in post-order. Raises `GraphError` if two variables have
+    one name, or an output is used that its node does not have.
     """
     if nodes is None:
         nodes = postorder(entry.node for entry in entries)
@@ -209,15 +190,7 @@ class Conventions(Protocol):
 
 
 class PlainGraph:
-    """An immutable graph, seen from its outputs.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        The outputs.
-    conventions : Conventions
-        The dialect that the graph belongs to.
-    """
+    """An immutable graph of a dialect, seen from its outputs."""
 
     __slots__ = (
         "__weakref__",
@@ -246,12 +219,8 @@ class PlainGraph:
     ) -> _G:
         """Wrap a native graph, which nobody may change afterwards.
 
-        Parameters
-        ----------
-        graph : _core.Graph
-            Checked, each node after its inputs; in post-order if the dialect is ordered.
-        attributes : mapping of str to str or None
-            The graph's own attributes, as JSON by key; None for the dialect's defaults.
+        It is checked, each node comes after its inputs, in post-order if the dialect is ordered.
+        ``attributes`` are the graph's own, as JSON by key; None for the dialect's defaults.
         """
         made = cls.__new__(cls)
         made._conventions = conventions
@@ -325,10 +294,7 @@ class PlainGraph:
         return self._conventions.variables(self.graph)[0]
 
     def list_auxiliary_states(self) -> list[str]:
-        """Return the names of the variables that operators write to.
-
-        An example is the moving mean of a BatchNorm.
-        """
+        """Return the names of the variables that operators write to, such as moving means."""
         return self._conventions.variables(self.graph)[1]
 
     def list_inputs(self) -> list[str]:

@@ -1,12 +1,44 @@
-"""Attribute scopes: attributes for all symbols built inside a ``with`` block; their spelling."""
+"""Objects that are current inside a ``with`` block of one thread; attribute scopes."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from passlib.graph.thread_scope import ThreadScope, innermost
+_S = TypeVar("_S", bound="ThreadScope")
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.scopes: list[Any] = []
+
+
+class ThreadScope:
+    """Base class of context managers that nest; direct subclasses have a stack of their own."""
+
+    _stack: ClassVar[_Stack]
+
+    def __init_subclass__(cls) -> None:
+        if ThreadScope in cls.__bases__:
+            cls._stack = _Stack()
+
+    def __enter__(self: _S) -> _S:
+        self._stack.scopes.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.scopes.pop()
+
+
+def innermost(kind: type[_S]) -> _S:
+    """Return the scope of this kind that is current in this thread, by default a new one."""
+    scopes: list[_S] = kind._stack.scopes
+    if not scopes:
+        scopes.append(kind())
+    return scopes[-1]
 
 
 class AttrScope(ThreadScope):

@@ -9,8 +9,7 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
-from passlib.arrays.sparse_array import BaseSparseNDArray, wrap
-from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
+from passlib.arrays.sparse_array import CSR, ROW_SPARSE, BaseSparseNDArray, Sparse, wrap
 
 DENSE: Final = "default"
 STORAGE: Final = (DENSE, ROW_SPARSE, CSR)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from passlib.errors import PasslibError, did_you_mean, listed
-from passlib.files.extensions import load_extensions
 from passlib.files.fork_lock import ForkLock
+from passlib.files.optional import load_extensions
 from passlib.library.call import Backend
 from passlib.library.declared import Declaration
 from passlib.library.handle import standard_path

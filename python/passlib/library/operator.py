@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.arrays.storage import CSR
+from passlib.arrays.sparse_array import CSR
 from passlib.errors import OperatorError, UnsupportedError
 from passlib.library.arrays import DENSE, STORAGE, ArrayType, Lent, take_outputs, type_of
 from passlib.library.handle import Library

@@ -10,10 +10,9 @@ import numpy as np
 
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.lowering.kernels import computed_types, substitute
-from passlib.lowering.shapes import check_extent
-from passlib.lowering.types import Shape, TypeSpec, Value, describe
+from passlib.lowering.types import Shape, TypeSpec, Value, check_extent, describe
 
 if TYPE_CHECKING:
     import onnx
@@ -51,7 +50,7 @@ class GraphBuilder:
     blame : callable
         Returns a description of the source node being lowered, for error messages.
     types_only : bool
-        Build for shapes and types alone: values that nothing computes may be used.
+        Infer types alone: values that nothing computes may be used.
     """
 
     def __init__(self, blame: Callable[[], str], *, types_only: bool = False) -> None:
@@ -275,16 +274,9 @@ class GraphBuilder:
 
 
 class Body:
-    """A nested graph under construction.
+    """A nested graph under construction; names of its inputs begin with ``stem``.
 
-    Parameters
-    ----------
-    builder : GraphBuilder
-        Of the whole model.
-    stem : str
-        Beginning of the graph's name and of its inputs' names.
-    nodes : list of onnx.NodeProto
-        The nodes of this graph, to which the builder adds while the graph is open.
+    The builder adds to ``nodes`` while the graph is open.
     """
 
     def __init__(self, builder: GraphBuilder, stem: str, nodes: list[onnx.NodeProto]) -> None:
@@ -301,15 +293,7 @@ class Body:
         return value
 
     def output(self, value: Value, shape: Shape | None = None) -> None:
-        """Add an output of the graph.
-
-        Parameters
-        ----------
-        value : Value
-            Of this graph or of an enclosing one.
-        shape : tuple of (int or None), optional
-            Declared shape, by default the value's own.
-        """
+        """Add an output: a value of this graph or of an enclosing one, of a declared shape."""
         # An output must be computed in this graph, under a name of its own.
         name = self._builder.unique(f"{self._stem}_result")
         made = self._builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]

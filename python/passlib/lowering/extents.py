@@ -1,4 +1,4 @@
-"""Sizes of axes as ONNX values: constants if known, computed at run time if not."""
+"""Sizes of axes as ONNX values, constants if known, and operations that need them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib.lowering.misfit import Misfit
 from passlib.lowering.operation import Operation
-from passlib.lowering.types import Value, shape_text
+from passlib.lowering.types import Misfit, Value, shape_text
 
 LAST = np.iinfo(np.int64).max
 """As the end of a slice: up to the end of the axis, whatever its size."""
@@ -102,14 +101,9 @@ def reshaped_like(op: Operation, value: Value, like: Value) -> Value:
 def reshaped(op: Operation, value: Value, dims: Sequence[int | Sequence[int]]) -> Value:
     """Reshape to sizes that are numbers or products of axes of ``value``.
 
-    Raises `Misfit` if the sizes make more or fewer elements; `UnsupportedError` if the rank of
-    ``value`` is unknown.
-
-    Parameters
-    ----------
-    dims : sequence of int or of sequence of int
-        A number of at least 0 is a size, -1 (once) the remaining size; a sequence lists axes of
-        ``value`` whose sizes are multiplied.
+    Of ``dims``, a number of at least 0 is a size, -1 (once) the remaining size; a sequence lists
+    axes of ``value`` whose sizes are multiplied. Raises `Misfit` if the sizes make more or fewer
+    elements; `UnsupportedError` if the rank of ``value`` is unknown.
     """
     op.rank_of(value)
     shape = value.shape or ()
@@ -168,3 +162,77 @@ def _require_equal_counts(value: Value, sizes: Sequence[int | None]) -> None:
     wanted = math.prod(size for size in sizes if size is not None and size >= 0)
     if count % wanted if -1 in sizes and wanted else count != wanted:
         raise Misfit(f"{count} elements do not make the shape {shape_text(tuple(sizes))}")
+
+
+def dot(op: Operation) -> Value:
+    """Sum over the last axis of the first input and the first axis of the second.
+
+    Attribute ``transpose_a`` sums over the first axis of the first input instead, ``transpose_b``
+    over the last of the second; a vector stays as it is next to a matrix. Two vectors result in
+    shape (1,). Raises `GraphError` if one of two vectors would be transposed.
+    """
+    left, right = op.operands(2)
+    is_row, is_column = op.rank_of(left) == 1, op.rank_of(right) == 1
+    for flag in ("transpose_a", "transpose_b"):
+        if is_row and is_column and op.bool(flag, False):
+            op.invalid("a vector has no transpose", flag)
+    turns = (
+        not is_row and op.bool("transpose_a", False),
+        not is_column and op.bool("transpose_b", False),
+    )
+    # Vectors become matrices: ONNX Runtime 1.31 computes the product of a transposed matrix and
+    # a vector wrongly where it fuses the two.
+    if is_row:
+        left = op.emit("Unsqueeze", left, vector(op, 0))
+    if is_column:
+        right = op.emit("Unsqueeze", right, vector(op, 1))
+    product = _contracted(op, left, right, turns)
+    if is_column:
+        return op.emit("Squeeze", product, vector(op, -1))
+    return op.emit("Squeeze", product, vector(op, 0)) if is_row else product
+
+
+def _contracted(op: Operation, left: Value, right: Value, turns: tuple[bool, bool]) -> Value:
+    for value in (left, right):
+        op.require_rank(value, least=2)
+    rank, other_rank = op.rank_of(left), op.rank_of(right)
+    if turns[0]:
+        left = op.emit("Transpose", left, perm=[*range(1, rank), 0])
+    if turns[1]:
+        right = op.emit("Transpose", right, perm=[other_rank - 1, *range(other_rank - 1)])
+    if other_rank == 2:
+        return op.emit("MatMul", left, right)
+    flat = reshaped(op, right, [(0,), tuple(range(1, other_rank))])
+    product = op.emit("MatMul", left, flat)
+    sizes = [extent(op, left, axis) for axis in range(op.rank_of(left) - 1)]
+    sizes += [extent(op, right, axis) for axis in range(1, other_rank)]
+    return reshaped_to(op, product, sizes)
+
+
+def pad_spatial(op: Operation, data: Value, pads: Sequence[int], fill: float) -> Value:
+    """Pad the spatial axes by concatenation, for a pooling that follows.
+
+    ONNX Runtime merges a Pad with zeros into the pooling after it, and then refuses pads that are
+    as large as the kernel. ``pads`` has ONNX's order; the sizes of ``data`` may be open, its rank
+    not. Raises `UnsupportedError` if the rank is unknown, or the padding unreasonably large.
+    """
+    rank = len(pads) // 2
+    for axis in range(2, rank + 2):
+        parts = [data]
+        for place, count in ((0, pads[axis - 2]), (2, pads[rank + axis - 2])):
+            if count:
+                parts.insert(place, _block(op, data, axis, count, fill))
+        data = op.emit("Concat", *parts, axis=axis) if len(parts) > 1 else data
+    return data
+
+
+def _block(op: Operation, data: Value, axis: int, count: int, fill: float) -> Value:
+    """Add an array like ``data`` with ``count`` elements along an axis, all of them ``fill``."""
+    axes = range(op.rank_of(data))
+    sizes = [count if i == axis else size for i, size in enumerate(data.shape or ())]
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes):
+        op.affordable(*known)
+        return op.constant_like(np.full(known, fill), data)
+    shape = [vector(op, count) if i == axis else extent(op, data, i) for i in axes]
+    return op.emit("Expand", op.constant_like(fill, data), concatenated(op, shape))

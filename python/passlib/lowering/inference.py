@@ -14,14 +14,10 @@ from passlib.lowering.walk import Complete, Graph, Walk
 
 
 class TypeInference(NamedTuple):
-    """The result of `infer_graph`.
+    """The result of `infer_graph`: the types of values, as far as they are known.
 
-    Attributes
-    ----------
-    value_of : mapping of (Node, int) to Value
-        Types and shapes, as far as they are known.
-    overriding : mapping of Node to mapping of str to str
-        The full attribute ``shape`` of those creating operators that left sizes open.
+    ``overriding`` has the full attribute ``shape`` of those creating operators that left sizes
+    open.
     """
 
     value_of: Mapping[tuple[Node, int], Value]
@@ -40,12 +36,11 @@ def infer_graph(
 ) -> TypeInference:
     """Infer forward by lowering and backward by the operators' rules, until nothing changes.
 
-    Raises `GraphError` if shapes or types contradict each other; the message names the node.
+    ``known`` has types of the variables. Raises `GraphError` if shapes or types contradict each
+    other; the message names the node.
 
     Parameters
     ----------
-    known : mapping of str to TypeSpec
-        Known types of the variables.
     complete : Complete
         The dialect's rules.
     leaves_open : callable, optional

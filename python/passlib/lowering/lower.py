@@ -30,26 +30,22 @@ def lower_graph(
 ) -> Lowered:
     """Lower a graph to one ONNX model.
 
-    Raises `GraphError` if the inputs of a node do not fit together, or ``inputs`` names something
-    that is not a variable; `UnsupportedError` if an operator, an attribute or an element type has
-    no faithful translation.
-
     Parameters
     ----------
-    table : Lowerings
-        The dialect's functions.
     inputs : mapping of str to TypeSpec
         Variables that are fed at run time.
     params : mapping of str to numpy.ndarray
         Variables that are weights; names that the graph does not have are ignored.
-    train : bool
-        Lower as for training.
-    complete : callable, optional
-        See `Walk`; here it detects inputs that do not fit.
-    overriding : mapping of Node to mapping of str to str, optional
-        Attribute values that replace a node's own.
-    spared : collection of Node
-        See `Walk`.
+    complete, overriding, spared
+        See `Walk`; ``complete`` detects inputs that do not fit.
+
+    Raises
+    ------
+    GraphError
+        The inputs of a node do not fit together, or ``inputs`` names something that is not a
+        variable.
+    UnsupportedError
+        An operator, an attribute or an element type has no faithful translation.
     """
     walk = Walk(graph, table, train=train, complete=complete, overriding=overriding, spared=spared)
     walk.variables(inputs, params)

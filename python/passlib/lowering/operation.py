@@ -13,8 +13,7 @@ import numpy as np
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.builder import Body, GraphBuilder, NodeSpec
-from passlib.lowering.misfit import Misfit
-from passlib.lowering.types import Shape, TypeSpec, Value, describe
+from passlib.lowering.types import Misfit, Shape, TypeSpec, Value, describe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike  # which take 5 ms to import
@@ -47,8 +46,6 @@ class Operation(Attributes):
 
     Parameters
     ----------
-    inputs : sequence of Value
-        In the node's order.
     train : bool
         Lower as for training: batch statistics, active dropout.
     overriding : mapping of str to str
@@ -106,28 +103,23 @@ class Operation(Attributes):
     ) -> Value | list[Value]:
         """Add an ONNX node.
 
-        Raises `GraphError` if the inputs do not fit together; `UnsupportedError` if nothing
-        computes an input, or no kernel supports its element type.
-
         Parameters
         ----------
-        op_type : str
-            ONNX operator.
         *inputs : Value or None
             ``None`` for an omitted optional input.
         outputs : int, optional
             Number of outputs; if given, the result is a list, even of a single output.
         types : sequence of TypeSpec, optional
             Types of the outputs, if inference cannot find them (nested graphs).
-        domain : str
-            Operator domain, empty for ONNX itself.
         **attributes
             ONNX attributes; ``None`` omits one, a NumPy type becomes its code.
 
-        Returns
-        -------
-        Value or list of Value
-            With element type and shape as far as they follow from the inputs.
+        Raises
+        ------
+        GraphError
+            The inputs do not fit together.
+        UnsupportedError
+            Nothing computes an input, or no kernel supports its element type.
         """
         given = {
             key: self._builder.tensor_type(value) if isinstance(value, np.dtype) else value
@@ -152,19 +144,9 @@ class Operation(Attributes):
     def subgraph(self, position: builtins.int, values: Sequence[Value]) -> list[Value]:
         """Lower a nested graph of the node into the ONNX graph that is being written.
 
-        Raises `Misfit` if there is no such graph, or it has another number of variables.
-
-        Parameters
-        ----------
-        position : int
-            Which of the node's nested graphs.
-        values : sequence of Value
-            The graph's variables, in their order in the graph.
-
-        Returns
-        -------
-        list of Value
-            Its outputs.
+        The values are those of the graph's variables, in its order; the result is its outputs.
+        Raises `Misfit` if there is no graph at this position, or it has another number of
+        variables.
         """
         if self._nested is None or position >= len(self.node.subgraphs):
             raise Misfit(f"it has {len(self.node.subgraphs)} nested graphs, too few")
@@ -237,10 +219,10 @@ class Operation(Attributes):
     def shape_of(
         self, value: Value, rank: builtins.int | None = None, *, least: builtins.int = 0
     ) -> tuple[builtins.int, ...]:
-        """Return all dimensions of a value: ``rank`` of them if that is given.
+        """Return all dimensions of a value; ``rank`` of them if that is given.
 
-        Raises `Misfit` if there are more or fewer than ``rank``, or fewer than ``least``;
-        `UnsupportedError` if one is unknown.
+        Raises `Misfit` if there are more or fewer, or fewer than ``least``; `UnsupportedError` if
+        one is unknown.
         """
         self.require_rank(value, rank, least=least)
         return tuple(self.size_of(value, axis) for axis in range(self.rank_of(value)))
@@ -262,9 +244,9 @@ class Operation(Attributes):
     def require_rank(
         self, value: Value, rank: builtins.int | None = None, *, least: builtins.int = 0
     ) -> None:
-        """Check the number of dimensions of a value, if it is known.
+        """Check the rank of a value, if it is known.
 
-        Raises `Misfit` if there are more or fewer than ``rank``, or fewer than ``least``.
+        Raises `Misfit` if it differs from ``rank``, or is less than ``least``.
         """
         found = least if value.shape is None else len(value.shape)
         if found < least or (rank is not None and value.shape is not None and found != rank):
@@ -272,9 +254,9 @@ class Operation(Attributes):
             raise Misfit(f"{self._name_of(value)} must have {wanted} dimensions")
 
     def rank_of(self, value: Value) -> builtins.int:
-        """Return the number of dimensions of a value.
+        """Return the rank of a value.
 
-        Raises `UnsupportedError` if the rank is unknown.
+        Raises `UnsupportedError` if it is unknown.
         """
         return len(self.sizes_of(value))
 

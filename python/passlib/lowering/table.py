@@ -17,13 +17,7 @@ _F = TypeVar("_F", bound=LoweringFunction)
 class Lowerings:
     """The lowering functions of one dialect, by operator name.
 
-    Parameters
-    ----------
-    hint : str
-        Advice that follows the message about an operator without a lowering function.
-    reason : callable, optional
-        Returns why an operator cannot be lowered, or None if it is not known; it replaces the
-        advice.
+    Of an operator without one, messages state the result of ``reason``, or ``hint`` if it is None.
     """
 
     def __init__(
@@ -57,15 +51,7 @@ class Lowerings:
         self.register(name)(self._functions[operator])
 
     def fill(self, package: str, paths: Iterable[str]) -> None:
-        """Import all modules of a package and its sub-packages, which register their functions.
-
-        Parameters
-        ----------
-        package : str
-            Name of the package.
-        paths : iterable of str
-            Its ``__path__``.
-        """
+        """Import all modules of a package, which register their functions."""
         for module in pkgutil.walk_packages(paths, f"{package}."):
             importlib.import_module(module.name)
 

@@ -1,18 +1,29 @@
-"""The data of lowering to ONNX: types with shapes, values, the finished model."""
+"""The data of lowering to ONNX: types and shapes, values, the finished model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from passlib.errors import GraphError, UnsupportedError
+from passlib.files.limits import current_limits
+from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 
 if TYPE_CHECKING:
     import onnx
+
+
+class Misfit(Exception):  # noqa: N818 (never reaches a user)
+    """Shapes, types or numbers of inputs that do not fit an operator.
+
+    Raised by rules and lowering functions; caught by their callers and reported with its place.
+    """
+
 
 DType = np.dtype
 Shape = tuple[int | None, ...]
@@ -140,3 +151,44 @@ def describe(value: Value | None) -> str:
 def shape_text(shape: Shape) -> str:
     """Spell a shape with ``?`` for unknown dimensions, e.g. ``(1, 3, ?)``."""
     return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
+
+
+def merged(node: Node, index: int, known: Shape | None, wanted: Shape | None) -> Shape | None:
+    """Merge the known shape of an input with the shape that its operator requires.
+
+    None is an unknown rank; ``index`` is the position of the input, for the message. Raises
+    `GraphError` if the shapes contradict each other.
+    """
+    if known is None or wanted is None:
+        return known if wanted is None else wanted
+    if len(known) != len(wanted) or any(
+        a is not None and b is not None and a != b for a, b in zip(known, wanted, strict=True)
+    ):
+        name = node.inputs[index].node.name
+        raise GraphError(
+            f"{blame(node)}: input {index} ({name!r}) has shape {shape_text(known)}, "
+            f"the operator and its other inputs require {shape_text(wanted)}"
+        )
+    return tuple(b if a is None else a for a, b in zip(known, wanted, strict=True))
+
+
+def partial_shape(sizes: Iterable[int | None]) -> Shape:
+    """Return a shape as users and attributes state it: a size of 0, -1 or None is unknown."""
+    return tuple(None if size is None or size <= 0 else int(size) for size in sizes)
+
+
+def check_extent(what: str, dtype: np.dtype | None, shape: Shape | None) -> None:
+    """Refuse a value whose known sizes take more memory than `passlib.limits` permits.
+
+    An unknown type counts as one byte, and unknown sizes as 1. Raises `GraphError`, which names
+    ``what``.
+    """
+    if shape is None or 0 in shape:
+        return
+    size = math.prod(n for n in shape if n is not None) * (1 if dtype is None else dtype.itemsize)
+    most = current_limits().largest_tensor()
+    if size > most:
+        raise GraphError(
+            f"{what} has the shape {shape_text(shape)}, which takes {size:,} bytes; the limit is "
+            f"{most:,}, see passlib.limits(tensor_bytes=...)"
+        )

@@ -12,10 +12,9 @@ from passlib.errors import GraphError, InternalError, PasslibError, UnsupportedE
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
 from passlib.lowering.builder import GraphBuilder
-from passlib.lowering.misfit import Misfit
 from passlib.lowering.operation import Operation
 from passlib.lowering.table import Lowerings
-from passlib.lowering.types import TypeSpec, Value, describe
+from passlib.lowering.types import Misfit, TypeSpec, Value, describe
 
 Overriding = Mapping[Node, Mapping[str, str]]
 """Attribute values that replace a node's own."""
@@ -47,28 +46,24 @@ class Walk:
 
     Parameters
     ----------
-    train : bool
-        Lower as for training.
     types_only : bool
-        Find types and shapes only: an operator that cannot be lowered has outputs of unknown
-        type instead of raising an error, and every variable counts as an input.
+        Find types and shapes only: an operator that cannot be lowered has outputs of unknown type
+        instead of raising an error, and every variable counts as an input.
     complete : Complete, optional
-        Called with each node and its inputs before the node is lowered, and again with its
-        outputs if ``types_only`` leaves some of them unknown.
+        Called with each node and its inputs before the node is lowered, and again with its outputs
+        if ``types_only`` leaves some of them unknown.
     spared : collection of Node
         What no result needs, such as the source of a label in inference: those that cannot be
         lowered have outputs of unknown type.
     builder : GraphBuilder, optional
-        Where to add the nodes of a graph that is nested in another; by default a new one.
+        Takes the nodes of a graph that is nested in another; by default a new one.
 
     Attributes
     ----------
-    builder : GraphBuilder
     inputs : list of Value
         Variables that are fed.
     weights : dict of str to numpy.ndarray
         By ONNX name.
-    value_of : dict of (Node, int) to Value
     source_of : dict of str to Node
         By name of the ONNX node.
     updates : dict of str to Value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 import passlib._core as _core
-from passlib.arrays.given import as_shapes, as_types
+from passlib.arrays.dtypes import as_shapes, as_types
 from passlib.arrays.shape_mode import is_np_shape
 from passlib.dialects import Dialect, find, infer
 from passlib.errors import UnsupportedError, listed, printable

@@ -11,7 +11,7 @@ import passlib._core as _core
 from passlib import dialects
 from passlib.arrays import BaseSparseNDArray
 from passlib.arrays.creation import array
-from passlib.arrays.given import as_shapes, as_types
+from passlib.arrays.dtypes import as_shapes, as_types
 from passlib.arrays.views import from_parts
 from passlib.dialects import Dialect, ModelData
 from passlib.dialects.inference import infer

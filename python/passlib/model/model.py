@@ -14,8 +14,8 @@ import numpy as np
 import passlib._core as _core
 from passlib import dialects
 from passlib.arrays import NDArray
-from passlib.arrays.given import as_mapping
-from passlib.arrays.storage import Array
+from passlib.arrays.dtypes import as_mapping
+from passlib.arrays.sparse_array import Array
 from passlib.arrays.views import from_parts, still_to_compute, to_parts
 from passlib.dialects import ModelData
 from passlib.dialects.targets import check_target
@@ -36,7 +36,7 @@ from passlib.library.pipeline import (
 )
 from passlib.lowering import TypeSpec
 from passlib.lowering.builder import OPSET
-from passlib.lowering.shapes import partial_shape
+from passlib.lowering.types import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.edits import extracted, renamed
 from passlib.model.graph import ModelGraph, graph_of

@@ -15,7 +15,7 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays.context import Context, require_host
-from passlib.arrays.given import as_mapping, as_shapes, as_types
+from passlib.arrays.dtypes import as_mapping, as_shapes, as_types
 from passlib.dialects import find
 from passlib.dialects.inference import ext_dtype, ext_shape, infer
 from passlib.errors import GraphError, listed

@@ -12,7 +12,7 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import cpu
-from passlib.arrays.given import as_mapping
+from passlib.arrays.dtypes import as_mapping
 from passlib.arrays.views import computed, read_only
 from passlib.dialects import Dialect, ModelData, find, infer
 from passlib.errors import GraphError, listed

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.arrays.given import as_shapes, as_types
+from passlib.arrays.dtypes import as_shapes, as_types
 from passlib.dialects import infer
 from passlib.errors import GraphError, printable
 from passlib.files.optional import require

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from passlib.arrays.storage import Array
+from passlib.arrays.sparse_array import Array
 from passlib.dialects.weights.files import write_parts
 from passlib.files.regular import Save
 

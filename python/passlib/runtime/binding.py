@@ -10,7 +10,7 @@ import numpy as np
 from passlib.arrays import BaseSparseNDArray, NDArray
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.creation import zeros
-from passlib.arrays.given import as_shapes, as_types
+from passlib.arrays.dtypes import as_shapes, as_types
 from passlib.errors import GraphError, UnsupportedError
 from passlib.graph.plain import PlainGraph
 from passlib.runtime.executor import Executor, Gradients, declared_types, variable_types

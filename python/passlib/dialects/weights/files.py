@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from passlib.arrays.storage import Array
+from passlib.arrays.sparse_array import Array
 from passlib.dialects.weights import params
 from passlib.dialects.weights.npz import ZIP_MAGIC, write_npz
 from passlib.dialects.weights.params import LIST_MAGIC, read_list, write_list

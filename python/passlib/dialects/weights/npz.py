@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from passlib.arrays import dtypes
-from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
+from passlib.arrays.sparse_array import CSR, ROW_SPARSE, Array, Sparse
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.limits import current_limits
 from passlib.files.regular import replacing, written_from

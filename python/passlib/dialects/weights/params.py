@@ -11,7 +11,7 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.context import DEVICE_TYPES, Context, cpu
-from passlib.arrays.storage import CSR, ROW_SPARSE, Array, Sparse
+from passlib.arrays.sparse_array import CSR, ROW_SPARSE, Array, Sparse
 from passlib.dialects.weights.npz import NPY_MAGIC, ZIP_MAGIC, read_array, read_npz
 from passlib.errors import FormatError, UnsupportedError, listed
 from passlib.files.regular import memory_named, replacing, written_from

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from passlib.arrays import dtypes
-from passlib.arrays.storage import Array
+from passlib.arrays.sparse_array import Array
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require

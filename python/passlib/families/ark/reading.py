@@ -25,7 +25,7 @@ from passlib.families.ark.document import (
 from passlib.families.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text
 from passlib.families.ark.schema import VARIANTS, Variant
 from passlib.families.ark.tensors import Box, Tensor, overlap, read_tensor, same_memory
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE
 
 

@@ -20,7 +20,7 @@ from passlib.families.ark.shapes import Operand, infer_result
 from passlib.families.ark.tensors import Box, Tensor, read_tensor
 from passlib.graph.attributes import blame, parse_optional_ints
 from passlib.graph.node import Node
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 Shape = tuple[int, ...]
 

@@ -15,8 +15,7 @@ from passlib.families.dlprim.shapes import Inferred, infer_cached
 from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, blame
-from passlib.lowering.misfit import Misfit
-from passlib.lowering.shapes import partial_shape
+from passlib.lowering.types import Misfit, partial_shape
 
 _UNKNOWN = TypeSpec(None, None)
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from passlib.families.dlprim import options as option_texts
 from passlib.families.dlprim.network import FLOAT, LARGEST, MAX_RANK, NAMES, Spec
 from passlib.families.dlprim.schema import OPERATORS
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 _Options = Mapping[str, Any]
 

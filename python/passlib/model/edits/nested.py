@@ -9,7 +9,7 @@ from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.soundness import inferred
 from passlib.errors import GraphError, PasslibError
 from passlib.files.optional import require
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 
 Change = Callable[[bytes], bytes | None]
 

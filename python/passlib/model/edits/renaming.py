@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import passlib._core as _core
-from passlib.arrays.given import as_mapping
+from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect
 from passlib.errors import GraphError, did_you_mean
 from passlib.graph.node import VARIABLE

@@ -16,8 +16,8 @@ from passlib.graph.attributes import Attributes, blame, parse_int, parse_optiona
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowerings, Operation, Shape, TypeSpec, Value, type_of
 from passlib.lowering.inference import infer_graph
-from passlib.lowering.shapes import merged
 from passlib.lowering.table import LoweringFunction
+from passlib.lowering.types import merged
 from passlib.lowering.walk import Complete
 from passlib.mxnet import schema
 from passlib.mxnet.inference.outputs.shapes import output_shapes

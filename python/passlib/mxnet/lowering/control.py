@@ -10,7 +10,7 @@ import numpy as np
 
 from passlib.lowering import Operation, Shape, TypeSpec, Value
 from passlib.lowering.extents import concatenated, extent, vector
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.real_arithmetic import is_true
 from passlib.mxnet.lowering.table import table
 

@@ -11,7 +11,7 @@ from passlib.graph.attributes import Attributes
 from passlib.graph.node import Node
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.neural.activation import selfatt_qk, selfatt_valatt
 from passlib.mxnet.lowering.neural.convolution import embedding, spatial
 from passlib.mxnet.lowering.neural.pooling import pooling

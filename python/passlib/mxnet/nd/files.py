@@ -11,8 +11,7 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.arrays.context import cpu
-from passlib.arrays.sparse_array import BaseSparseNDArray
-from passlib.arrays.storage import Array, Sparse
+from passlib.arrays.sparse_array import Array, BaseSparseNDArray, Sparse
 from passlib.arrays.views import AnyArray, from_parts, to_parts
 from passlib.dialects.weights import params
 from passlib.dialects.weights.files import load_parts

@@ -10,8 +10,14 @@ import numpy as np
 from passlib.arrays import creation, dtypes
 from passlib.arrays.context import Context
 from passlib.arrays.ndarray import NDArray
-from passlib.arrays.sparse_array import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
-from passlib.arrays.storage import CSR, ROW_SPARSE, Sparse
+from passlib.arrays.sparse_array import (
+    CSR,
+    ROW_SPARSE,
+    BaseSparseNDArray,
+    CSRNDArray,
+    RowSparseNDArray,
+    Sparse,
+)
 from passlib.mxnet.nd import elementwise, operators
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 import passlib._core as _core
-from passlib.arrays.given import as_shapes, as_types
+from passlib.arrays.dtypes import as_shapes, as_types
 from passlib.dialects import find, infer
 from passlib.dialects.operator_types import refusals
 from passlib.errors import UnsupportedError

@@ -9,7 +9,7 @@ from passlib.dialects.onnx.attributes import ABSENT, CAPTURED, FORMAL, ID, OPAQU
 from passlib.dialects.onnx.nested import constant_array
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.tensors import CODES
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import is_constant

@@ -6,7 +6,7 @@ from passlib._core import EditableGraph, EditableNode
 from passlib.dialects.onnx.attributes import ID
 from passlib.dialects.onnx.nested import named_by_reader
 from passlib.dialects.onnx.reading import document_of
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import graphs_within

@@ -15,8 +15,7 @@ from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import GraphError
 from passlib.files.optional import require
-from passlib.lowering.shapes import check_extent
-from passlib.lowering.types import Shape
+from passlib.lowering.types import Shape, check_extent
 
 _VERSION: Final = 17
 """An operator set that has all the stand-ins in the forms that are used here."""

@@ -14,7 +14,7 @@ from passlib.families.ark.document import TYPE_NAMES, compact_json, kind
 from passlib.families.ark.operators import FileOp
 from passlib.families.ark.shapes import Operand, fits, infer_result, matmul_sizes
 from passlib.families.ark.tensors import ITEM_SIZES, MAX_RANK, Tensor, read_tensor, same_memory
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 
 class Report:

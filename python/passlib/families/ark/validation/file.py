@@ -27,7 +27,7 @@ from passlib.families.ark.validation.hazards import (
     communication_misfits,
     find_hazards,
 )
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 
 def check_op(report: Report, op: FileOp, rank: int | None) -> None:

@@ -17,7 +17,7 @@ from passlib.families.ark.validation.args import derive, misfits, padding_misfit
 from passlib.families.ark.validation.hazards import Access, communication_misfits, find_hazards
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from passlib.families.dlprim.lowering.layers import (
 from passlib.families.dlprim.lowering.table import table
 from passlib.families.dlprim.shapes import reduced, squeezed
 from passlib.lowering import Operation, Value
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 
 @table.register("Abs")

@@ -10,8 +10,8 @@ from passlib.families.dlprim import options
 from passlib.families.dlprim.lowering.table import table
 from passlib.families.dlprim.shapes import pooled, resized
 from passlib.lowering import Operation, Value, describe
-from passlib.lowering.misfit import Misfit
-from passlib.lowering.padding import pad_spatial
+from passlib.lowering.extents import pad_spatial
+from passlib.lowering.types import Misfit
 
 
 def options_of(op: Operation) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from passlib.families.dlprim.network import (
 from passlib.families.dlprim.reading.network import read_network
 from passlib.families.dlprim.schema import ALIASES
 from passlib.files.regular import check_path, memory_named, open_regular, read_regular
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE
 
 _OPERATORS, _TENSORS = "operators", ("inputs", "outputs")

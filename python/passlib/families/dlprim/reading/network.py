@@ -22,7 +22,7 @@ from passlib.families.dlprim.network import (
 )
 from passlib.families.dlprim.schema import ALIASES, OPERATORS, RENAMED
 from passlib.families.dlprim.shapes import infer_cached
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 _TEXT = frozenset((str,))
 

@@ -28,9 +28,9 @@ from passlib.families.dlprim.reading.document import Document, Template
 from passlib.families.dlprim.schema import ALIASES, OPERATORS
 from passlib.families.dlprim.shapes import infer_cached
 from passlib.graph.attributes import parse_int, parse_optional_ints, parse_position
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 
 _ANYWHERE = frozenset(("Activation",))
 """Operators that may be made to work in place: their gradient needs only their output."""

@@ -8,9 +8,7 @@ from passlib.errors import GraphError
 from passlib.families.nnvm.lowering.table import table
 from passlib.graph.attributes import blame
 from passlib.lowering import Operation, Value
-from passlib.lowering.contraction import dot
-from passlib.lowering.extents import vector
-from passlib.lowering.padding import pad_spatial
+from passlib.lowering.extents import dot, pad_spatial, vector
 
 DATA = "NCHW"
 """Batch, channel, height, width: ONNX's order of axes."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import vector
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.real_arithmetic import element_type
 from passlib.mxnet.lowering.table import table
 from passlib.mxnet.lowering.tensors.random import whole_numbers

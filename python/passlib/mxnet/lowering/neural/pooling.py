@@ -14,10 +14,10 @@ from passlib.lowering.extents import (
     extent,
     gathered_shape,
     numbers_or_none,
+    pad_spatial,
     places,
     vector,
 )
-from passlib.lowering.padding import pad_spatial
 from passlib.mxnet.lowering.neural.convolution import (
     Spatial,
     from_channels_first,

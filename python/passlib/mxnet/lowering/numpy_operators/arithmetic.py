@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.elementwise.binary import BINARY, array_and_number
 from passlib.mxnet.lowering.elementwise.transcendental import arctangent
 from passlib.mxnet.lowering.real_arithmetic import is_real, is_true, number_of, through_real

@@ -11,7 +11,7 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, concatenated, extent, flattened, places, reshaped, vector
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.numpy_operators.arithmetic import equal_types
 from passlib.mxnet.lowering.real_arithmetic import is_true, number_of
 from passlib.mxnet.lowering.table import table

@@ -14,7 +14,7 @@ from passlib.lowering.extents import (
     reshaped,
     vector,
 )
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
 from passlib.mxnet.lowering.tensors.shape import NUMPY, decode, decode_reversed, squeezed_axes
 

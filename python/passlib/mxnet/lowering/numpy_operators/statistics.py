@@ -8,7 +8,7 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, concatenated, extent, flattened, reshaped, vector
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.numpy_operators.reduce import (
     finished,
     mean_of,

@@ -21,7 +21,7 @@ from passlib.lowering.extents import (
     reshaped,
     vector,
 )
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.real_arithmetic import element_type, is_real
 from passlib.mxnet.lowering.table import table
 

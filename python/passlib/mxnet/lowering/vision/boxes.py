@@ -19,7 +19,7 @@ from passlib.lowering.extents import (
     reshaped_to,
     vector,
 )
-from passlib.lowering.misfit import Misfit
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
 
 

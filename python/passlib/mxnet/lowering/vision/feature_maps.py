@@ -13,12 +13,12 @@ from passlib.lowering.extents import (
     extent,
     flattened,
     gathered_shape,
+    pad_spatial,
     reshaped,
     scaled,
     vector,
 )
-from passlib.lowering.misfit import Misfit
-from passlib.lowering.padding import pad_spatial
+from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
 from passlib.mxnet.lowering.vision.image import (
     bilinear,

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlib._core import EditableGraph, EditableNode, EditableValue
 from passlib.dialects.onnx.attributes import ABSENT, DOMAIN, ID, OPAQUE, OUTER
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.standard.facts.table import current_table
 

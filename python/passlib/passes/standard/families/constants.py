@@ -12,7 +12,7 @@ import numpy as np
 from passlib._core import EditableNode, EditableValue
 from passlib.dialects import find, infer
 from passlib.errors import PasslibError
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.library.python import Graph
 from passlib.library.registry import find_operator
 from passlib.passes.standard.families.nodes import constant, is_controlled

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.graph.attributes import parse_bool, parse_float, parse_int
-from passlib.graph.fresh_names import NameSource
+from passlib.graph.names import NameSource
 from passlib.library.python import Graph
 from passlib.passes.standard.facts.finite import finite_as
 from passlib.passes.standard.families.nodes import (
