@@ -18,7 +18,7 @@ from passlib.dialects.problem import Problem
 from passlib.errors import UnsupportedError
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value
+from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value, lower_graph
 from passlib.lowering.walk import Overriding
 
 Prefix: TypeAlias = str | PathLike[str]
@@ -311,7 +311,6 @@ class Dialect(ABC):
 
     # Its meaning.
 
-    @abstractmethod
     def lower(
         self,
         graph: Graph,
@@ -320,7 +319,7 @@ class Dialect(ABC):
         *,
         train: bool = False,
     ) -> Lowered:
-        """Lower a graph to one ONNX model.
+        """Lower a graph to one ONNX model: by default node by node, with `lowerings`.
 
         Parameters
         ----------
@@ -344,6 +343,7 @@ class Dialect(ABC):
         UnsupportedError
             An operator, an attribute or an element type has no faithful translation.
         """
+        return lower_graph(graph, self.lowerings(), inputs, params, train=train)
 
     def lowerings(self) -> Lowerings:
         """Return the lowering functions of the dialect's operators: none."""

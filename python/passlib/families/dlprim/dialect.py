@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.families.dlprim import network as notes
 from passlib.families.dlprim.inference import infer, input_spec
-from passlib.families.dlprim.lowering import lower
+from passlib.families.dlprim.lowering import TABLE
 from passlib.families.dlprim.network import Findings, WeightFile
 from passlib.families.dlprim.reading.document import (
     Template,
@@ -33,18 +32,19 @@ from passlib.families.dlprim.reading.document import (
 from passlib.families.dlprim.reading.weights import read_weights
 from passlib.families.dlprim.schema import OPERATORS
 from passlib.families.dlprim.validation import check_network, validate
-from passlib.families.dlprim.writing.files import write_files
 from passlib.families.dlprim.writing.network import write_network
+from passlib.families.dlprim.writing.weights import write_files
 from passlib.files.regular import read_together
 from passlib.graph.node import VARIABLE, Node
 from passlib.graph.plain import PlainGraph
-from passlib.lowering import TypeSpec
+from passlib.lowering import Lowerings, TypeSpec
 
 _OUTPUTS = "outputs"
 """The graph's attribute with the names of the outputs: users rely on them, so they stay when a
 pass replaces the operators."""
 
 _RUNNING_STATISTICS = {"BatchNorm": [1, 2]}
+_ONE_EACH = _core.OperatorTable(dict.fromkeys((VARIABLE, *OPERATORS), 1), set())
 
 
 class DLPrimitives(Dialect):
@@ -58,7 +58,7 @@ class DLPrimitives(Dialect):
     names_outputs = True
 
     def complete(self, graph: _core.Graph) -> None:
-        kinds = graph.doubtful_outputs(_one_output_each())
+        kinds = graph.doubtful_outputs(_ONE_EACH)
         counts = [(position, 1) for _, _, nodes in kinds for position, *_ in nodes]
         if counts:
             graph.set_outputs(counts)
@@ -77,11 +77,9 @@ class DLPrimitives(Dialect):
         }
 
     def visible_outputs(self, node: Node) -> int:
-        del node
         return 1
 
     def output_name(self, node: Node, index: int) -> str:
-        del index
         return notes.tensor_name(node.name, node.attrs)
 
     def output_names(self, graph: PlainGraph) -> list[str]:
@@ -92,7 +90,6 @@ class DLPrimitives(Dialect):
         return [self.output_name(entry.node, entry.index) for entry in graph.entries]
 
     def with_output_names(self, graph: _core.Graph, names: Sequence[str]) -> dict[str, str]:
-        del graph
         return {_OUTPUTS: json.dumps(list(names))}
 
     def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
@@ -114,14 +111,12 @@ class DLPrimitives(Dialect):
         allow_missing: bool = False,
         **options: Any,
     ) -> ModelData:
-        """Read a network with its weights.
+        """Read a network with its weights: ``path`` leads to either.
 
         Raises `FormatError`, `GraphError` or `UnsupportedError`.
 
         Parameters
         ----------
-        path : Path
-            The network, or its weights.
         params : path-like, optional
             The weight file; by default the one with the network's name, .dlp before .h5.
         strict : bool
@@ -167,17 +162,11 @@ class DLPrimitives(Dialect):
     def save(
         self, path: Path, model: ModelData, *, weights: str | None = None, **options: Any
     ) -> tuple[str, ...]:
-        """Write network and weights.
+        """Write network and weights; ``.json`` is added to the path if missing.
 
+        The weight file is .dlp or .h5, as ``weights`` states, by default as it was read, or .dlp.
         Raises `GraphError` if the graph is not a valid network; `UnsupportedError` if DLPrimitives
         lacks something in the model.
-
-        Parameters
-        ----------
-        path : Path
-            Of the network; ``.json`` is added if missing.
-        weights : {"dlp", "h5"}, optional
-            The format of the weight file, by default that of the file that was read, or .dlp.
         """
         self.refuse(options)
         template = model.template if isinstance(model.template, Template) else None
@@ -199,7 +188,9 @@ class DLPrimitives(Dialect):
     def validate(self, path: Path) -> list[Problem]:
         return validate(path)
 
-    lower = staticmethod(lower)
+    def lowerings(self) -> Lowerings:
+        return TABLE
+
     infer = staticmethod(infer)
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
@@ -208,11 +199,6 @@ class DLPrimitives(Dialect):
             for node in model.graph.nodes()
             if notes.is_input(node.op, node.attrs)
         }
-
-
-@lru_cache(maxsize=1)
-def _one_output_each() -> _core.OperatorTable:
-    return _core.OperatorTable(dict.fromkeys((VARIABLE, *OPERATORS), 1), set())
 
 
 def _kept_names(attributes: Mapping[str, str]) -> list[str]:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from passlib.arrays import dtypes
 from passlib.errors import GraphError
 from passlib.families.dlprim import network as notes
 from passlib.families.dlprim import options
-from passlib.families.dlprim.network import FLOAT, Spec, from_code, numpy_type
+from passlib.families.dlprim import shapes as rules
+from passlib.families.dlprim.network import FLOAT, Spec, numpy_type
 from passlib.families.dlprim.schema import OPERATORS
-from passlib.families.dlprim.shapes import Inferred, infer_cached
+from passlib.families.dlprim.shapes import Inferred
 from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Shape, TypeSpec, blame
@@ -31,9 +33,8 @@ def infer(
     """Infer shapes and element types of every node; see `Dialect.infer`.
 
     Inputs that are not given have the shapes stated in the file; shapes of parameters follow from
-    the operators.
+    the operators. Every type is known, and training changes none.
     """
-    del default_dtype, train  # every type is known, and training changes none
     found: dict[Node, TypeSpec] = {}
     for node in graph.nodes():
         if node.is_variable:
@@ -51,7 +52,7 @@ def input_spec(attributes: Mapping[str, str]) -> TypeSpec:
     """Return the type stated in the attributes of an input, unknown where they are invalid."""
     try:
         sizes = parse_optional_ints(attributes.get(notes.SHAPE, "()"))
-        dtype = from_code(parse_int(attributes.get(notes.DTYPE, "-1")))
+        dtype = dtypes.NAMES.get(parse_int(attributes.get(notes.DTYPE, "-1")))
     except ValueError:
         return _UNKNOWN
     return TypeSpec(None if dtype is None else numpy_type(dtype), partial_shape(sizes) or None)
@@ -82,7 +83,7 @@ def _operator(node: Node, inputs: Sequence[TypeSpec]) -> Inferred | None:
         specs.append(Spec(FLOAT if dtype is None else dtype.name, sizes))
     try:
         own = ((k, v) for k, v in node.attrs.items() if not options.is_hidden(k))
-        return infer_cached(node.op, tuple(own), tuple(specs))
+        return rules.infer(node.op, tuple(own), tuple(specs))
     except (Misfit, options.OptionError) as error:
         raise GraphError(f"{blame(node)}: {error}") from error
 

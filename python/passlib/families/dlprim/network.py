@@ -72,16 +72,6 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
     return dtypes.from_code(dtypes.CODES[dtype])
 
 
-def code(dtype: str) -> int:
-    """Return MXNet's number of a type, as in ``__dtype__``."""
-    return dtypes.CODES[dtype]
-
-
-def from_code(number: int) -> str | None:
-    """Return the NumPy name of MXNet's number; None if there is none."""
-    return dtypes.NAMES.get(number)
-
-
 ID: Final = "__id__"
 """The node's place in the file, such as ``operators[3]``."""
 
@@ -111,13 +101,7 @@ def tensor_name(name: str, attributes: Mapping[str, str]) -> str:
 
 
 class Findings:
-    """Collects errors and warnings.
-
-    Attributes
-    ----------
-    problems : list of Problem
-        In the order of detection.
-    """
+    """Collects errors and warnings, in the order of detection."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -168,15 +152,7 @@ LOSS = "loss"
 
 @dataclass(frozen=True)
 class Input:
-    """An input tensor.
-
-    Attributes
-    ----------
-    place : str
-        Its place in the file, such as ``inputs[0]``.
-    json : JsonObject
-        The file's own object.
-    """
+    """An input tensor, with the file's own object and its place there, such as ``inputs[0]``."""
 
     place: str
     name: str
@@ -199,7 +175,6 @@ class Operator(NamedTuple):
         The options that the parser respects, as text.
     output : Spec or None
         None if it cannot be inferred because of an error.
-    parameter_specs : tuple of Spec
     """
 
     place: str
@@ -256,16 +231,9 @@ def is_loss(name: str) -> bool:
 
 
 def parameter_names(operator: str, params: Iterable[str], count: int) -> tuple[str, ...]:
-    """Return the names of an operator's parameters.
+    """Return the names of an operator's ``count`` parameters.
 
-    Parameters
-    ----------
-    operator : str
-        Its name.
-    params : iterable of str
-        The names stated in the file, including ``auto``; at most ``count``.
-    count : int
-        The number of parameters.
+    ``params`` are those stated in the file, including ``auto``; at most ``count``.
     """
     given = [*params]
     given += [""] * (count - len(given))
@@ -299,11 +267,6 @@ class DlpHeader:
 
     The file begins with ``DLPW`` and the length of the header as four bytes, most significant
     first. Positions count from the end of the header; elements are little-endian.
-
-    Attributes
-    ----------
-    text : bytes
-    entries : mapping of str to DlpEntry
     """
 
     text: bytes
@@ -312,17 +275,7 @@ class DlpHeader:
 
 @dataclass(frozen=True)
 class WeightFile:
-    """The format of a weight file.
-
-    Attributes
-    ----------
-    kind : str
-    suffix : str
-    header : DlpHeader or None
-        Of a .dlp file that was read.
-    order : tuple of str
-        Names of the parameters, in the order of the file.
-    """
+    """The format of a weight file; ``order`` has the names of its parameters."""
 
     kind: Literal["dlp", "h5"] = "dlp"
     suffix: str = ".dlp"

@@ -22,12 +22,7 @@ _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 class OptionError(ValueError):
-    """An option is missing or has an invalid value.
-
-    Attributes
-    ----------
-    option : str
-    """
+    """An option is missing or has an invalid value."""
 
     def __init__(self, option: str, reason: str) -> None:
         super().__init__(f"option {option!r} {reason}")
@@ -54,27 +49,16 @@ def is_float(value: Any) -> bool:
 
 
 def attribute(name: str, option: Option | None, value: Any) -> str | None:
-    """Return the attribute text of a JSON value.
+    """Return the attribute text of a JSON value; None if the original parser ignores the value.
 
-    Raises `OptionError` if the original parser rejects the value.
-
-    Parameters
-    ----------
-    option : Option or None
-        None for an option that the operator does not have.
-    value : object
-        As parsed by `json_text.parse`.
-
-    Returns
-    -------
-    str or None
-        None if the original parser ignores the value and takes the default.
+    ``option`` is None if the operator does not have it. Raises `OptionError` if the original parser
+    rejects the value.
     """
     if option is None:
         return value if isinstance(value, str) else _plain(value)
     if not _fits(option, value):
         if option.strict:
-            raise OptionError(name, f"is {_plain(value)}, but must be {_wanted(option)}")
+            raise OptionError(name, f"is {_plain(value)}, but must be {_WANTED[option.kind]}")
         return None
     if option.kind in ("pair", "ints") and isinstance(value, list):
         text = "[" + ", ".join(str(int(item)) for item in value) + "]"
@@ -105,21 +89,10 @@ def json_value(op: str, name: str, text: str) -> Any:
 
 
 def read(op: str, attributes: Mapping[str, str]) -> dict[str, Any]:
-    """Read all options of an operator.
+    """Read all options of a known operator, defaults included.
 
-    Raises `OptionError` if a required option is missing, or an option has an invalid value.
-
-    Parameters
-    ----------
-    op : str
-        A known operator.
-    attributes : mapping of str to str
-        Of the node; MXNet's spelling, such as ``True`` and ``(3, 3)``, is accepted too.
-
-    Returns
-    -------
-    dict of str to object
-        int, float, bool, str or tuple of int by option, defaults included.
+    MXNet's spelling, such as ``True`` and ``(3, 3)``, is accepted too. Raises `OptionError` if a
+    required option is missing, or an option has an invalid value.
     """
     values: dict[str, Any] = {}
     for name, option in OPERATORS[op].options.items():
@@ -164,7 +137,7 @@ def _parse(name: str, option: Option, text: str) -> Any:
         if option.kind in ("pair", "ints"):
             return _whole(option, text)
     except ValueError as error:
-        raise OptionError(name, f"is {text!r}, but must be {_wanted(option)}") from error
+        raise OptionError(name, f"is {text!r}, but must be {_WANTED[option.kind]}") from error
     if option.choices and text not in option.choices:
         raise OptionError(name, f"is {text!r}, but must be one of {', '.join(option.choices)}")
     return text
@@ -184,16 +157,14 @@ def _whole(option: Option, text: str) -> tuple[int, ...]:
     return found
 
 
-def _wanted(option: Option) -> str:
-    words = {
-        "int": "an integer",
-        "float": "a number",
-        "bool": "true or false",
-        "string": "a string",
-        "pair": "an integer or a list of two, height and width",
-        "ints": "a list of integers",
-    }
-    return words[option.kind]
+_WANTED = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a string",
+    "pair": "an integer or a list of two, height and width",
+    "ints": "a list of integers",
+}
 
 
 def _plain(value: Any) -> str:

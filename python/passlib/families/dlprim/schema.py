@@ -29,9 +29,6 @@ class Option:
     ----------
     kind : str
         ``pair`` is an integer or a list of two, height and width.
-    default : object
-        The value if the option is absent.
-    required : bool
     choices : tuple of str
         The permitted words; empty if any string is permitted.
     strict : bool
@@ -51,7 +48,6 @@ class Operator:
 
     Attributes
     ----------
-    options : mapping of str to Option
     inputs : int or None
         Number of data inputs; None for one or more.
     integer_input : int or None

@@ -7,45 +7,34 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from passlib.errors import counted
 from passlib.families.dlprim import options as option_texts
 from passlib.families.dlprim.network import FLOAT, LARGEST, MAX_RANK, NAMES, Spec
 from passlib.families.dlprim.schema import OPERATORS
 from passlib.lowering.types import Misfit
 
-_Options = Mapping[str, Any]
+_Values = Mapping[str, Any]
+_Rule = Callable[[_Values, Sequence[Spec]], Spec]
 
 
 class Inferred(NamedTuple):
-    """Output and parameters of an operator.
-
-    Attributes
-    ----------
-    output : Spec
-    parameters : tuple of Spec
-        In the order of the operator.
-    """
+    """Output and parameters of an operator, these in its order."""
 
     output: Spec
     parameters: tuple[Spec, ...]
 
 
-def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
+@lru_cache(maxsize=4096)
+def infer(op: str, attributes: tuple[tuple[str, str], ...], inputs: tuple[Spec, ...]) -> Inferred:
     """Check inputs and options as the original program does, and infer output and parameters.
 
-    Raises `Misfit` if inputs or options do not fit the operator.
-
-    Parameters
-    ----------
-    op : str
-        A known operator.
-    options : mapping
-        As returned by `options.read`.
-    inputs : sequence of Spec
-        Data inputs.
+    Cached, since networks repeat their layers. Raises `Misfit` if inputs or options do not fit the
+    operator; `OptionError` if an option is missing or has an invalid value.
     """
+    options = option_texts.read(op, dict(attributes))
     wanted = OPERATORS[op].inputs
     if wanted is not None and len(inputs) != wanted:
-        raise Misfit(f"takes {_count(wanted, 'input')}, has {len(inputs)}")
+        raise Misfit(f"takes {counted(wanted, 'input')}, has {len(inputs)}")
     if wanted is None and not inputs:
         raise Misfit("takes at least one input, has none")
     output = RULES[op](options, inputs)
@@ -58,19 +47,7 @@ def infer(op: str, options: _Options, inputs: Sequence[Spec]) -> Inferred:
     return Inferred(output, _parameters(op, options, inputs))
 
 
-@lru_cache(maxsize=4096)
-def infer_cached(
-    op: str, attributes: tuple[tuple[str, str], ...], inputs: tuple[Spec, ...]
-) -> Inferred:
-    """Apply `infer` to attribute texts, with a cache since networks repeat their layers.
-
-    Raises `Misfit` if inputs or options do not fit the operator; `OptionError` if an option is
-    missing or has an invalid value.
-    """
-    return infer(op, option_texts.read(op, dict(attributes)), inputs)
-
-
-def _parameters(op: str, options: _Options, inputs: Sequence[Spec]) -> tuple[Spec, ...]:
+def _parameters(op: str, options: _Values, inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     if op == "Parameter":
         return (Spec(NAMES[options["dtype"]], options["shape"]),)
     if op == "BatchNorm":
@@ -89,14 +66,6 @@ def _parameters(op: str, options: _Options, inputs: Sequence[Spec]) -> tuple[Spe
     if op == "TransposedConvolution2D":
         bias = Spec(FLOAT, (options["channels_out"],))
     return (weight, bias) if options["bias"] else (weight,)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-_Values = Mapping[str, Any]
-_Rule = Callable[[_Values, Sequence[Spec]], Spec]
 
 
 def pooled(options: _Values, size: int, axis: int) -> int:
@@ -153,7 +122,6 @@ def _rank(spec: Spec, *ranks: int) -> None:
 
 
 def _same(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del options
     return inputs[0]
 
 
@@ -164,7 +132,6 @@ def _positive(options: _Values, *names: str, least: int = 1) -> None:
 
 
 def _elementwise(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del options
     left, right = inputs
     need(left.dtype == right.dtype, f"needs inputs of the same type, has {left} and {right}")
     rank = max(len(left.shape), len(right.shape))
@@ -196,7 +163,6 @@ def _pooling(options: _Values, inputs: Sequence[Spec]) -> Spec:
 
 
 def _global_pooling(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del options
     _floats(inputs)
     _rank(inputs[0], 4)
     return Spec(FLOAT, (*inputs[0].shape[:2], 1, 1))
@@ -266,14 +232,12 @@ def _batch_norm(options: _Values, inputs: Sequence[Spec]) -> Spec:
 
 
 def _softmax(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del options
     _floats(inputs)
     _rank(inputs[0], 2, 3)
     return inputs[0]
 
 
 def _softmax_with_loss(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del options
     scores, label = inputs
     _floats([scores])
     _rank(scores, 2)
@@ -327,7 +291,6 @@ def _slice(options: _Values, inputs: Sequence[Spec]) -> Spec:
 
 
 def _flatten(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del options
     shape = inputs[0].shape
     return Spec(inputs[0].dtype, (shape[0], math.prod(shape[1:])))
 
@@ -377,7 +340,6 @@ def reduced(options: _Values, rank: int) -> tuple[int, ...]:
 
 
 def _parameter(options: _Values, inputs: Sequence[Spec]) -> Spec:
-    del inputs
     need(options["dtype"] in NAMES, f"has the unknown dtype {options['dtype']!r}")
     need(options["shape"], "has an empty shape")
     return Spec(NAMES[options["dtype"]], options["shape"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import passlib._core as _core
+from passlib.arrays import dtypes
 from passlib.dialects.json_text import parse
 from passlib.errors import FormatError, UnsupportedError
 from passlib.families.dlprim import network as notes
@@ -21,7 +22,6 @@ from passlib.families.dlprim.network import (
     Operator,
     Spec,
     WeightFile,
-    code,
 )
 from passlib.families.dlprim.reading.network import read_network
 from passlib.families.dlprim.schema import ALIASES
@@ -83,13 +83,7 @@ def build_graph(network: Network) -> _core.Graph:
 
 
 class _Memory:
-    """Memory with one or more names.
-
-    Attributes
-    ----------
-    latest : int
-        The node that last wrote to it.
-    """
+    """Memory with one or more names; ``latest`` is the node that last wrote to it."""
 
     __slots__ = ("latest",)
 
@@ -100,12 +94,8 @@ class _Memory:
 class _Tensor:
     """A name of memory.
 
-    Attributes
-    ----------
-    value : int
-        The node that returns the content under this name.
-    written : int
-        The last node that had written to the memory when ``value`` was set.
+    ``value`` is the node that returns the content under this name, and ``written`` the last node
+    that had written to the memory when ``value`` was set.
     """
 
     __slots__ = ("memory", "read", "spec", "value", "written")
@@ -147,7 +137,7 @@ class _Builder:
         attributes = {
             notes.ID: item.place,
             notes.SHAPE: str(item.spec.shape),
-            notes.DTYPE: str(code(item.spec.dtype)),
+            notes.DTYPE: str(dtypes.CODES[item.spec.dtype]),
         }
         name = item.name
         if taken:
@@ -203,16 +193,7 @@ class _Builder:
 
 @dataclass(frozen=True)
 class Document:
-    """A network file.
-
-    Attributes
-    ----------
-    text : bytes
-    inputs, outputs : tuple of str
-        Names of tensors.
-    parameters : mapping of str to Spec
-        Type and shape of all parameters, by name.
-    """
+    """A network file, with names of its tensors, and type and shape of all parameters."""
 
     text: bytes
     inputs: tuple[str, ...]
@@ -246,16 +227,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Template:
-    """The files that a model was read from.
-
-    Attributes
-    ----------
-    document : Document
-    graph : _core.Graph
-        The graph of the network, which is never modified.
-    weights : WeightFile or None
-        None if there was no weight file.
-    """
+    """The files that a model was read from; nothing modifies ``graph``."""
 
     document: Document
     graph: _core.Graph
@@ -277,10 +249,7 @@ def network_path(path: Path) -> Path:
 
 
 def weights_path(path: Path) -> Path | None:
-    """Return the weight file of a model: the path itself, or one next to the network, .dlp first.
-
-    None if there is none.
-    """
+    """Return the weight file: the path itself, or one next to the network, .dlp first."""
     if path.suffix in WEIGHT_SUFFIXES and path.is_file():
         return path
     network = network_path(path)

@@ -21,61 +21,10 @@ from passlib.families.dlprim.network import (
     parameter_names,
 )
 from passlib.families.dlprim.schema import ALIASES, OPERATORS, RENAMED
-from passlib.families.dlprim.shapes import infer_cached
+from passlib.families.dlprim.shapes import infer
 from passlib.lowering.types import Misfit
 
 _TEXT = frozenset((str,))
-
-
-class Fields:
-    """Reads fields, and reports those that are missing, unknown or of the wrong type.
-
-    Parameters
-    ----------
-    findings : Findings
-        Receives the reports.
-    """
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
-
-    def required(self, place: str, json: Mapping[str, Any], field: str) -> str | None:
-        """Return a required string; None after reporting an error."""
-        value = json.get(field)
-        if isinstance(value, str):
-            return value
-        self._findings.malformed(f"{place}.{field}", "is required, and must be a string")
-        return None
-
-    def optional(self, place: str, json: Mapping[str, Any], field: str, default: str | bool) -> Any:
-        """Return a string or Boolean; the default if it is absent or of another type."""
-        value = json.get(field, default)
-        if isinstance(value, type(default)):
-            return value
-        wanted = "true or false" if isinstance(default, bool) else "a string"
-        message = f"must be {wanted}: ignored, the default is {spelled(default)}"
-        self._findings.warn(f"{place}.{field}", message)
-        return default
-
-    def names(self, place: str, json: Mapping[str, Any], field: str) -> tuple[str, ...]:
-        """Return a list of strings; an empty one if it is absent or of another type."""
-        if field not in json:
-            return ()
-        value = json[field]
-        if isinstance(value, list) and _TEXT.issuperset(map(type, value)):
-            return tuple(value)
-        message = "must be a list of strings: ignored, the default is an empty list"
-        self._findings.warn(f"{place}.{field}", message)
-        return ()
-
-    def report_unknown(self, place: str, json: Mapping[str, Any], known: frozenset[str]) -> None:
-        """Warn of fields that the format does not have."""
-        if json.keys() <= known:
-            return
-        for key in json:
-            if key not in known:
-                where = f"{place}.{key}" if place else key
-                self._findings.warn(where, "unknown field: ignored")
 
 
 def spelled(value: Any) -> str:
@@ -87,16 +36,8 @@ def spelled(value: Any) -> str:
     return repr(list(value)) if isinstance(value, tuple) else repr(value)
 
 
-class OptionReader:
-    """Reads options; those of equal text only once, since networks repeat their layers.
-
-    Parameters
-    ----------
-    text : bytes
-        The text of the network file.
-    findings : Findings
-        Receives everything that is wrong.
-    """
+class _OptionReader:
+    """Reads options; those of equal text only once, since networks repeat their layers."""
 
     def __init__(self, text: bytes, findings: Findings) -> None:
         self._text = text
@@ -104,22 +45,7 @@ class OptionReader:
         self._known: dict[tuple[str, bytes], dict[str, str]] = {}
 
     def read(self, place: str, op: str, json: Any) -> dict[str, str] | None:
-        """Read the options of an operator.
-
-        Parameters
-        ----------
-        place : str
-            Of the operator.
-        op : str
-            A known operator.
-        json : object
-            The field ``options``.
-
-        Returns
-        -------
-        dict of str to str or None
-            The attributes of the node; None after reporting an error.
-        """
+        """Return the attributes of a node of a known operator; None after reporting an error."""
         if not isinstance(json, JsonObject):
             return self._read(place, op, json)
         key = op, self._text[json.start : json.end]
@@ -187,17 +113,8 @@ _OUTPUT_FIELDS = frozenset(("name", "loss_weight"))
 def read_network(text: bytes, root: Any, findings: Findings) -> Network:
     """Read a network as far as possible.
 
-    Parameters
-    ----------
-    root : object
-        The text as parsed by `json_text.parse`.
-    findings : Findings
-        Receives everything that is wrong.
-
-    Returns
-    -------
-    Network
-        Complete if ``findings`` has no errors.
+    ``root`` is the text as parsed by `json_text.parse`. The network is complete if ``findings``,
+    which receives everything that is wrong, has no errors.
     """
     return _Reader(text, findings).read(root)
 
@@ -205,8 +122,7 @@ def read_network(text: bytes, root: Any, findings: Findings) -> Network:
 class _Reader:
     def __init__(self, text: bytes, findings: Findings) -> None:
         self._findings = findings
-        self._fields = Fields(findings)
-        self._options = OptionReader(text, findings)
+        self._options = _OptionReader(text, findings)
         self._tensors: dict[str, Spec | None] = {}
         self._absent: set[str] = set()
         self._parameters: dict[str, Spec] = {}
@@ -216,7 +132,7 @@ class _Reader:
         if not isinstance(root, JsonObject):
             self._findings.malformed("the file", "is not a JSON object")
             root = {}
-        self._fields.report_unknown("", root, _FIELDS)
+        self._report_unknown("", root, _FIELDS)
         parts = {}
         for key in SECTIONS:
             parts[key] = root.get(key, _MISSING)
@@ -240,13 +156,53 @@ class _Reader:
             tuple(outputs.values()),
         )
 
+    def _required(self, place: str, json: Mapping[str, Any], field: str) -> str | None:
+        """Return a required string; None after reporting an error."""
+        value = json.get(field)
+        if isinstance(value, str):
+            return value
+        self._findings.malformed(f"{place}.{field}", "is required, and must be a string")
+        return None
+
+    def _optional(
+        self, place: str, json: Mapping[str, Any], field: str, default: str | bool
+    ) -> Any:
+        """Return a string or Boolean; the default if it is absent or of another type."""
+        value = json.get(field, default)
+        if isinstance(value, type(default)):
+            return value
+        wanted = "true or false" if isinstance(default, bool) else "a string"
+        message = f"must be {wanted}: ignored, the default is {spelled(default)}"
+        self._findings.warn(f"{place}.{field}", message)
+        return default
+
+    def _names(self, place: str, json: Mapping[str, Any], field: str) -> tuple[str, ...]:
+        """Return a list of strings; an empty one if it is absent or of another type."""
+        if field not in json:
+            return ()
+        value = json[field]
+        if isinstance(value, list) and _TEXT.issuperset(map(type, value)):
+            return tuple(value)
+        message = "must be a list of strings: ignored, the default is an empty list"
+        self._findings.warn(f"{place}.{field}", message)
+        return ()
+
+    def _report_unknown(self, place: str, json: Mapping[str, Any], known: frozenset[str]) -> None:
+        """Warn of fields that the format does not have."""
+        if json.keys() <= known:
+            return
+        for key in json:
+            if key not in known:
+                where = f"{place}.{key}" if place else key
+                self._findings.warn(where, "unknown field: ignored")
+
     def _input(self, place: str, json: Any) -> Input | None:
         if not isinstance(json, JsonObject):
             self._findings.malformed(place, "must be an object")
             return None
-        self._fields.report_unknown(place, json, _INPUT_FIELDS)
-        name = self._fields.optional(place, json, "name", "data")
-        dtype = self._fields.optional(place, json, "dtype", "float")
+        self._report_unknown(place, json, _INPUT_FIELDS)
+        name = self._optional(place, json, "name", "data")
+        dtype = self._optional(place, json, "dtype", "float")
         spec = self._input_spec(place, json.get("shape", _MISSING), dtype)
         if spec is None:
             self._tensors.setdefault(name, None)
@@ -277,14 +233,13 @@ class _Reader:
         if not isinstance(json, JsonObject):
             self._findings.malformed(place, "must be an object")
             return None
-        fields = self._fields
-        fields.report_unknown(place, json, _OPERATOR_FIELDS)
-        name = fields.required(place, json, "name")
-        kind = fields.required(place, json, "type")
-        frozen = fields.optional(place, json, "frozen", False)
-        inputs = fields.names(place, json, "inputs")
-        outputs = fields.names(place, json, "outputs")
-        params = fields.names(place, json, "params")
+        self._report_unknown(place, json, _OPERATOR_FIELDS)
+        name = self._required(place, json, "name")
+        kind = self._required(place, json, "type")
+        frozen = self._optional(place, json, "frozen", False)
+        inputs = self._names(place, json, "inputs")
+        outputs = self._names(place, json, "outputs")
+        params = self._names(place, json, "params")
         if name is None or kind is None:
             self._declare(outputs)
             return None
@@ -347,7 +302,7 @@ class _Reader:
         if attributes is None or specs is None:
             return None, ()
         try:
-            return infer_cached(kind, tuple(attributes.items()), tuple(specs))
+            return infer(kind, tuple(attributes.items()), tuple(specs))
         except Misfit as error:
             self._findings.unsound(place, f"{_who(operator, kind)} {error}")
             return None, ()
@@ -395,8 +350,8 @@ class _Reader:
         name: Any = json
         weight: Any = None
         if isinstance(json, JsonObject):
-            self._fields.report_unknown(place, json, _OUTPUT_FIELDS)
-            name = self._fields.required(place, json, "name")
+            self._report_unknown(place, json, _OUTPUT_FIELDS)
+            name = self._required(place, json, "name")
             if name is None:
                 return None
             if "loss_weight" in json:

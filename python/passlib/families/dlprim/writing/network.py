@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import passlib._core as _core
+from passlib.arrays import dtypes
 from passlib.dialects.json_text import Layout, parse, print_json
 from passlib.errors import GraphError, UnsupportedError
 from passlib.families.dlprim import network as notes
@@ -20,48 +21,30 @@ from passlib.families.dlprim.network import (
     Output,
     Spec,
     file_name,
-    from_code,
     is_loss,
     parameter_names,
 )
 from passlib.families.dlprim.reading.document import Document, Template
 from passlib.families.dlprim.schema import ALIASES, OPERATORS
-from passlib.families.dlprim.shapes import infer_cached
+from passlib.families.dlprim.shapes import infer
 from passlib.graph.attributes import parse_int, parse_optional_ints, parse_position
 from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE
+from passlib.graph.ordering import depth_first_order
 from passlib.lowering.types import Misfit
 
 _ANYWHERE = frozenset(("Activation",))
 """Operators that may be made to work in place: their gradient needs only their output."""
 
-
-class Naming:
-    """The names of a network's tensors.
-
-    Attributes
-    ----------
-    names : dict of Value to str
-    omitted : set of Value
-        Views that do not need an operator.
-    """
-
-    def __init__(self) -> None:
-        self.names: dict[Value, str] = {}
-        self.omitted: set[Value] = set()
+Naming = tuple[dict["Value", str], set["Value"]]
+"""The names of tensors, and the views that need no operator."""
 
 
 def name_tensors(draft: Draft, in_place: frozenset[str]) -> Naming:
-    """Choose names for all tensors.
-
-    Parameters
-    ----------
-    in_place : frozenset of str
-        Places of the operators that work in place in the file.
-    """
+    """Choose names for all tensors; ``in_place`` are places of operators that work in place."""
     naming = _Namer(draft, in_place, frozenset()).run()
     wanted = zip(draft.outputs, draft.names, strict=True)
-    misnamed = frozenset(value for value, name in wanted if naming.names[value] != name)
+    misnamed = frozenset(value for value, name in wanted if naming[0][value] != name)
     return _Namer(draft, in_place, misnamed).run() if misnamed else naming
 
 
@@ -81,12 +64,13 @@ class _Namer:
         self._draft = draft
         self._in_place = in_place
         self._alone = alone
-        self._naming = Naming()
+        self._tensors: dict[Value, str] = {}
+        self._omitted: set[Value] = set()
         self._memory: dict[str, _Memory] = {}
         self._shapes: dict[str, Spec] = {}
         self._last_use: dict[Value, int] = {}
         self._wishes = {value: value.wish for value in (*draft.inputs, *draft.operators)}
-        self._reserved = set(self._wishes.values())
+        self._names = NameSource(set(self._wishes.values()))
 
     def run(self) -> Naming:
         operators = self._draft.operators
@@ -100,7 +84,7 @@ class _Namer:
             self._place(value, self._free(self._wishes[value]), _Memory())
         for position, value in enumerate(operators):
             self._name(position, value)
-        return self._naming
+        return self._tensors, self._omitted
 
     def _make_way(self) -> None:
         """Reserve the names of outputs by renaming other tensors of these names."""
@@ -116,7 +100,7 @@ class _Namer:
             if owner_of_name.view and owner_of_name not in self._alone:
                 continue
             if value.wish not in renamed:
-                renamed[value.wish] = self._fresh(value.wish)
+                renamed[value.wish] = self._names.fresh(value.wish)
             self._wishes[value] = renamed[value.wish]
 
     def _predecessors(self, owner: Value) -> list[Value]:
@@ -131,14 +115,14 @@ class _Namer:
         return found
 
     def _name(self, position: int, value: Value) -> None:
-        names, wish = self._naming.names, self._wishes[value]
+        names, wish = self._tensors, self._wishes[value]
         memory = self._memory.get(wish)
         same = any(names[u] == wish and u.spec == value.spec for u in value.inputs)
         if value.op in ALIASES:
             source = self._memory[names[value.inputs[0]]]
             again = memory is source and self._shapes[wish] == value.spec
             if again and value.view:
-                self._naming.omitted.add(value)
+                self._omitted.add(value)
             fits = again and (value.view or same)
             self._place(value, wish if fits else self._free(wish), source)
         elif memory is not None and same and self._may_overwrite(position, value, memory):
@@ -153,21 +137,13 @@ class _Namer:
         return all(self._last_use.get(old, -1) <= position for old in memory.values)
 
     def _place(self, value: Value, name: str, memory: _Memory) -> None:
-        self._naming.names[value] = name
+        self._tensors[value] = name
         self._memory[name] = memory
         self._shapes[name] = value.spec
         memory.values.append(value)
 
     def _free(self, wish: str) -> str:
-        return wish if wish not in self._memory else self._fresh(wish)
-
-    def _fresh(self, wish: str) -> str:
-        count = 1
-        while f"{wish}_{count}" in self._reserved:
-            count += 1
-        name = f"{wish}_{count}"
-        self._reserved.add(name)
-        return name
+        return wish if wish not in self._memory else self._names.fresh(wish)
 
 
 @dataclass(eq=False)
@@ -178,17 +154,12 @@ class Value:
     ----------
     node : str
         Name of the node, and of the operator to be written.
-    op : str
     wish : str
         The preferred name of the tensor.
-    spec : Spec
     attributes : mapping of str to str
         Options, without passlib's own attributes.
-    inputs : list of Value
-    parameters : list of str
     place : str
         Of the original in the file; empty if there is none.
-    frozen : bool
     view : bool
         Whether this is only another name for memory that was written to.
     """
@@ -209,14 +180,7 @@ class Value:
 class Draft:
     """A network before its tensors have names.
 
-    Attributes
-    ----------
-    inputs : list of Value
-    operators : list of Value
-        Each after its inputs.
-    outputs : list of Value
-    names : list of str
-        The name that each output must have.
+    Each operator comes after its inputs; ``names`` are those that the outputs must have.
     """
 
     inputs: list[Value]
@@ -225,27 +189,12 @@ class Draft:
     names: list[str]
 
 
-def draft_network(
-    graph: _core.Graph, arrays: Mapping[str, Any], known: Mapping[str, str], names: Sequence[str]
-) -> Draft:
-    """Convert a graph to the draft of a network.
-
-    Raises `GraphError` if the graph is not a valid network: a node has too few inputs, inputs of
-    the wrong shape, ...; `UnsupportedError` if DLPrimitives does not have an operator or an option.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-        Parameters by name.
-    known : mapping of str to str
-        Operators of the file, by place.
-    names : sequence of str
-        Names of the outputs in the file; used if the number of outputs is unchanged.
-    """
-    return _Drafter(graph, arrays, known).draft(names)
-
-
 class _Drafter:
+    """Converts a graph to the draft of a network.
+
+    ``arrays`` are parameters by name; ``known`` has the operators of the file by place.
+    """
+
     def __init__(
         self, graph: _core.Graph, arrays: Mapping[str, Any], known: Mapping[str, str]
     ) -> None:
@@ -262,6 +211,11 @@ class _Drafter:
         self._slots, self._used = _uses(self._nodes, self._heads)
 
     def draft(self, names: Sequence[str]) -> Draft:
+        """Make the draft; its outputs get ``names`` if there are as many as in the file.
+
+        Raises `GraphError` if the graph is not a valid network: a node has too few inputs, inputs
+        of the wrong shape, ...; `UnsupportedError` if DLPrimitives lacks an operator or an option.
+        """
         places = self._claims()
         for position, node in enumerate(self._nodes):
             if node.op != VARIABLE:
@@ -272,7 +226,10 @@ class _Drafter:
         used: set[str] = set()
         for position in self._ordered(places):
             self._operator(position, places.get(position, ""), used)
-        outputs = [self._data(self._head(entry), "an output") for entry in self._heads]
+        outputs = [
+            self._data(self._source(entry, "an output of the graph"), "an output")
+            for entry in self._heads
+        ]
         if len(names) != len(outputs):
             unique = list(dict.fromkeys(outputs))
             return Draft(self._inputs, self._operators, unique, [v.wish for v in unique])
@@ -308,25 +265,10 @@ class _Drafter:
         """Order the operators as in the file, new ones directly before their first user."""
         operators = [p for p, node in enumerate(self._nodes) if node.op != VARIABLE]
         first = sorted((p for p in operators if p in places), key=lambda p: _order(places[p]))
-        order: list[int] = []
-        done: set[int] = set()
-        for start in [*first, *operators]:
-            stack = [start]
-            while stack:
-                position = stack[-1]
-                needed = [
-                    p
-                    for p, _, _ in self._nodes[position].inputs
-                    if p not in done and self._nodes[p].op != VARIABLE
-                ]
-                if position not in done and needed:
-                    stack.extend(reversed(needed))
-                    continue
-                stack.pop()
-                if position not in done:
-                    done.add(position)
-                    order.append(position)
-        return order
+        needs = [
+            [p for p, _, _ in node.inputs if self._nodes[p].op != VARIABLE] for node in self._nodes
+        ]
+        return depth_first_order(needs, [*first, *operators])
 
     def _operator(self, position: int, place: str, used: set[str]) -> None:
         node = self._nodes[position]
@@ -343,7 +285,7 @@ class _Drafter:
         data = [self._data(source, who) for source in sources[:split]]
         parameters = [self._parameter(source, who) for source in sources[split:]]
         try:
-            inferred = infer_cached(op, tuple(own.items()), tuple(value.spec for value in data))
+            inferred = infer(op, tuple(own.items()), tuple(value.spec for value in data))
         except options.OptionError as error:
             raise UnsupportedError(f"{who}: {error}") from error
         except Misfit as error:
@@ -382,9 +324,6 @@ class _Drafter:
         if node.op == VARIABLE and position not in self._values:
             return node.name
         return self._values[position]
-
-    def _head(self, entry: tuple[int, int, int]) -> Value | str:
-        return self._source(entry, "an output of the graph")
 
     def _parameter(self, source: Value | str, who: str) -> str:
         if isinstance(source, str):
@@ -473,7 +412,9 @@ def _input_spec(name: str, attributes: Mapping[str, str]) -> Spec:
         sizes = parse_optional_ints(attributes[notes.SHAPE])
         shape = tuple(size for size in sizes if size is not None)
         dtype = (
-            from_code(parse_int(attributes[notes.DTYPE])) if notes.DTYPE in attributes else FLOAT
+            dtypes.NAMES.get(parse_int(attributes[notes.DTYPE]))
+            if notes.DTYPE in attributes
+            else FLOAT
         )
     except KeyError:
         raise GraphError(
@@ -502,15 +443,7 @@ def write_network(
 
     Raises `GraphError` if the graph is not a valid network; `UnsupportedError` if DLPrimitives
     lacks something in the graph.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-        Parameters by name.
-    template : Template, optional
-        The files that the graph came from.
-    names : sequence of str
-        Names that the outputs must keep if their number is unchanged.
+    ``arrays`` are parameters by name; outputs keep ``names`` if their number is unchanged.
     """
     if template is not None and _unchanged(graph, arrays, template, names):
         return template.document.text
@@ -518,7 +451,7 @@ def write_network(
     network = document.network if document is not None else Network((), (), ())
     known = {operator.place: operator.type for operator in network.operators}
     known.update({item.place: VARIABLE for item in network.inputs})
-    draft = draft_network(graph, arrays, known, names)
+    draft = _Drafter(graph, arrays, known).draft(names)
     in_place = frozenset(o.place for o in network.operators if set(o.outputs) & set(o.inputs))
     naming = name_tensors(draft, in_place)
     return _Writer(document, network, draft, naming).write()
@@ -549,8 +482,7 @@ class _Writer:
         self._inputs = {item.place: item for item in network.inputs}
         self._outputs = network.outputs
         self._draft = draft
-        self._names = naming.names
-        self._omitted = naming.omitted
+        self._names, self._omitted = naming
 
     def write(self) -> bytes:
         root: Mapping[str, Any] = self._document.root if self._document is not None else {}
@@ -563,8 +495,9 @@ class _Writer:
             ],
             "outputs": self._output_list(),
         }
-        fields = {key: _kept(root.get(key), parts[key]) for key in ("inputs", "outputs")}
-        fields["operators"] = _kept(root.get("operators"), parts["operators"])
+        fields = {
+            key: _kept(root.get(key), parts[key]) for key in ("inputs", "outputs", "operators")
+        }
         if self._document is None:
             return print_json(fields, Layout(_NEW, parse(_NEW))) + b"\n"
         text = self._document.text
