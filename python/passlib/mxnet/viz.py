@@ -37,7 +37,6 @@ def known_shapes(
 
     Parameters
     ----------
-    symbol : Symbol
     shape : mapping of str to shape, optional
         Of the inputs; without it nothing is known.
     dtype : mapping of str to dtype, optional
@@ -88,7 +87,6 @@ def print_summary(
 
     Parameters
     ----------
-    symbol : Symbol
     shape : mapping of str to shape, optional
         Of the inputs. Without it shapes and numbers of parameters stay unknown.
     line_length : int
@@ -217,7 +215,6 @@ def plot_network(
 
     Parameters
     ----------
-    symbol : Symbol
     title : str
         Name of the drawing, and of the file that its method ``render`` writes.
     save_format : str
@@ -230,10 +227,6 @@ def plot_network(
         Graphviz's attributes of all nodes.
     hide_weights : bool
         Leave parameters out.
-
-    Returns
-    -------
-    graphviz.Digraph
 
     Raises
     ------

@@ -22,9 +22,6 @@ def write_model(
 
     Parameters
     ----------
-    symbol_path : Path
-    text : str
-    params_path : Path
     arrays : mapping of str to array or None
         Names with ``arg:`` and ``aux:``. None writes no weight file, and deletes an old one, which
         belonged to the graph that is replaced.

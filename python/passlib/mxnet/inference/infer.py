@@ -189,7 +189,6 @@ def default_types(nodes: Iterable[Node], default: np.dtype) -> Callable[[Node], 
 
     Parameters
     ----------
-    nodes : iterable of Node
     default : numpy.dtype
         The type for operators that take any, or real numbers.
     """
@@ -332,7 +331,6 @@ def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -
 
     Parameters
     ----------
-    node : Node
     inputs, outputs : sequence of Value
         ``outputs`` may be empty while they are unknown.
 

@@ -99,7 +99,6 @@ def through_real(
 
     Parameters
     ----------
-    op : Operation
     inputs : sequence of Value
         All of one element type.
     compute : callable

@@ -39,7 +39,6 @@ class Packing:
 
         Parameters
         ----------
-        at : Attributes
         inputs : int
             Size of the last axis of the data.
         """

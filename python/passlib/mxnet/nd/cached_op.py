@@ -18,7 +18,6 @@ class CachedOp:
 
     Parameters
     ----------
-    sym : Symbol
     flags : sequence of (str, str)
         Ignored; accepted for compatibility with MXNet.
 
@@ -46,10 +45,6 @@ class CachedOp:
             Where the outputs are written to.
         **ignored
             Accepted for compatibility with MXNet.
-
-        Returns
-        -------
-        NDArray, or a list of these if there are several outputs
 
         Raises
         ------

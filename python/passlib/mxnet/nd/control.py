@@ -23,7 +23,6 @@ def _foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any
     body : callable
         Takes the slices and the states, each a single array or a list as they were given, and
         returns outputs and new states.
-    data, init_states : NDArray or list of NDArray
 
     Returns
     -------
@@ -66,8 +65,6 @@ def _while_loop(
         Takes the variables, and returns an array of one element.
     func : callable
         Takes the variables, and returns outputs and new variables.
-    loop_vars : NDArray or list of NDArray
-    max_iterations : int
 
     Returns
     -------
@@ -118,10 +115,8 @@ def _rand_zipfian(
     ----------
     true_classes : array
         Classes whose expected counts are returned.
-    num_sampled : int
     range_max : int
         Number of classes.
-    ctx : Context, optional
 
     Returns
     -------

@@ -57,8 +57,6 @@ def linspace(
     ----------
     start, stop : float
         The first number, and the last one, which is left out unless ``endpoint``.
-    num : int
-    endpoint : bool
     ctx, dtype
         As of `eye`.
 
@@ -77,7 +75,6 @@ def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) 
 
     Parameters
     ----------
-    a : array
     bins : int or array
         Number of bins, or their edges.
     range : (float, float), optional

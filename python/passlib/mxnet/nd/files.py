@@ -55,7 +55,6 @@ def save_weights(path: str | os.PathLike[str], mapping: Mapping[str, Any]) -> No
     ----------
     path : path-like
         Ending in ``.params``, ``.npz`` or ``.safetensors``.
-    mapping : mapping of str to array
 
     Raises
     ------

@@ -51,14 +51,8 @@ def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
 
     Parameters
     ----------
-    operator : Operator
-    inputs : tuple of array
     kwargs : dict
         ``out``, ``name`` (for messages) and attributes.
-
-    Returns
-    -------
-    NDArray or BaseSparseNDArray, or a list of them
 
     Raises
     ------

@@ -47,8 +47,6 @@ def kept_storage(operator: str, inputs: Sequence[Any], attributes: Mapping[str, 
     ----------
     operator : str
         Registered name.
-    inputs : sequence of array
-    attributes : mapping of str to object
     """
     kinds = {array.stype if isinstance(array, BaseSparseNDArray) else None for array in inputs}
     if operator == "dot" and inputs and getattr(inputs[0], "stype", "") == "csr":
@@ -148,10 +146,6 @@ def invoke(op: str, *args: Any, **kwargs: Any) -> Any:
     *args, **kwargs
         Inputs and attributes. ``out`` is an array or a list of arrays for the results; ``ctx`` the
         device of the result, by default that of the first input.
-
-    Returns
-    -------
-    NDArray or list of NDArray
 
     Raises
     ------

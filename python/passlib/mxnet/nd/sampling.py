@@ -231,10 +231,6 @@ def multinomial(
     out, dtype
         As of `uniform`; int32 by default.
 
-    Returns
-    -------
-    NDArray, or a list of two
-
     Examples
     --------
     >>> import passlib as mx

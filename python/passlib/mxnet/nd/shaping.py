@@ -20,7 +20,6 @@ def reshape(array: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
 
     Parameters
     ----------
-    array : NDArray
     *shape : int or tuple of int
         Sizes, and MXNet's codes: 0 keeps a size, -1 is what remains, -2 keeps all others, -3
         merges two, -4 splits one into the two numbers that follow.
@@ -90,8 +89,6 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, always_copy: bool = True) 
 
     Parameters
     ----------
-    arrays : sequence of NDArray
-    axis : int
     always_copy : bool
         False returns the only array of a list of one itself.
 

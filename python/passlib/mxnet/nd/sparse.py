@@ -36,13 +36,8 @@ def csr_matrix(
         a matrix, dense, sparse or of SciPy.
     shape : (int, int), optional
         By default the smallest one that contains all indices.
-    ctx : Context, optional
     dtype : dtype-like, optional
         By default that of the array with the numbers, else float32.
-
-    Returns
-    -------
-    CSRNDArray
 
     Raises
     ------

@@ -49,11 +49,6 @@ def flatten(structure: Any) -> tuple[list[Any], Shape]:
     ----------
     structure : item, or list or tuple of structures
         Each output of a symbol is an item.
-
-    Returns
-    -------
-    items : list
-    shape : Shape
     """
     if isinstance(structure, (list, tuple)):
         items: list[Any] = []
@@ -75,11 +70,6 @@ def regroup(items: Iterator[Any], shape: Shape) -> Any:
     ----------
     items : iterator
         Only the items that the shape contains are consumed.
-    shape : Shape
-
-    Returns
-    -------
-    item or list of structures
     """
     if isinstance(shape, list):
         return [regroup(items, nested) for nested in shape]
@@ -98,7 +88,6 @@ class BlockGraph:
 
     Parameters
     ----------
-    graph : Symbol
     inputs : sequence of str
         In the order of the block's arguments. The graph may use only some of them.
     parameters : mapping of str to Parameter
@@ -121,10 +110,6 @@ class BlockGraph:
         ----------
         arrays : mapping of str to array
             One for each input.
-
-        Returns
-        -------
-        list of NDArray
 
         Raises
         ------
@@ -187,7 +172,6 @@ class BlockGraph:
 
         Parameters
         ----------
-        call : PassCall
         values : mapping of str to array or Symbol
             Inputs: arrays that the pass can read, or variables that declare shapes.
 
@@ -313,7 +297,6 @@ class SymbolBlock:
 
         Parameters
         ----------
-        symbol_file : path-like
         input_names : str or sequence of str
             Names of the variables that the block is called with.
         param_file : path-like, optional
@@ -428,7 +411,6 @@ class SymbolBlock:
             Start from the graph that the block was made with.
         static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
             Ignored; accepted for compatibility with MXNet. ONNX Runtime plans by itself.
-        backend_opts : mapping, optional
         **options
             Both are passed to the pass as ``str(value)``.
 
@@ -477,7 +459,6 @@ class SymbolBlock:
             As of `hybridize`.
         partition_if_dynamic : bool
             Ignored; accepted for compatibility with MXNet.
-        backend_opts : mapping, optional
         **options
             Both are passed to the pass as ``str(value)``, in this call only.
 
@@ -546,13 +527,11 @@ class SymbolBlock:
         path : path-like
             Folder and name. The files are ``<path>-symbol.json`` and ``<path>-<epoch>.params``,
             with four digits for the epoch.
-        epoch : int
         remove_amp_cast : bool
             Omit the casts of automatic mixed precision.
 
         Returns
         -------
-        symbol file : str
         parameter file : str
             It has no arrays if the graph has no parameters.
 

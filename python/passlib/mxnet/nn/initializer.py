@@ -21,7 +21,6 @@ class InitDesc(str):
 
     Parameters
     ----------
-    name : str
     attrs : mapping of str to str, optional
         Attributes of its variable. ``__init__`` is an initializer as `Initializer.dumps` writes
         it, which replaces the rules for names.
@@ -103,7 +102,6 @@ class Initializer:
             The name decides: of an `InitDesc`, names in ``weight`` get this initializer's values,
             those in ``bias``, ``beta`` and ``min`` 0, those in ``gamma`` and ``max`` 1. A plain
             str also has MXNet's older rules, such as ``moving_var``.
-        arr : NDArray
 
         Raises
         ------
@@ -409,7 +407,6 @@ class Xavier(Initializer):
 
     Parameters
     ----------
-    rnd_type : {"uniform", "gaussian"}
     factor_type : {"avg", "in", "out"}
         Which number of connections counts: coming in, going out, or their mean.
     magnitude : float
@@ -592,7 +589,6 @@ class Load:
     ----------
     param : path-like or mapping of str to array
         Names may begin with ``arg:`` or ``aux:``.
-    default_init : Initializer, optional
     verbose : bool
         Ignored; accepted for compatibility with MXNet.
 
@@ -632,11 +628,6 @@ class Load:
 
 class Mixed:
     """Chooses an initializer by the first regular expression that matches a parameter's name.
-
-    Parameters
-    ----------
-    patterns : sequence of str
-    initializers : sequence of Initializer
 
     Raises
     ------

@@ -63,10 +63,6 @@ def fill(
     name : str
         With ``"uniform"``, ``"normal"`` and MXNet's initializers, names that end in ``bias``,
         ``beta`` or ``mean`` get 0, those in ``gamma`` or ``var`` 1.
-    shape : tuple of int
-    dtype : numpy.dtype
-    init : Initial
-    random : numpy.random.Generator
 
     Returns
     -------

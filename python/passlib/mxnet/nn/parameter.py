@@ -85,15 +85,9 @@ def make_parameters(
 
     Parameters
     ----------
-    graph : Symbol
-    inputs : sequence of str
     params : mapping of str to Parameter or array
         Parameters and the memory of arrays are shared. Names may have the prefix ``arg:`` or
         ``aux:``.
-
-    Returns
-    -------
-    dict of str to Parameter
 
     Raises
     ------
@@ -139,7 +133,6 @@ class Parameter:
 
     Parameters
     ----------
-    name : str
     grad_req : {"write", "add", "null"}
         Kept for compatibility with MXNet: ``"null"`` marks parameters that training would not
         change.
@@ -182,9 +175,6 @@ class Parameter:
 
         Parameters
         ----------
-        name : str
-        array : NDArray, numpy.ndarray or sparse array
-        grad_req : str
         shared : bool
             Whether other objects hold the array and may write to it.
         """
@@ -232,10 +222,6 @@ class Parameter:
         ctx : Context, optional
             Only the CPU.
 
-        Returns
-        -------
-        NDArray or sparse array
-
         Raises
         ------
         PasslibError
@@ -278,7 +264,6 @@ class Parameter:
 
         Parameters
         ----------
-        array : array
         cast : bool
             Whether another element type is allowed.
 
@@ -305,10 +290,6 @@ class Parameter:
 
     def set_data(self, data: Any) -> None:
         """Copy new values in, converted to the element type of the parameter.
-
-        Parameters
-        ----------
-        data : array
 
         Raises
         ------
@@ -349,7 +330,6 @@ class Parameter:
             Only the CPU.
         force_reinit : bool
             Replace existing values.
-        random : numpy.random.Generator, optional
         """
         self.reset_ctx(ctx)
         if self._array is not None and not force_reinit:
@@ -403,10 +383,6 @@ class Parameter:
 
 class ParameterDict(Mapping[str, Parameter]):
     """Parameters by name, in the order of the graph.
-
-    Parameters
-    ----------
-    parameters : mapping of str to Parameter
 
     Examples
     --------

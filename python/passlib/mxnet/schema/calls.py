@@ -104,10 +104,8 @@ def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -
 
     Parameters
     ----------
-    operator : Operator
     where : str
         The node, for messages.
-    attrs : mapping of str to str
 
     Raises
     ------
@@ -195,7 +193,6 @@ def read_call(
 
     Parameters
     ----------
-    operator : Operator
     op : str
         The name that it was called by, for messages.
     args, kwargs : sequence, mapping

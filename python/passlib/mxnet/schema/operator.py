@@ -406,7 +406,6 @@ class Parameter(NamedTuple):
 
     Attributes
     ----------
-    name : str
     kind : str
         ``"int"``, ``"float"``, ``"double"``, ``"boolean"``, ``"shape"``, ``"numbers"``,
         ``"choice"`` or ``"other"``.
@@ -414,7 +413,6 @@ class Parameter(NamedTuple):
         The values of a ``"choice"``, including ``"None"`` where it may be absent.
     optional_none : bool
         Whether the text ``"None"`` is a valid value.
-    required : bool
     default : str or None
         As an attribute spells it; None where the parameter is required.
     limits : tuple of int or None
@@ -535,7 +533,6 @@ class Operator:
     ----------
     name : str
         The registered name; aliases share the operator.
-    aliases : tuple of str
     variadic : str or None
         The attribute that counts the inputs, for operators that take any number.
     makes_variables : bool

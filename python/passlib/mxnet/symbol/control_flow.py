@@ -41,8 +41,6 @@ def foreach(
         Takes a row and the states, returns outputs and new states.
     data : Symbol or nested list of Symbol
         Iterated along the first axis.
-    init_states : Symbol or nested list of Symbol
-    name : str
 
     Returns
     -------
@@ -102,7 +100,6 @@ def while_loop(
         The initial variables.
     max_iterations : int
         The outputs are padded to so many rows.
-    name : str
 
     Returns
     -------
@@ -165,7 +162,6 @@ def cond(
         One number; the first function is chosen unless it is 0.
     then_func, else_func : callable
         Without arguments; both return as many symbols.
-    name : str
 
     Returns
     -------

@@ -62,7 +62,6 @@ def var(
 
     Parameters
     ----------
-    name : str
     attr : mapping of str to str, optional
         Further attributes; they win over those of the `AttrScope`.
     shape : tuple of int, optional
@@ -73,7 +72,6 @@ def var(
         Stored as ``__dtype__``, MXNet's number of the type.
     init : str or object with a method ``dumps``, optional
         Initialiser, stored as ``__init__``.
-    stype : {"default", "row_sparse", "csr"}, optional
     **kwargs
         Attributes whose names begin and end with two underscores.
 

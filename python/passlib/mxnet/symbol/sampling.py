@@ -115,7 +115,6 @@ def rand_zipfian(
     ----------
     true_classes : Symbol
         Classes whose expected counts are returned.
-    num_sampled : int
     range_max : int
         Number of classes.
 

@@ -89,7 +89,6 @@ class NotImplementedForSymbol(UnsupportedError, TypeError):  # noqa: N818, MXNet
 
     Parameters
     ----------
-    function : callable
     alias : str, optional
         The operator of Python that calls it.
     *args : object

@@ -51,8 +51,6 @@ def rand_ndarray(
 
     Parameters
     ----------
-    shape : sequence of int
-    stype : {"default", "csr", "row_sparse"}
     density : float, optional
         Share of the elements or rows that are stored, by default random.
     dtype : dtype-like, optional
@@ -63,7 +61,6 @@ def rand_ndarray(
         Store the columns of each row in random order.
     distribution : {"uniform"}, optional
         Ignored; accepted for compatibility with MXNet.
-    ctx : Context, optional
 
     Examples
     --------
@@ -96,7 +93,6 @@ def rand_sparse_ndarray(
 
     Returns
     -------
-    array : CSRNDArray or RowSparseNDArray
     parts : tuple of NDArray
         ``(indptr, indices, data)`` or ``(data, indices)``.
 
@@ -147,7 +143,6 @@ def create_sparse_array(
 
     Parameters
     ----------
-    data_init : float, optional
     rsp_indices : sequence of int, optional
         The rows that a row_sparse array stores.
     shape, stype, dtype, modifier_func, density, shuffle_csr_indices

@@ -28,15 +28,8 @@ def simple_forward(
 
     Parameters
     ----------
-    sym : Symbol
-    ctx : Context, optional
-    is_train : bool
     **inputs : array-like
         One for each argument.
-
-    Returns
-    -------
-    numpy.ndarray, or a list of these if there are several outputs
 
     Examples
     --------
@@ -66,14 +59,12 @@ def check_symbolic_forward(
 
     Parameters
     ----------
-    sym : Symbol
     location, aux_states : sequence or mapping of array-like
         Arguments and auxiliary states, in their order or by name.
     expected : sequence or mapping of array-like
         Outputs, in their order or by name.
     rtol, atol, equal_nan
         As of `assert_almost_equal`.
-    ctx : Context, optional
     dtype : dtype-like
         Element type of the arguments that are no arrays of passlib.
 
@@ -196,10 +187,8 @@ def np_reduce(
 
     Parameters
     ----------
-    dat : numpy.ndarray
     axis : int, sequence of int or None
         None is all axes.
-    keepdims : bool
     numpy_reduce_func : callable
         Takes an array and ``axis``.
 

@@ -171,7 +171,6 @@ def almost_equal(
 
     Parameters
     ----------
-    a, b : array or number
     rtol, atol : float, optional
         By default those of `get_tols`.
     equal_nan : bool

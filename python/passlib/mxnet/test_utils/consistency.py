@@ -50,7 +50,6 @@ def check_consistency(
         Whether a difference is an error; otherwise it is printed.
     ground_truth : mapping of str to array-like, optional
         Outputs by name; by default those of the executor with the widest element type.
-    equal_nan : bool
     use_uniform : bool
         Draw inputs from a uniform distribution.
     rand_type : dtype-like

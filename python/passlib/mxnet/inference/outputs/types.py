@@ -134,10 +134,8 @@ def output_types(
 
     Parameters
     ----------
-    at : Attributes
     given : sequence of (numpy.dtype or None)
         Types of the inputs.
-    count : int
 
     Raises
     ------

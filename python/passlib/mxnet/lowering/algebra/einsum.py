@@ -25,7 +25,6 @@ class Subscripts(NamedTuple):
     ----------
     operands : list of list of (str or int)
         A letter for each axis; axes of an ellipsis are numbers counted from the right, from -1.
-    result : list of (str or int)
     """
 
     operands: list[list[str | int]]

@@ -47,8 +47,6 @@ def integer_product(op: Operation, data: Value, axes: Sequence[int], count: int 
 
     Parameters
     ----------
-    op : Operation
-    data : Value
     axes : sequence of int
         Counted from the front, in order.
     count : int or None
