@@ -143,13 +143,7 @@ def _rebuild(
             Entry(Node(VARIABLE, d.node.name, d.attrs, num_outputs=1)) for d in draft.added
         )
         new[id(node)] = Node(
-            node.op,
-            node.name,
-            draft.attrs,
-            inputs + added,
-            node.num_outputs,
-            deps,
-            node.subgraphs,
+            node.op, node.name, draft.attrs, inputs + added, node.num_outputs, deps, node.subgraphs
         )
     return tuple(entry._replace(node=new[id(entry.node)]) for entry in entries)
 

@@ -269,11 +269,7 @@ def _check_groups(node: Node, at: Attributes, data: Shape, filters: int, groups:
 
 
 def _check_extent(
-    node: Node,
-    sizes: Shape,
-    kernel: Sequence[int],
-    dilate: Sequence[int],
-    pad: Sequence[int],
+    node: Node, sizes: Shape, kernel: Sequence[int], dilate: Sequence[int], pad: Sequence[int]
 ) -> None:
     rank = len(kernel)
     dilate, pad = dilate or (1,) * rank, pad or (0,) * rank

@@ -133,12 +133,7 @@ def cond(op: Operation) -> Sequence[Value]:
         for a, b in zip(chosen, other, strict=True)
     ]
     return op.emit(
-        "If",
-        test,
-        outputs=len(types),
-        types=types,
-        then_branch=graphs[0],
-        else_branch=graphs[1],
+        "If", test, outputs=len(types), types=types, then_branch=graphs[0], else_branch=graphs[1]
     )
 
 

@@ -285,11 +285,7 @@ def _any_sizes(node: Symbol, arrays: Sequence[np.ndarray[Any, Any]], *, large: b
 
 
 def _compiled(
-    node: Symbol,
-    arrays: Sequence[np.ndarray[Any, Any]],
-    shapes: Sequence[Shape],
-    *,
-    large: bool,
+    node: Symbol, arrays: Sequence[np.ndarray[Any, Any]], shapes: Sequence[Shape], *, large: bool
 ) -> Session:
     specs = {
         str(position): TypeSpec(array.dtype, shape)

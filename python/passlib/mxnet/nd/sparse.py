@@ -22,10 +22,7 @@ from passlib.mxnet.nd import elementwise, operators
 
 
 def csr_matrix(
-    arg1: Any,
-    shape: tuple[int, int] | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
+    arg1: Any, shape: tuple[int, int] | None = None, ctx: Context | None = None, dtype: Any = None
 ) -> CSRNDArray:
     """Make a matrix in compressed rows.
 
@@ -60,10 +57,7 @@ def csr_matrix(
 
 
 def row_sparse_array(
-    arg1: Any,
-    shape: Sequence[int] | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
+    arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: Any = None
 ) -> RowSparseNDArray:
     """Make an array that stores only some of its rows.
 

@@ -22,10 +22,7 @@ _SCALE: Final = 0.07
 _DEVIATION: Final = 0.01
 """Standard deviation of ``mx.init.Normal()``."""
 
-_BY_SUFFIX: Final = (
-    (("bias", "beta", "mean"), 0.0),
-    (("gamma", "var"), 1.0),
-)
+_BY_SUFFIX: Final = ((("bias", "beta", "mean"), 0.0), (("gamma", "var"), 1.0))
 """Constants that the random initializers use for names with these endings, as in MXNet."""
 
 

@@ -241,10 +241,7 @@ def linspace(
 
 
 def histogram(
-    a: Symbol,
-    bins: Symbol | int = 10,
-    range: tuple[float, float] | None = None,
-    **kwargs: Any,
+    a: Symbol, bins: Symbol | int = 10, range: tuple[float, float] | None = None, **kwargs: Any
 ) -> Symbol:
     """Count the elements of ``a`` in each bin.
 

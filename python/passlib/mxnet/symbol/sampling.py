@@ -83,11 +83,7 @@ def _generalized_negative_binomial(
 
 
 def _multinomial(
-    data: Symbol,
-    shape: Any = None,
-    get_prob: bool = True,
-    dtype: Any = "int32",
-    **given: Any,
+    data: Symbol, shape: Any = None, get_prob: bool = True, dtype: Any = "int32", **given: Any
 ) -> Symbol:
     """Draw indices with the probabilities in the last axis of ``data``."""
     function = operator("_sample_multinomial", INTERNAL, Symbol)

@@ -51,12 +51,7 @@ from passlib.mxnet.test_utils.comparing import (
     same_array,
 )
 from passlib.mxnet.test_utils.consistency import check_consistency
-from passlib.mxnet.test_utils.surroundings import (
-    discard_stderr,
-    download,
-    is_cd_run,
-    retry,
-)
+from passlib.mxnet.test_utils.surroundings import discard_stderr, download, is_cd_run, retry
 from passlib.mxnet.util import use_np
 
 __all__ = [

@@ -157,10 +157,7 @@ def einsum(op: Operation) -> Value:
 
 
 def _summed(
-    op: Operation,
-    arrays: list[Value],
-    terms: list[list[str | int]],
-    result: list[str | int],
+    op: Operation, arrays: list[Value], terms: list[list[str | int]], result: list[str | int]
 ) -> Value:
     """Emit the summation with one letter for each axis."""
     names: dict[str | int, str] = {}

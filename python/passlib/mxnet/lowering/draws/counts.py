@@ -94,10 +94,7 @@ _DRAWS: dict[str, tuple[Callable[..., Value], tuple[tuple[str, float], ...]]] = 
     "gamma": (gamma, (("alpha", 1.0), ("beta", 1.0))),
     "poisson": (poisson, (("lam", 1.0),)),
     "negative_binomial": (negative_binomial, (("k", 1.0), ("p", 1.0))),
-    "generalized_negative_binomial": (
-        generalized_negative_binomial,
-        (("mu", 1.0), ("alpha", 1.0)),
-    ),
+    "generalized_negative_binomial": (generalized_negative_binomial, (("mu", 1.0), ("alpha", 1.0))),
 }
 """By name: the function that draws, and the parameters with their defaults."""
 

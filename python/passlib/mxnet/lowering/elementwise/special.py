@@ -12,11 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.mxnet.lowering.real_arithmetic import (
-    as_number,
-    is_real,
-    through_real,
-)
+from passlib.mxnet.lowering.real_arithmetic import as_number, is_real, through_real
 from passlib.mxnet.lowering.table import table
 
 _LANCZOS_G = 7.0

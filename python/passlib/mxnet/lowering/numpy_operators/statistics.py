@@ -9,11 +9,7 @@ import numpy as np
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, concatenated, extent, flattened, reshaped, vector
 from passlib.lowering.types import Misfit
-from passlib.mxnet.lowering.numpy_operators.reduce import (
-    finished,
-    mean_of,
-    reduced_axes,
-)
+from passlib.mxnet.lowering.numpy_operators.reduce import finished, mean_of, reduced_axes
 from passlib.mxnet.lowering.real_arithmetic import is_real, number_of
 from passlib.mxnet.lowering.table import table
 from passlib.mxnet.lowering.tensors.reduce import averaged, count_of, reduced

@@ -13,13 +13,7 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import LAST, extent, flattened, gathered_shape, reshaped, vector
-from passlib.mxnet.lowering.real_arithmetic import (
-    element_type,
-    is_true,
-    larger,
-    number_of,
-    smaller,
-)
+from passlib.mxnet.lowering.real_arithmetic import element_type, is_true, larger, number_of, smaller
 from passlib.mxnet.lowering.table import table
 
 

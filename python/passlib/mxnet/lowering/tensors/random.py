@@ -131,10 +131,7 @@ def multinomial(op: Operation) -> Value | tuple[Value, Value]:
     code = np.dtype(np.int64)
     drawn = op.emit("Multinomial", logarithms, sample_size=count, dtype=code)
     shape = (*sizes[:-1], *extra) or (1,)
-    indices = op.cast(
-        op.emit("Reshape", drawn, vector(op, *shape)),
-        element_type(op, np.int32),
-    )
+    indices = op.cast(op.emit("Reshape", drawn, vector(op, *shape)), element_type(op, np.int32))
     if not op.bool("get_prob", False):
         return indices
     chosen = op.emit("GatherElements", logarithms, drawn, axis=1)

@@ -124,12 +124,7 @@ def overlap(
 
 
 def survivors(
-    op: Operation,
-    sides: Sequence[Value],
-    valid: Value,
-    *,
-    threshold: float,
-    classes: Value | None,
+    op: Operation, sides: Sequence[Value], valid: Value, *, threshold: float, classes: Value | None
 ) -> Value:
     """Find the boxes that no better surviving box overlaps, given boxes sorted best first.
 
@@ -475,11 +470,7 @@ def multibox_detection(op: Operation) -> Value:
         op.unsupported("only class 0 can be the background", "background_id")
     bounds = (vector(op, bound) for bound in (1, classes, 1))
     best, kind = op.emit(
-        "TopK",
-        op.emit("Slice", scores, *bounds),
-        vector(op, 1),
-        outputs=2,
-        axis=1,
+        "TopK", op.emit("Slice", scores, *bounds), vector(op, 1), outputs=2, axis=1
     )
     one = vector(op, 1)
     best, kind = op.emit("Squeeze", best, one), op.emit("Squeeze", kind, one)

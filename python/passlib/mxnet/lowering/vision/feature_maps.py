@@ -20,12 +20,7 @@ from passlib.lowering.extents import (
 )
 from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
-from passlib.mxnet.lowering.vision.image import (
-    bilinear,
-    column,
-    element,
-    rounded,
-)
+from passlib.mxnet.lowering.vision.image import bilinear, column, element, rounded
 
 
 @table.register("Correlation")

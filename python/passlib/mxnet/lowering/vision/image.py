@@ -309,10 +309,7 @@ def _resized(op: Operation, data: Value, height: int, width: int) -> Value:
     working = op.cast(data, "float32")
     places: dict[str, Any] = {"coordinate_transformation_mode": "half_pixel"}
     if kind == 0:
-        places = {
-            "coordinate_transformation_mode": "asymmetric",
-            "nearest_mode": "floor",
-        }
+        places = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     mode = ("nearest", "linear")[kind]
     result = op.emit("Resize", working, None, None, sizes, mode=mode, **places)
     return op.cast(result, op.dtype_of(data))
