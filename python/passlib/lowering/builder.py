@@ -12,7 +12,7 @@ from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.lowering.kernels import computed_types, substitute
-from passlib.lowering.types import Shape, TypeSpec, Value, check_extent, describe
+from passlib.lowering.types import Scope, Shape, TypeSpec, Value, check_extent, describe
 
 if TYPE_CHECKING:
     import onnx
@@ -65,6 +65,7 @@ class GraphBuilder:
         self._names = NameSource(set())
         self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
         self._inferred: dict[object, list[TypeSpec]] = {}
+        self.scope = Scope()
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
         self.updates: dict[str, Value] = {}
@@ -106,7 +107,7 @@ class GraphBuilder:
             self.tensor_type(array.dtype)
             name = self.unique("constant")
             self.initializers[name] = self._numpy_helper.from_array(array, name)
-            self._constants[key] = Value(name, array.dtype, array.shape, array)
+            self._constants[key] = Value(name, array.dtype, array.shape, array, scope=self.scope)
         return self._constants[key]
 
     def add(self, spec: NodeSpec, inputs: Sequence[Value | None]) -> list[Value]:
@@ -202,7 +203,10 @@ class GraphBuilder:
             for found in types:
                 check_extent(f"{self._blame()}: its value", found.dtype, found.shape)
         self.nodes.append(node)
-        values = [Value(name, *spec) for name, spec in zip(spec.names, types, strict=True)]
+        values = [
+            Value(name, *spec, scope=self.scope)
+            for name, spec in zip(spec.names, types, strict=True)
+        ]
         if spec.op_type == "Identity" and inputs[0] is not None:
             values[0].constant = inputs[0].constant
         return values
@@ -288,7 +292,8 @@ class Body:
 
     def input(self, what: str, dtype: np.dtype | None, shape: Shape | None) -> Value:
         """Add an input of the graph and return its value."""
-        value = Value(self._builder.unique(f"{self._stem}_{what}"), dtype, shape)
+        name = self._builder.unique(f"{self._stem}_{what}")
+        value = Value(name, dtype, shape, scope=self._builder.scope)
         self._inputs.append(value)
         return value
 

@@ -13,7 +13,7 @@ import numpy as np
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.builder import Body, GraphBuilder, NodeSpec
-from passlib.lowering.types import Misfit, Shape, TypeSpec, Value, describe
+from passlib.lowering.types import Misfit, Operand, Shape, TypeSpec, Value, describe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike  # which take 5 ms to import
@@ -74,7 +74,7 @@ class Operation(Attributes):
     def emit(
         self,
         op_type: str,
-        *inputs: Value | None,
+        *inputs: Value | Sequence[builtins.int] | None,
         outputs: builtins.int,
         types: Sequence[TypeSpec] | None = None,
         domain: str = "",
@@ -85,7 +85,7 @@ class Operation(Attributes):
     def emit(
         self,
         op_type: str,
-        *inputs: Value | None,
+        *inputs: Value | Sequence[builtins.int] | None,
         outputs: None = None,
         types: Sequence[TypeSpec] | None = None,
         domain: str = "",
@@ -95,7 +95,7 @@ class Operation(Attributes):
     def emit(
         self,
         op_type: str,
-        *inputs: Value | None,
+        *inputs: Value | Sequence[builtins.int] | None,
         outputs: builtins.int | None = None,
         types: Sequence[TypeSpec] | None = None,
         domain: str = "",
@@ -105,8 +105,8 @@ class Operation(Attributes):
 
         Parameters
         ----------
-        *inputs : Value or None
-            ``None`` for an omitted optional input.
+        *inputs : Value, sequence of int or None
+            Numbers are a constant vector, such as axes; ``None`` is an omitted optional input.
         outputs : int, optional
             Number of outputs; if given, the result is a list, even of a single output.
         types : sequence of TypeSpec, optional
@@ -129,10 +129,14 @@ class Operation(Attributes):
         # A trailing empty name is equivalent to none, but ONNX Runtime fuses only the latter form.
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
+        values = [
+            value if value is None or isinstance(value, Value) else self.vector(*value)
+            for value in inputs
+        ]
         stem = f"{self.node.name}_{op_type.lower()}"
         node_name = self._builder.unique(stem)
         names = [self._builder.unique(f"{node_name}_out") for _ in range(outputs or 1)]
-        made = self._builder.add(NodeSpec(op_type, names, node_name, domain, given, types), inputs)
+        made = self._builder.add(NodeSpec(op_type, names, node_name, domain, given, types), values)
         return made if outputs is not None else made[0]
 
     @contextmanager
@@ -186,6 +190,28 @@ class Operation(Attributes):
         """Add a constant with the element type of ``like``."""
         return self.constant(np.asarray(array).astype(self.dtype_of(like)))
 
+    def vector(self, *numbers: builtins.int) -> Value:
+        """Add an int64 constant of shape (n,): axes, starts, shapes.
+
+        Raises
+        ------
+        Misfit
+            A number exceeds 64 bits.
+        """
+        most = max(numbers, key=abs, default=0)
+        if not -(2**63) <= most < 2**63:
+            raise Misfit(f"{most} elements exceed what 64 bits count")
+        return self.constant(numbers, np.int64)
+
+    def where(self, condition: Value, chosen: Operand, other: Operand) -> Value:
+        """Select ``chosen`` where the condition holds, else ``other``; one of them is a value."""
+        if not isinstance(chosen, Value):
+            assert isinstance(other, Value)
+            chosen = self.constant_like(chosen, other)
+        elif not isinstance(other, Value):
+            other = self.constant_like(other, chosen)
+        return self.emit("Where", condition, chosen, other)
+
     def variable(self, name: str) -> Value:
         """Return the value of one of the graph's variables.
 
@@ -214,7 +240,8 @@ class Operation(Attributes):
         Shape inference sees such a hidden output; a graph that uses it is refused.
         """
         name = self._builder.unique(f"{self.node.name}_hidden")
-        return Value(name, dtype, shape, unavailable=f"{blame(self.node)}: {why}")
+        why = f"{blame(self.node)}: {why}"
+        return Value(name, dtype, shape, unavailable=why, scope=self._builder.scope)
 
     def shape_of(
         self, value: Value, rank: builtins.int | None = None, *, least: builtins.int = 0

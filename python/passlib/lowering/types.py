@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from passlib.errors import GraphError, UnsupportedError
+from passlib.errors import GraphError, InternalError, UnsupportedError
 from passlib.files.limits import current_limits
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
@@ -49,9 +49,43 @@ class TypeSpec(NamedTuple):
         return tuple.__hash__(self)
 
 
+class Emitter(Protocol):
+    """The part of `Operation` that arithmetic with values uses."""
+
+    def emit(self, op_type: str, /, *inputs: Any) -> Any:
+        """Add an ONNX node with one output."""
+
+    def constant_like(self, array: Any, like: Value, /) -> Value:
+        """Add a constant with the element type of ``like``."""
+
+
+class Scope:
+    """The operation that is being lowered, to which the nodes of arithmetic belong."""
+
+    operation: Emitter | None = None
+
+
+Arithmetic = Callable[["Value", "Operand"], "Value"]
+
+
+def _binary(op_type: str) -> tuple[Arithmetic, Arithmetic]:
+    """Return the methods that emit an operator with the value on the left, and on the right."""
+
+    def left(value: Value, other: Operand) -> Value:
+        return value._emit(op_type, value, other)
+
+    def right(value: Value, other: Operand) -> Value:
+        return value._emit(op_type, other, value)
+
+    return left, right
+
+
 @dataclass(eq=False)
 class Value:
     """One ONNX value under construction.
+
+    Arithmetic, comparisons and logic with other values or numbers add one ONNX node each. A number
+    becomes a constant of the value's element type. ``==`` is identity, as elsewhere in Python.
 
     Attributes
     ----------
@@ -68,6 +102,8 @@ class Value:
         an output that no ONNX operator provides); empty for a value that is computed.
     absent : bool
         Whether it is unavailable because the caller passed no data.
+    scope : Scope or None
+        That of the graph; arithmetic needs it.
     """
 
     name: str
@@ -76,6 +112,10 @@ class Value:
     constant: np.ndarray | None = None
     unavailable: str = ""
     absent: bool = False
+    scope: Scope | None = field(default=None, repr=False)
+
+    __array_ufunc__: ClassVar[None] = None
+    """Leaves arithmetic with NumPy's numbers and arrays to the methods below."""
 
     def require(self, user: str) -> None:
         """Check that the value is computed, because ``user`` needs it.
@@ -91,6 +131,45 @@ class Value:
     def known(self) -> bool:
         """Whether element type and every dimension are known."""
         return self.dtype is not None and self.shape is not None and None not in self.shape
+
+    __add__, __radd__ = _binary("Add")
+    __sub__, __rsub__ = _binary("Sub")
+    __mul__, __rmul__ = _binary("Mul")
+    __truediv__, __rtruediv__ = _binary("Div")
+    __pow__, __rpow__ = _binary("Pow")
+    __matmul__ = _binary("MatMul")[0]
+    __lt__ = _binary("Less")[0]
+    __gt__ = _binary("Greater")[0]
+    __le__ = _binary("LessOrEqual")[0]
+    __ge__ = _binary("GreaterOrEqual")[0]
+    __and__ = _binary("And")[0]
+    __or__ = _binary("Or")[0]
+    __xor__ = _binary("Xor")[0]
+
+    def equals(self, other: Operand) -> Value:
+        """Compare each element."""
+        return self._emit("Equal", self, other)
+
+    def __neg__(self) -> Value:
+        return self._emit("Neg", self)
+
+    def __invert__(self) -> Value:
+        return self._emit("Not", self)
+
+    def _emit(self, op_type: str, *operands: Operand) -> Value:
+        operation = None if self.scope is None else self.scope.operation
+        if operation is None:
+            raise InternalError(f"arithmetic with {self.name!r} outside of a lowering function")
+        values = (
+            operand if isinstance(operand, Value) else operation.constant_like(operand, self)
+            for operand in operands
+        )
+        made: Value = operation.emit(op_type, *values)
+        return made
+
+
+Operand = Value | float | np.ndarray
+"""An operand of arithmetic with values."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,7 +160,8 @@ class Walk:
     ) -> Value:
         onnx_name = self.builder.unique(name)
         if name in inputs or self._types_only:
-            value = Value(onnx_name, *inputs.get(name, TypeSpec(None, None)))
+            spec = inputs.get(name, TypeSpec(None, None))
+            value = Value(onnx_name, *spec, scope=self.builder.scope)
             self.inputs.append(value)
             return value
         if name in params:
@@ -168,9 +169,9 @@ class Walk:
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
             self.weights[onnx_name] = array
-            return Value(onnx_name, array.dtype, array.shape)
+            return Value(onnx_name, array.dtype, array.shape, scope=self.builder.scope)
         missing = f"variable {name!r} is neither among the inputs nor among the parameters"
-        return Value(onnx_name, unavailable=missing, absent=True)
+        return Value(onnx_name, unavailable=missing, absent=True, scope=self.builder.scope)
 
     def _node(self, node: Node) -> None:
         self._at = node
@@ -223,16 +224,20 @@ class Walk:
         function = self._table.find(node.op)
         if function is None:
             raise UnsupportedError(f"{blame(node)}: {self._table.why_missing(node.op)}")
-        return function(
-            Operation(
-                node,
-                inputs,
-                self.builder,
-                train=self._train,
-                overriding=self._overriding.get(node),
-                nested=partial(self._within, node),
-            )
+        operation = Operation(
+            node,
+            inputs,
+            self.builder,
+            train=self._train,
+            overriding=self._overriding.get(node),
+            nested=partial(self._within, node),
         )
+        scope = self.builder.scope
+        outer, scope.operation = scope.operation, operation
+        try:
+            return function(operation)
+        finally:
+            scope.operation = outer
 
     def _within(self, node: Node, position: int, values: Sequence[Value]) -> list[Value]:
         """Lower a graph nested in a node, in the same ONNX model."""
@@ -264,7 +269,8 @@ class Walk:
         return [self._unknown(node, why) for _ in range(max(node.num_outputs, 1))]
 
     def _unknown(self, node: Node, why: str) -> Value:
-        return Value(self.builder.unique(f"{node.name}_unknown"), unavailable=why)
+        name = self.builder.unique(f"{node.name}_unknown")
+        return Value(name, unavailable=why, scope=self.builder.scope)
 
 
 def _spelt(inputs: Sequence[Value]) -> str:

@@ -183,7 +183,7 @@ def _common(a: Shape | None, b: Shape | None) -> Shape | None:
 def _filled(op: Operation, rows: Value, count: int) -> Value:
     """Append rows of zeros up to ``count``."""
     rank = op.rank_of(rows)
-    missing = op.emit("Sub", vector(op, count), extent(op, rows, 0))
+    missing = vector(op, count) - extent(op, rows, 0)
     pads = concatenated(op, [vector(op, *[0] * rank), missing, vector(op, *[0] * (rank - 1))])
     filled = op.emit("Pad", rows, pads, op.constant_like(0, rows))
     filled.shape = _with_first(Value("", shape=_without_first(rows)), count)

@@ -50,7 +50,7 @@ def largest(op: Operation, *bounds: Value) -> Value:
 
 def symmetric(op: Operation, bound: Value) -> tuple[Value, Value]:
     """Return the range from -bound to bound."""
-    return op.emit("Neg", bound), op.emit("Identity", bound)
+    return -bound, op.emit("Identity", bound)
 
 
 def calibrated(op: Operation) -> tuple[float, float] | None:
@@ -66,7 +66,7 @@ def in_range(op: Operation, value: Value, limits: tuple[float, float]) -> tuple[
 
 def step(op: Operation, bound: Value, steps: float) -> Value:
     """Return the real number that one step stands for, as a scalar."""
-    size = op.emit("Div", bound, op.constant_like(steps, bound))
+    size = bound / steps
     return op.emit("Reshape", size, op.constant(np.zeros(0, np.int64)))
 
 
@@ -93,7 +93,7 @@ def unsigned(op: Operation, value: Value) -> tuple[Value, int]:
     """
     if bits(op, value) == "uint8":
         return value, 0
-    moved = op.emit("Add", op.cast(value, np.int32), op.constant(128, np.int32))
+    moved = op.cast(value, np.int32) + 128
     return op.cast(moved, np.uint8), 128
 
 
@@ -127,7 +127,7 @@ def quantized_convolution(op: Operation) -> Sequence[Value]:
     )
     if biased:
         bias = op.cast(inputs[2], np.int32)
-        sums = op.emit("Add", sums, op.emit("Reshape", bias, vector(op, -1, 1, 1)))
+        sums = sums + op.emit("Reshape", bias, [-1, 1, 1])
     low = inputs[3 if biased else 2 :]
     # The range counts 127 steps for uint8 too.
     return sums, *_range(op, low, WHOLE_STEPS["int8"])
@@ -144,7 +144,7 @@ def quantized_fully_connected(op: Operation) -> Sequence[Value]:
     data, weight = inputs[:2]
     dtype = bits(op, data)
     if op.bool("flatten", True) and op.rank_of(data) != 2:
-        data = op.emit("Reshape", data, vector(op, 0, -1))
+        data = op.emit("Reshape", data, [0, -1])
     moved, zero = unsigned(op, data)
     factor, factor_zero = unsigned(op, weight)
     sums = op.emit(
@@ -158,9 +158,9 @@ def quantized_fully_connected(op: Operation) -> Sequence[Value]:
     if biased:
         unit = op.emit("Mul", *_steps(op, bounds, HALF_STEPS[dtype]))
         bias_step = step(op, largest(op, *bounds[4:6]), WHOLE_STEPS["int8"])
-        ratio = op.emit("Div", bias_step, unit)
-        bias = op.emit("Mul", op.cast(inputs[2], np.float32), ratio)
-        sums = op.emit("Add", sums, op.cast(bias, np.int32))
+        ratio = bias_step / unit
+        bias = op.cast(inputs[2], np.float32) * ratio
+        sums = sums + op.cast(bias, np.int32)
     return sums, *_range(op, bounds, WHOLE_STEPS[dtype])
 
 
@@ -175,8 +175,8 @@ def _steps(op: Operation, bounds: Sequence[Value], data_steps: float) -> list[Va
 def _range(op: Operation, bounds: Sequence[Value], data_steps: float) -> tuple[Value, Value]:
     """Return the range of int32 sums: their step is the product of the operands' steps."""
     unit = op.emit("Mul", *_steps(op, bounds, data_steps))
-    bound = op.emit("Mul", unit, op.constant_like(INT32_STEPS, unit))
-    return symmetric(op, op.emit("Reshape", bound, vector(op, 1)))
+    bound = unit * INT32_STEPS
+    return symmetric(op, op.emit("Reshape", bound, [1]))
 
 
 @table.register("_contrib_quantize")
@@ -238,7 +238,7 @@ def requantize(op: Operation) -> Sequence[Value]:
     limits = calibrated(op)
     dtype = _chosen(op, limits)
     unit = step(op, largest(op, low, high), INT32_STEPS)
-    numbers = op.emit("Mul", op.cast(data, np.float32), unit)
+    numbers = op.cast(data, np.float32) * unit
     if limits is not None:
         bound = real(op, max(map(abs, limits)))
     else:
@@ -347,7 +347,7 @@ def quantized_add(op: Operation) -> Sequence[Value]:
         total = op.emit("Add", *reach)
         steps = [step(op, bound, HALF_STEPS[dtypes[0]]) for bound in reach]
         numbers = _sum(op, (left, right), steps)
-        wide = op.emit("Div", op.cast(numbers, np.float64), _wide_step(op, total))
+        wide = op.cast(numbers, np.float64) / _wide_step(op, total)
         return op.cast(op.emit("Round", wide), np.int32), *symmetric(op, total)
     dtype = "uint8" if dtypes == ["uint8", "uint8"] else "int8"
     steps = [step(op, bound, WHOLE_STEPS[kind]) for bound, kind in zip(reach, dtypes, strict=True)]
@@ -368,15 +368,15 @@ def quantized_multiply(op: Operation) -> Sequence[Value]:
         steps = [step(op, bound, HALF_STEPS["int8"]) for bound in reach]
         pairs = zip((left, right), steps, strict=True)
         return [op.emit("Mul", *(dequantized(op, value, size) for value, size in pairs))]
-    product = op.emit("Mul", op.cast(left, np.int32), op.cast(right, np.int32))
+    product = op.cast(left, np.int32) * op.cast(right, np.int32)
     unit = op.emit("Mul", *(step(op, bound, WHOLE_STEPS["int8"]) for bound in reach))
     limits = calibrated(op)
     if limits is None:
-        total = op.emit("Mul", unit, op.constant_like(INT32_STEPS, unit))
-        return product, *symmetric(op, op.emit("Reshape", total, vector(op, 1)))
+        total = unit * INT32_STEPS
+        return product, *symmetric(op, op.emit("Reshape", total, [1]))
     size = op.constant(np.float32(max(map(abs, limits)) / WHOLE_STEPS["int8"]))
-    ratio = op.emit("Div", unit, size)
-    scaled = op.emit("Mul", op.cast(product, np.float32), ratio)
+    ratio = unit / size
+    scaled = op.cast(product, np.float32) * ratio
     ends = (op.constant(number, np.float32) for number in (-128, 127))
     return in_range(op, op.cast(op.emit("Clip", scaled, *ends), np.int8), limits)
 
@@ -421,14 +421,14 @@ def quantized_batch_norm(op: Operation) -> Sequence[Value]:
     epsilon = op.float("eps", 1e-3)
     if epsilon <= -1:
         op.unsupported("leaves no variance", "eps")
-    deviation = op.emit("Sqrt", op.emit("Add", variance, op.constant_like(epsilon, variance)))
-    scale = op.emit("Div", gamma, deviation)
-    shift = op.emit("Sub", beta, op.emit("Mul", mean, scale))
+    deviation = op.emit("Sqrt", variance + epsilon)
+    scale = gamma / deviation
+    shift = beta - mean * scale
     # oneDNN sees a variance of 1, to which it adds epsilon once more.
-    scale = op.emit("Mul", scale, op.constant_like(1 / math.sqrt(1 + epsilon), scale))
+    scale = scale * (1 / math.sqrt(1 + epsilon))
     column = vector(op, -1, *[1] * (op.rank_of(data) - 2))
     scale, shift = (op.emit("Reshape", value, column) for value in (scale, shift))
-    result = op.emit("Add", op.emit("Mul", numbers, scale), shift)
+    result = numbers * scale + shift
     size = step(op, real(op, max(map(abs, limits))), HALF_STEPS["int8"])
     return in_range(op, quantized(op, result, size, "int8"), limits)
 
@@ -445,7 +445,7 @@ def _within(op: Operation, value: Value, limits: tuple[float, float], dtype: str
 
 def _wide_step(op: Operation, bound: Value) -> Value:
     """Return the step of int32 numbers in double precision: float32 cannot count them."""
-    return op.emit("Div", op.cast(bound, np.float64), op.constant(INT32_STEPS, np.float64))
+    return op.cast(bound, np.float64) / INT32_STEPS
 
 
 @table.register("_sg_mkldnn_conv")
@@ -504,7 +504,7 @@ def fused_fully_connected(op: Operation) -> Sequence[Value]:
         dtype = bits(op, op.inputs[0])
         reach = [largest(op, *bounds[:2]), largest(op, *bounds[2:4])]
         units = [
-            op.emit("Mul", step(op, reach[0], steps[dtype]), step(op, reach[1], steps["int8"]))
+            step(op, reach[0], steps[dtype]) * step(op, reach[1], steps["int8"])
             for steps in (HALF_STEPS, WHOLE_STEPS)
         ]
     return _finished(op, result, units)
@@ -543,9 +543,9 @@ def _norm_scale(op: Operation, values: Sequence[Value]) -> Value | None:
         return None
     attributes = Attributes(norm)
     gamma, _, _, variance = values[-5:-1] if op.bool("with_sum", False) else values[-4:]
-    shifted = op.emit("Add", variance, op.constant_like(attributes.float("eps", 1e-3), variance))
+    shifted = variance + attributes.float("eps", 1e-3)
     factor = op.emit("Reciprocal", op.emit("Sqrt", shifted))
-    return factor if attributes.bool("fix_gamma", True) else op.emit("Mul", factor, gamma)
+    return factor if attributes.bool("fix_gamma", True) else factor * gamma
 
 
 def _units(
@@ -559,7 +559,7 @@ def _units(
     found = []
     for steps in (HALF_STEPS, WHOLE_STEPS):
         size = step(op, reach, steps["int8"])
-        found.append((op.emit("Mul", step(op, bound, steps[dtype]), size), size))
+        found.append((step(op, bound, steps[dtype]) * size, size))
     return [found[0][0], found[1][0], found[0][1]]
 
 
@@ -567,9 +567,9 @@ def _rounded_filters(op: Operation, weight: Value, factor: float = 1.0) -> Value
     """Quantize a weight along its first axis, and dequantize it again."""
     axes = vector(op, *range(1, op.rank_of(weight)))
     reach = op.emit("ReduceMax", op.emit("Abs", weight), axes, keepdims=0)
-    some = op.emit("Greater", reach, op.constant_like(0, reach))
-    size = op.emit("Mul", reach, op.constant_like(factor / HALF_STEPS["int8"], reach))
-    size = op.emit("Where", some, size, op.constant_like(1, size))
+    some = reach > 0
+    size = reach * (factor / HALF_STEPS["int8"])
+    size = op.where(some, size, 1)
     zero = op.emit("Expand", op.constant([128], np.uint8), op.emit("Shape", size))
     whole = op.emit("QuantizeLinear", weight, size, zero, axis=0)
     return op.emit("DequantizeLinear", whole, size, zero, axis=0)
@@ -580,7 +580,7 @@ def _rounded_whole(
 ) -> Value:
     """Quantize a weight times ``scale`` with one step for all of it, and dequantize it again."""
     scaled = weight if scale is None else _along_filters(op, "Mul", weight, scale)
-    wide = op.emit("Mul", size, op.constant_like(factor, size))
+    wide = size * factor
     zero = op.constant(128, np.uint8)
     whole = op.emit("QuantizeLinear", scaled, wide, zero)
     made = op.emit("DequantizeLinear", whole, wide, zero)
@@ -607,6 +607,6 @@ def _finished(op: Operation, result: Value, units: Sequence[Value] | None) -> Se
         return in_range(op, quantized(op, result, size, dtype), limits)
     if units is None:
         op.unsupported("sums without a calibrated range are not supported", "min_calib_range")
-    whole = op.emit("Round", op.emit("Div", result, units[0]))
-    total = op.emit("Mul", units[1], op.constant_like(INT32_STEPS, units[1]))
-    return op.cast(whole, np.int32), *symmetric(op, op.emit("Reshape", total, vector(op, 1)))
+    whole = op.emit("Round", result / units[0])
+    total = units[1] * INT32_STEPS
+    return op.cast(whole, np.int32), *symmetric(op, op.emit("Reshape", total, [1]))

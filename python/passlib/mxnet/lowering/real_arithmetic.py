@@ -42,7 +42,7 @@ def is_true(op: Operation, value: Value) -> Value:
     """Convert to truth values as C does: everything but zero is true, NaN included."""
     if op.dtype_of(value) == np.bool_:
         return value
-    return op.emit("Not", op.emit("Equal", value, op.constant_like(0, value)))
+    return ~value.equals(0)
 
 
 def number_of(op: Operation, name: str, default: float, dtype: np.dtype) -> Value:
@@ -83,7 +83,7 @@ def _extreme(op: Operation, onnx_operator: str, comparison: str, a: Value, b: Va
     # Before version 1.32, ONNX Runtime takes numbers beyond 32 bits for others in Max, Min and
     # Clip of int64.
     if op.dtype_of(a) == np.int64:
-        return op.emit("Where", op.emit(comparison, a, b), a, b)
+        return op.where(op.emit(comparison, a, b), a, b)
     return op.emit(onnx_operator, a, b)
 
 

@@ -109,12 +109,12 @@ def projected_lstm(
     for direction, each in enumerate(weights):
         index = op.constant(direction, "int64")
         first = [op.emit("Gather", state, index, axis=0) for state in states]
-        products = op.emit("MatMul", sequence, op.emit("Transpose", each.input, perm=[1, 0]))
-        bias = op.emit("Add", each.input_bias, each.state_bias)
+        products = sequence @ op.emit("Transpose", each.input, perm=[1, 0])
+        bias = each.input_bias + each.state_bias
         last_hidden, last_cell, outputs = op.emit(
             "Scan",
             *first,
-            op.emit("Add", products, bias),
+            products + bias,
             outputs=3,
             types=types,
             body=_step(op, each),
@@ -202,7 +202,7 @@ def unpack(op: Operation, packing: Packing, packed: Value) -> list[DirectionWeig
         bounds = (vector(op, at), vector(op, at + count))
         at += count
         piece = op.emit("Slice", packed, *bounds, vector(op, 0))
-        return op.emit("Reshape", piece, vector(op, *shape))
+        return op.emit("Reshape", piece, shape)
 
     matrices = [[cut(*shape) for shape in group] for group in packing.shapes()]
     rows = packing.gates * packing.state
@@ -359,7 +359,7 @@ def _rows(op: Operation, state: Value, span: slice) -> Value:
     if op.size_of(state, 0) == span.stop - span.start:
         return state
     start, stop = (vector(op, bound) for bound in (span.start, span.stop))
-    return op.emit("Slice", state, start, stop, vector(op, 0))
+    return op.emit("Slice", state, start, stop, [0])
 
 
 @table.register("SequenceMask", "_npx_sequence_mask")
@@ -375,11 +375,11 @@ def sequence_mask(op: Operation) -> Value:
     trailing = [1] * (op.rank_of(data) - 2)
     length_shape = [1, -1, *trailing] if axis == 0 else [-1, 1, *trailing]
     time_shape = [-1, 1, *trailing] if axis == 0 else [1, -1, *trailing]
-    length = op.emit("Reshape", op.inputs[1], vector(op, *length_shape))
+    length = op.emit("Reshape", op.inputs[1], length_shape)
     steps = op.cast(places(op, data, axis), op.dtype_of(length))
-    time = op.emit("Reshape", steps, vector(op, *time_shape))
-    inside = op.emit("Less", time, length)
-    return op.emit("Where", inside, data, op.constant_like(op.float("value", 0.0), data))
+    time = op.emit("Reshape", steps, time_shape)
+    inside = time < length
+    return op.where(inside, data, op.float("value", 0.0))
 
 
 @table.register("SequenceLast")
@@ -392,11 +392,11 @@ def sequence_last(op: Operation) -> Value:
     axis = _time_axis(op, choices=(0, 1))
     if not op.bool("use_sequence_length", False):
         return op.emit("Gather", data, op.constant(-1, "int64"), axis=axis)
-    last = op.emit("Sub", op.cast(op.inputs[1], "int64"), op.constant(1, "int64"))
+    last = op.cast(op.inputs[1], "int64") - 1
     if axis == 0:
         rank = op.rank_of(data)
         data = op.emit("Transpose", data, perm=[1, 0, *range(2, rank)])
-    index = op.emit("Unsqueeze", last, vector(op, 1))
+    index = op.emit("Unsqueeze", last, [1])
     return op.emit("GatherND", data, index, batch_dims=1)
 
 
@@ -446,34 +446,32 @@ def ctc_loss(op: Operation) -> Sequence[Value]:
     if op.bool("use_label_lengths", False):
         label_lengths = op.cast(lengths[0], np.int64)
     else:
-        open_ = op.emit("Not", op.emit("Equal", whole, op.constant(end, "int64")))
+        open_ = ~whole.equals(end)
         seen = op.emit("CumSum", op.cast(open_, np.int64), op.constant(1, "int64"))
-        unbroken = op.emit("Equal", seen, op.constant(np.arange(1, count + 1)[None], "int64"))
-        flags = op.cast(op.emit("And", unbroken, open_), np.int64)
-        label_lengths = op.emit("ReduceSum", flags, vector(op, 1), keepdims=0)
+        unbroken = seen.equals(np.arange(1, count + 1)[None])
+        flags = op.cast(unbroken & open_, np.int64)
+        label_lengths = op.emit("ReduceSum", flags, [1], keepdims=0)
 
     blanks = op.constant(np.full((batch, count, 1), blank), "int64")
     safe = op.emit("Clip", whole, op.constant(0, "int64"), op.constant(classes - 1, "int64"))
-    pairs = op.emit("Concat", blanks, op.emit("Unsqueeze", safe, vector(op, 2)), axis=2)
-    pairs = op.emit("Reshape", pairs, vector(op, batch, 2 * count))
+    pairs = op.emit("Concat", blanks, op.emit("Unsqueeze", safe, [2]), axis=2)
+    pairs = op.emit("Reshape", pairs, [batch, 2 * count])
     states = op.emit("Concat", pairs, op.constant(np.full((batch, 1), blank), "int64"), axis=1)
     scores = op.emit("LogSoftmax", data, axis=2)
-    index = op.emit("Expand", op.emit("Unsqueeze", states, vector(op, 0)), vector(op, times, 1, 1))
+    index = op.emit("Expand", op.emit("Unsqueeze", states, [0]), [times, 1, 1])
     emitted = op.emit("GatherElements", scores, index, axis=2)
     last = _recursion(op, emitted, _skips(op, states, blank, batch), data_lengths)
 
-    place = op.emit("Mul", label_lengths, op.constant(2, "int64"))
+    place = label_lengths * 2
     ends = []
     for back in (0, 1):
-        at = op.emit("Sub", place, op.constant(back, "int64"))
-        column = op.emit("Unsqueeze", op.emit("Max", at, op.constant(0, "int64")), vector(op, 1))
+        at = place - back
+        column = op.emit("Unsqueeze", op.emit("Max", at, op.constant(0, "int64")), [1])
         found = op.emit("GatherElements", last, column, axis=1)
-        exists = op.emit(
-            "GreaterOrEqual", op.emit("Unsqueeze", at, vector(op, 1)), op.constant(0, "int64")
-        )
-        ends.append(op.emit("Where", exists, found, op.constant(_IMPOSSIBLE, dtype)))
+        exists = op.emit("Unsqueeze", at, [1]) >= 0
+        ends.append(op.where(exists, found, _IMPOSSIBLE))
     both = op.emit("Concat", *ends, axis=1)
-    loss = op.emit("Neg", op.emit("ReduceLogSumExp", both, vector(op, 1), keepdims=0))
+    loss = -op.emit("ReduceLogSumExp", both, [1], keepdims=0)
     return loss, op.declare(dtype, (times, batch, classes), "the gradient is not provided")
 
 
@@ -483,14 +481,12 @@ def _skips(op: Operation, states: Value, blank: int, batch: int) -> Value:
     size = op.shape_of(states)[1]
     if size < 3:
         return op.constant(np.full((batch, size), _IMPOSSIBLE), dtype)
-    before = op.emit("Slice", states, vector(op, 0), vector(op, size - 2), vector(op, 1))
-    now = op.emit("Slice", states, vector(op, 2), vector(op, size), vector(op, 1))
-    barred = op.emit(
-        "Or", op.emit("Equal", now, op.constant(blank, "int64")), op.emit("Equal", now, before)
-    )
+    before = op.emit("Slice", states, [0], [size - 2], [1])
+    now = op.emit("Slice", states, [2], [size], [1])
+    barred = now.equals(blank) | now.equals(before)
     none, free = op.constant(_IMPOSSIBLE, dtype), op.constant(0, dtype)
     start = op.constant(np.full((batch, 2), _IMPOSSIBLE), dtype)
-    return op.emit("Concat", start, op.emit("Where", barred, none, free), axis=1)
+    return op.emit("Concat", start, op.where(barred, none, free), axis=1)
 
 
 def _recursion(op: Operation, emitted: Value, skips: Value, lengths: Value) -> Value:
@@ -506,19 +502,15 @@ def _recursion(op: Operation, emitted: Value, skips: Value, lengths: Value) -> V
         time = body.input("time", np.dtype(np.int64), ())
         ways = [state]
         for back, pad in enumerate(padding, 1):
-            kept = op.emit(
-                "Slice", state, vector(op, 0), vector(op, max(size - back, 0)), vector(op, 1)
-            )
+            kept = op.emit("Slice", state, [0], [max(size - back, 0)], [1])
             moved = op.emit("Concat", pad, kept, axis=1)
-            moved = op.emit("Slice", moved, vector(op, 0), vector(op, size), vector(op, 1))
-            ways.append(moved if back == 1 else op.emit("Add", moved, skips))
-        stacked = op.emit(
-            "Concat", *(op.emit("Unsqueeze", way, vector(op, 2)) for way in ways), axis=2
-        )
-        total = op.emit("ReduceLogSumExp", stacked, vector(op, 2), keepdims=0)
-        reached = op.emit("Add", total, score)
-        running = op.emit("Unsqueeze", op.emit("Less", time, lengths), vector(op, 1))
-        body.output(op.emit("Where", running, reached, state))
+            moved = op.emit("Slice", moved, [0], [size], [1])
+            ways.append(moved if back == 1 else moved + skips)
+        stacked = op.emit("Concat", *(op.emit("Unsqueeze", way, [2]) for way in ways), axis=2)
+        total = op.emit("ReduceLogSumExp", stacked, [2], keepdims=0)
+        reached = total + score
+        running = op.emit("Unsqueeze", time < lengths, [1])
+        body.output(op.where(running, reached, state))
     return op.emit(
         "Scan",
         op.constant(start, dtype),
@@ -550,26 +542,24 @@ def hawkes_likelihood(op: Operation) -> Sequence[Value]:
         state,
         op.constant(np.zeros((batch, 1)), dtype),
     ]
-    count = op.emit("Unsqueeze", op.cast(lengths, np.int64), vector(op, 1))
+    count = op.emit("Unsqueeze", op.cast(lengths, np.int64), [1])
     kind = op.constant(np.arange(kinds)[None], "int64")
     zero, one = op.constant(0, dtype), op.constant(1, dtype)
     with op.body() as body:
         clock, last, held, total = (body.input("state", v.dtype, v.shape) for v in states)
         lag, mark = (body.input("event", v.dtype, (batch, 1)) for v in rows)
         turn = body.input("turn", np.dtype(np.int64), ())
-        running = op.emit("Less", turn, count)
-        now = op.emit("Add", clock, lag)
-        gain, faded, compensated = _elapsed(
-            op, op.emit("Sub", now, last), held, (rates, excitation, decay)
-        )
-        hit = op.emit("And", op.emit("Equal", mark, kind), running)
-        term = op.emit("Sub", op.emit("Log", gain), compensated)
-        term = op.emit("Where", hit, term, zero)
-        added = op.emit("ReduceSum", term, vector(op, 1), keepdims=1)
-        body.output(op.emit("Where", running, now, clock))
-        body.output(op.emit("Where", hit, now, last))
-        body.output(op.emit("Where", hit, op.emit("Add", faded, one), held))
-        body.output(op.emit("Add", total, added))
+        running = turn < count
+        now = clock + lag
+        gain, faded, compensated = _elapsed(op, now - last, held, (rates, excitation, decay))
+        hit = mark.equals(kind) & running
+        term = op.emit("Log", gain) - compensated
+        term = op.where(hit, term, zero)
+        added = op.emit("ReduceSum", term, [1], keepdims=1)
+        body.output(op.where(running, now, clock))
+        body.output(op.where(hit, now, last))
+        body.output(op.where(hit, faded + one, held))
+        body.output(total + added)
     turns = op.constant(np.arange(times), "int64")
     _, last, held, total = op.emit(
         "Scan",
@@ -581,16 +571,16 @@ def hawkes_likelihood(op: Operation) -> Sequence[Value]:
         body=body.graph(),
         num_scan_inputs=3,
     )
-    end = op.emit("Unsqueeze", ends, vector(op, 1))
-    rest = _elapsed(op, op.emit("Sub", end, last), held, (rates, excitation, decay))
-    missed = op.emit("ReduceSum", rest[2], vector(op, 1), keepdims=0)
-    total = op.emit("Squeeze", total, vector(op, 1))
-    return op.emit("Sub", total, missed), rest[1]
+    end = op.emit("Unsqueeze", ends, [1])
+    rest = _elapsed(op, end - last, held, (rates, excitation, decay))
+    missed = op.emit("ReduceSum", rest[2], [1], keepdims=0)
+    total = op.emit("Squeeze", total, [1])
+    return total - missed, rest[1]
 
 
 def _by_time(op: Operation, value: Value, times: int, batch: int) -> Value:
     turned = op.emit("Transpose", value, perm=[1, 0])
-    return op.emit("Reshape", turned, vector(op, times, batch, 1))
+    return op.emit("Reshape", turned, [times, batch, 1])
 
 
 def _elapsed(
@@ -598,9 +588,9 @@ def _elapsed(
 ) -> tuple[Value, Value, Value]:
     """Return, after a time without events, the intensity, the faded state, the compensator."""
     rates, excitation, decay = parameters
-    fading = op.emit("Exp", op.emit("Neg", op.emit("Mul", decay, gap)))
-    faded = op.emit("Mul", state, fading)
-    excited = op.emit("Mul", op.emit("Mul", excitation, decay), faded)
-    intensity = op.emit("Add", rates, excited)
-    spent = op.emit("Mul", excitation, op.emit("Sub", state, faded))
-    return intensity, faded, op.emit("Add", op.emit("Mul", rates, gap), spent)
+    fading = op.emit("Exp", -(decay * gap))
+    faded = state * fading
+    excited = excitation * decay * faded
+    intensity = rates + excited
+    spent = excitation * (state - faded)
+    return intensity, faded, rates * gap + spent

@@ -22,65 +22,63 @@ def _log(op: Operation, value: Value) -> Value:
 def _plus(op: Operation, *values: Value) -> Value:
     total = values[0]
     for value in values[1:]:
-        total = op.emit("Add", total, value)
+        total = total + value
     return total
 
 
 def _minus(op: Operation, a: Value, b: Value) -> Value:
-    return op.emit("Sub", a, b)
+    return a - b
 
 
 def _times(op: Operation, a: Value, b: Value) -> Value:
-    return op.emit("Mul", a, b)
+    return a * b
 
 
 def _one_less(op: Operation, value: Value) -> Value:
-    return op.emit("Sub", value, op.constant_like(1, value))
+    return value - 1
 
 
 def _rest(op: Operation, value: Value) -> Value:
-    return op.emit("Sub", op.constant_like(1, value), value)
+    return 1 - value
 
 
 def _uniform(op: Operation, x: Value, low: Value, high: Value) -> Value:
     """Return -log(high - low): MXNet does not ask whether the sample is inside."""
-    level = op.emit("Neg", _log(op, _minus(op, high, low)))
-    return _plus(op, level, _times(op, x, op.constant_like(0, x)))
+    level = -_log(op, high - low)
+    return level + x * 0
 
 
 def _normal(op: Operation, x: Value, mean: Value, deviation: Value) -> Value:
-    ratio = op.emit("Div", _minus(op, x, mean), deviation)
-    square = _times(op, _times(op, ratio, ratio), op.constant_like(-0.5, ratio))
+    ratio = (x - mean) / deviation
+    square = ratio * ratio * -0.5
     level = op.constant_like(-0.5 * math.log(2 * math.pi), ratio)
-    return _minus(op, _plus(op, square, level), _log(op, deviation))
+    return square + level - _log(op, deviation)
 
 
 def _exponential(op: Operation, x: Value, rate: Value) -> Value:
-    return _minus(op, _log(op, rate), _times(op, rate, x))
+    return _log(op, rate) - rate * x
 
 
 def _gamma(op: Operation, x: Value, shape: Value, rate: Value) -> Value:
-    level = _minus(op, _times(op, shape, _log(op, rate)), log_gamma(op, shape))
-    return _minus(
-        op, _plus(op, level, _times(op, _one_less(op, shape), _log(op, x))), _times(op, rate, x)
-    )
+    level = shape * _log(op, rate) - log_gamma(op, shape)
+    return level + _one_less(op, shape) * _log(op, x) - rate * x
 
 
 def _poisson(op: Operation, x: Value, rate: Value) -> Value:
-    factorial = log_gamma(op, _plus(op, x, op.constant_like(1, x)))
-    return _minus(op, _minus(op, _times(op, x, _log(op, rate)), factorial), rate)
+    factorial = log_gamma(op, x + 1)
+    return x * _log(op, rate) - factorial - rate
 
 
 def _negative_binomial(op: Operation, x: Value, limit: Value, chance: Value) -> Value:
-    ways = _minus(op, log_gamma(op, _plus(op, x, limit)), log_gamma(op, limit))
-    ways = _minus(op, ways, log_gamma(op, _plus(op, x, op.constant_like(1, x))))
-    successes = _times(op, limit, _log(op, chance))
-    return _plus(op, ways, successes, _times(op, x, _log(op, _rest(op, chance))))
+    ways = log_gamma(op, x + limit) - log_gamma(op, limit)
+    ways = ways - log_gamma(op, x + 1)
+    successes = limit * _log(op, chance)
+    return ways + successes + x * _log(op, _rest(op, chance))
 
 
 def _generalized(op: Operation, x: Value, mean: Value, dispersion: Value) -> Value:
     limit = op.emit("Reciprocal", dispersion)
-    chance = op.emit("Div", limit, _plus(op, limit, mean))
+    chance = limit / (limit + mean)
     return _negative_binomial(op, x, limit, chance)
 
 
@@ -114,25 +112,23 @@ def dirichlet(op: Operation) -> Value:
     sample, alpha = op.operands(2)
     rank = op.rank_of(sample)
     axis = vector(op, -1)
-    level = _minus(
-        op,
-        log_gamma(op, op.emit("ReduceSum", alpha, axis, keepdims=0)),
-        op.emit("ReduceSum", log_gamma(op, alpha), axis, keepdims=0),
+    level = log_gamma(op, op.emit("ReduceSum", alpha, axis, keepdims=0)) - op.emit(
+        "ReduceSum", log_gamma(op, alpha), axis, keepdims=0
     )
     missing = rank - op.rank_of(alpha)
     if missing:
         places = vector(op, *range(op.rank_of(alpha) - 1, rank - 1))
         alpha = op.emit("Unsqueeze", alpha, places)
         level = op.emit("Unsqueeze", level, places)
-    terms = _times(op, _one_less(op, alpha), _log(op, sample))
-    return _finished(op, _plus(op, op.emit("ReduceSum", terms, axis, keepdims=0), level))
+    terms = _one_less(op, alpha) * _log(op, sample)
+    return _finished(op, op.emit("ReduceSum", terms, axis, keepdims=0) + level)
 
 
 def _aligned(op: Operation, value: Value, rank: int) -> Value:
     missing = rank - op.rank_of(value)
     if not missing:
         return value
-    return op.emit("Unsqueeze", value, vector(op, *range(rank - missing, rank)))
+    return op.emit("Unsqueeze", value, [*range(rank - missing, rank)])
 
 
 def _finished(op: Operation, logarithm: Value) -> Value:
@@ -172,17 +168,17 @@ def histogram(op: Operation) -> Sequence[Value]:
             return _counted_integers(op, data, edges, (low, high, count)), edges
         edges = op.constant_like(exact, data)
         number = count + 1
-    column = op.emit("Unsqueeze", data, vector(op, 1))
-    least = op.cast(op.emit("GreaterOrEqual", column, edges), np.int64)
-    beyond = op.emit("ReduceSum", least, vector(op, 0), keepdims=0)
-    last = op.emit("Slice", edges, vector(op, number - 1), vector(op, number))
-    above = op.cast(op.emit("Greater", data, last), np.int64)
-    over = op.emit("ReduceSum", above, vector(op, 0), keepdims=1)
-    inner = op.emit("Slice", beyond, vector(op, 0), vector(op, number - 1))
+    column = op.emit("Unsqueeze", data, [1])
+    least = op.cast(column >= edges, np.int64)
+    beyond = op.emit("ReduceSum", least, [0], keepdims=0)
+    last = op.emit("Slice", edges, [number - 1], [number])
+    above = op.cast(data > last, np.int64)
+    over = op.emit("ReduceSum", above, [0], keepdims=1)
+    inner = op.emit("Slice", beyond, [0], [number - 1])
     if number > 2:
-        middle = op.emit("Slice", beyond, vector(op, 1), vector(op, number - 1))
+        middle = op.emit("Slice", beyond, [1], [number - 1])
         over = op.emit("Concat", middle, over, axis=0)
-    return op.emit("Sub", inner, over), op.emit("Identity", edges)
+    return inner - over, op.emit("Identity", edges)
 
 
 def _counted_integers(
@@ -195,24 +191,20 @@ def _counted_integers(
     """
     low, high, count = bins
     wide = op.cast(data, np.float64)
-    shifted = op.emit("Mul", op.emit("Sub", wide, op.constant(low)), op.constant(float(count)))
-    exact = op.emit("Floor", op.emit("Div", shifted, op.constant(high - low)))
+    shifted = (wide - low) * float(count)
+    exact = op.emit("Floor", shifted / (high - low))
     limits = op.constant(0.0), op.constant(count - 1.0)
     place = op.cast(op.emit("Clip", exact, *limits), np.int64)
-    below = op.emit("Less", data, op.emit("Gather", edges, place))
-    place = op.emit("Sub", place, op.cast(below, np.int64))
-    following = op.emit("Gather", edges, op.emit("Add", place, op.constant(1)))
-    above = op.emit("And", op.emit("GreaterOrEqual", data, following), _before(op, place, count))
-    place = op.emit("Add", place, op.cast(above, np.int64))
-    inside = op.emit(
-        "And",
-        op.emit("GreaterOrEqual", wide, op.constant(low)),
-        op.emit("LessOrEqual", wide, op.constant(high)),
-    )
-    place = op.emit("Where", inside, place, op.constant(-1))
-    found = op.emit("Equal", op.emit("Unsqueeze", place, vector(op, 1)), vector(op, *range(count)))
-    return op.emit("ReduceSum", op.cast(found, np.int64), vector(op, 0), keepdims=0)
+    below = data < op.emit("Gather", edges, place)
+    place = place - op.cast(below, np.int64)
+    following = op.emit("Gather", edges, place + 1)
+    above = (data >= following) & _before(op, place, count)
+    place = place + op.cast(above, np.int64)
+    inside = (wide >= low) & (wide <= high)
+    place = op.where(inside, place, -1)
+    found = op.emit("Unsqueeze", place, [1]).equals(vector(op, *range(count)))
+    return op.emit("ReduceSum", op.cast(found, np.int64), [0], keepdims=0)
 
 
 def _before(op: Operation, place: Value, count: int) -> Value:
-    return op.emit("Less", place, op.constant(count - 1))
+    return place < count - 1

@@ -140,7 +140,7 @@ def einsum(op: Operation) -> Value:
             for place, axis in enumerate(axes)
             if op.sizes_of(value)[place] == 1 and sizes[axis] != 1
         ]
-        narrow = op.emit("Squeeze", value, vector(op, *ones)) if ones else value
+        narrow = op.emit("Squeeze", value, ones) if ones else value
         left = [axis for place, axis in enumerate(axes) if place not in ones]
         narrow = op.cast(narrow, working)
         if left:
@@ -152,7 +152,7 @@ def einsum(op: Operation) -> Value:
         factors.insert(0, _summed(op, arrays, kept, subscripts.result))
     total = factors[0]
     for factor in factors[1:]:
-        total = op.emit("Mul", total, factor)
+        total = total * factor
     return op.cast(total, dtype)
 
 

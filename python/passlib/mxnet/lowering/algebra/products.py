@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlib.lowering import Operation, Value
-from passlib.lowering.extents import concatenated, extent, reshaped, reshaped_to, vector
-from passlib.lowering.extents import dot as summed
+from passlib.lowering import Operation, Value, contraction
+from passlib.lowering.extents import concatenated, extent, reshaped, reshaped_to
 from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
 
@@ -20,10 +19,10 @@ def polyval(op: Operation) -> Value:
     (count,) = op.shape_of(coefficients, 1)
     if count > _MOST_COEFFICIENTS:
         op.unsupported(f"is unrolled for at most {_MOST_COEFFICIENTS} coefficients, not {count}")
-    result = op.emit("Mul", x, op.constant_like(0, x))
+    result = x * 0
     for place in range(count):
         factor = op.emit("Gather", coefficients, op.constant(place), axis=0)
-        result = op.emit("Add", op.emit("Mul", result, x), factor)
+        result = result * x + factor
     return result
 
 
@@ -37,10 +36,10 @@ def transposed(op: Operation, value: Value) -> Value:
 
 def _scaled(op: Operation, value: Value, name: str) -> Value:
     factor = op.float(name, 1.0)
-    return value if factor == 1 else op.emit("Mul", value, op.constant_like(factor, value))
+    return value if factor == 1 else value * factor
 
 
-table.register("dot")(summed)
+table.register("dot")(contraction.dot)
 
 
 @table.register("batch_dot", "_npx_batch_dot")
@@ -55,7 +54,7 @@ def _product(op: Operation, left: Value, right: Value) -> Value:
         left = transposed(op, left)
     if op.bool("transpose_b", False):
         right = transposed(op, right)
-    return op.emit("MatMul", left, right)
+    return left @ right
 
 
 def _rows_to(op: Operation, value: Value, source: int, target: int) -> Value:
@@ -73,7 +72,7 @@ def _general_product(op: Operation, *, has_sum: bool) -> Value:
     left, right, *summand = (_rows_to(op, value, axis, -2) for value in operands)
     result = _scaled(op, _product(op, left, right), "alpha")
     if has_sum:
-        result = op.emit("Add", result, _scaled(op, summand[0], "beta"))
+        result = result + _scaled(op, summand[0], "beta")
     return _rows_to(op, result, -2, axis)
 
 
@@ -121,8 +120,8 @@ def khatri_rao(op: Operation) -> Value:
         op.require_rank(matrix, 2)
     result = op.inputs[0]
     for matrix in op.inputs[1:]:
-        raised = op.emit("Unsqueeze", result, vector(op, 1))
-        product = op.emit("Mul", raised, op.emit("Unsqueeze", matrix, vector(op, 0)))
+        raised = op.emit("Unsqueeze", result, [1])
+        product = raised * op.emit("Unsqueeze", matrix, [0])
         result = reshaped(op, product, [(0, 1), (2,)])
     return result
 
@@ -144,7 +143,7 @@ def contracted(
     columns = _matrix(op, b, [*others, *b_free], len(others))
     if rows.shape is not None and rows.shape[1] == 0:
         return op.emit("Expand", op.constant_like(0, a), concatenated(op, sizes))
-    return reshaped_to(op, op.emit("MatMul", rows, columns), sizes)
+    return reshaped_to(op, rows @ columns, sizes)
 
 
 def _matrix(op: Operation, value: Value, order: list[int], split: int) -> Value:
@@ -163,7 +162,7 @@ def dot(op: Operation) -> Value:
     """
     a, b = op.operands(2)
     if not op.rank_of(a) or not op.rank_of(b):
-        return op.emit("Mul", a, b)
+        return a * b
     return contracted(op, a, b, [-1], [-min(op.rank_of(b), 2)])
 
 
@@ -176,9 +175,9 @@ def matmul(op: Operation) -> Value:
     if op.rank_of(a) == 1 or op.rank_of(b) <= 2:
         if op.rank_of(a) > 1 or op.rank_of(b) <= 2:
             return contracted(op, a, b, [-1], [-min(op.rank_of(b), 2)])
-        a = op.emit("Unsqueeze", a, vector(op, 0))
-        return op.emit("Squeeze", op.emit("MatMul", a, b), vector(op, -2))
-    return op.emit("MatMul", a, b)
+        a = op.emit("Unsqueeze", a, [0])
+        return op.emit("Squeeze", a @ b, [-2])
+    return a @ b
 
 
 @table.register("_npi_tensordot")

@@ -34,13 +34,10 @@ def gelqf(op: Operation) -> Sequence[Value]:
     work, basis = data, op.emit("Expand", op.constant_like(unit, data), _square(op, data, columns))
     for place in range(rows):
         normal, factor = _reflection(op, work, place)
-        work, basis = (
-            op.emit("Sub", each, op.emit("MatMul", _product(op, each, normal, factor), normal))
-            for each in (work, basis)
-        )
-    lower = op.emit("Slice", work, vector(op, 0), vector(op, rows), vector(op, -1))
+        work, basis = (each - _product(op, each, normal, factor) @ normal for each in (work, basis))
+    lower = op.emit("Slice", work, [0], [rows], [-1])
     lower = op.emit("Trilu", lower, upper=0)
-    kept = op.emit("Slice", basis, vector(op, 0), vector(op, rows), vector(op, -1))
+    kept = op.emit("Slice", basis, [0], [rows], [-1])
     return transposed(op, kept), lower
 
 
@@ -51,28 +48,28 @@ def _square(op: Operation, data: Value, columns: int) -> Value:
 def _reflection(op: Operation, work: Value, place: int) -> tuple[Value, Value]:
     """Return the normal (..., 1, n) of a reflection, and its factor 2 / |normal| ** 2 or 0."""
     columns = op.shape_of(work)[-1]
-    row = op.emit("Slice", work, vector(op, place), vector(op, place + 1), vector(op, -2))
+    row = op.emit("Slice", work, [place], [place + 1], [-2])
     axis = vector(op, -1)
     index = np.arange(columns)
     here = op.constant_like(index == place, work)
-    rest = op.emit("Mul", row, op.constant_like(index >= place, work))
-    tail = op.emit("Mul", row, op.constant_like(index > place, work))
-    pivot = op.emit("ReduceSum", op.emit("Mul", row, here), axis, keepdims=1)
+    rest = row * (index >= place)
+    tail = row * (index > place)
+    pivot = op.emit("ReduceSum", row * here, axis, keepdims=1)
     zero = op.constant_like(0, work)
     length = op.emit("ReduceL2", rest, axis, keepdims=1)
-    negative = op.emit("Less", pivot, zero)
-    end = op.emit("Where", negative, length, op.emit("Neg", length))
-    normal = op.emit("Sub", rest, op.emit("Mul", end, here))
+    negative = pivot < zero
+    end = op.where(negative, length, -length)
+    normal = rest - end * here
     square = op.emit("ReduceSumSquare", normal, axis, keepdims=1)
-    idle = op.emit("Equal", op.emit("ReduceSumSquare", tail, axis, keepdims=1), zero)
-    safe = op.emit("Where", idle, op.constant_like(1, work), square)
-    factor = op.emit("Div", op.constant_like(2, work), safe)
-    return normal, op.emit("Where", idle, zero, factor)
+    idle = op.emit("ReduceSumSquare", tail, axis, keepdims=1).equals(zero)
+    safe = op.where(idle, 1, square)
+    factor = 2 / safe
+    return normal, op.where(idle, zero, factor)
 
 
 def _product(op: Operation, matrix: Value, normal: Value, factor: Value) -> Value:
     """Multiply a matrix by a normal as a column, and by its factor."""
-    return op.emit("Mul", op.emit("MatMul", matrix, transposed(op, normal)), factor)
+    return matrix @ transposed(op, normal) * factor
 
 
 _MOST_FACTORED = 64
@@ -120,9 +117,9 @@ def _solved(op: Operation, triangle: Value, right: Value, *, lower: bool) -> Val
         line = _part(op, right, -2, row, row + 1)
         if solved is not None:
             before = range(row) if lower else range(row + 1, size)
-            known = op.emit("MatMul", _block(op, triangle, one, before), solved)
-            line = op.emit("Sub", line, known)
-        line = op.emit("Div", line, _block(op, triangle, one, one))
+            known = _block(op, triangle, one, before) @ solved
+            line = line - known
+        line = line / _block(op, triangle, one, one)
         if solved is None:
             solved = line
         else:
@@ -142,7 +139,7 @@ def trsm(op: Operation) -> Value:
     triangle, right = op.operands(2)
     alpha = op.float("alpha", 1.0)
     if alpha != 1:
-        right = op.emit("Mul", right, op.constant_like(alpha, right))
+        right = right * alpha
     lower = op.bool("lower", True)
     rightside = op.bool("rightside", False)
     # X A = B is A' X' = B', so one of the two transpositions cancels the other.
@@ -174,12 +171,12 @@ def _cholesky(op: Operation, matrix: Value) -> Value:
         if factor is not None:
             left = _block(op, factor, below, before)
             right = transposed(op, _block(op, factor, range(step, step + 1), before))
-            column = op.emit("Sub", column, op.emit("MatMul", left, right))
+            column = column - left @ right
         pivot = op.emit("Sqrt", _part(op, column, -2, 0, 1))
-        column = op.emit("Div", column, pivot)
+        column = column / pivot
         if step:
             zero = op.constant_like(0, column)
-            column = op.emit("Pad", column, vector(op, step, 0), zero, vector(op, -2))
+            column = op.emit("Pad", column, [step, 0], zero, [-2])
         factor = column if factor is None else op.emit("Concat", factor, column, axis=-1)
     if factor is None:
         op.unsupported("the matrices have no rows")
@@ -195,7 +192,7 @@ def potri(op: Operation) -> Value:
     unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
     shape = _shape(op, triangle)
     inverted = _solved(op, triangle, op.emit("Expand", unit, shape), lower=True)
-    return op.emit("MatMul", transposed(op, inverted), inverted)
+    return transposed(op, inverted) @ inverted
 
 
 class _Elimination(NamedTuple):
@@ -218,23 +215,23 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
         here = op.constant(step, np.int64)
         candidates = op.emit("Abs", _block(op, matrix, range(step, size), range(step, step + 1)))
         place = op.emit("ArgMax", candidates, axis=1, keepdims=1)
-        place = op.emit("Add", place, here)
-        exchanges.append(op.emit("Not", op.emit("Equal", place, here)))
-        order = op.emit("Where", op.emit("Equal", rows, place), here, rows)
-        is_here = op.emit("Equal", rows, here)
-        order = op.emit("Where", is_here, place, order)
+        place = place + here
+        exchanges.append(~place.equals(here))
+        order = op.where(rows.equals(place), here, rows)
+        is_here = rows.equals(here)
+        order = op.where(is_here, place, order)
         order = op.emit("Expand", order, shape)
         matrix = op.emit("GatherElements", matrix, order, axis=1)
         line = _part(op, matrix, 1, step, step + 1)
         pivot = _part(op, line, 2, step, step + 1)
         pivots.append(pivot)
         if guarded:
-            is_zero = op.emit("Equal", pivot, op.constant_like(0, pivot))
-            pivot = op.emit("Where", is_zero, op.constant_like(1, pivot), pivot)
-        line = op.emit("Div", line, pivot)
+            is_zero = pivot.equals(0)
+            pivot = op.where(is_zero, 1, pivot)
+        line = line / pivot
         column = _part(op, matrix, 2, step, step + 1)
-        rest = op.emit("Sub", matrix, op.emit("Mul", column, line))
-        matrix = op.emit("Where", is_here, line, rest)
+        rest = matrix - column * line
+        matrix = op.where(is_here, line, rest)
     return _Elimination(matrix, pivots, exchanges)
 
 
@@ -275,9 +272,9 @@ def _pivots(op: Operation) -> tuple[Value, Value]:
     pivots = op.emit("Concat", *result.pivots, axis=1)
     exchanged = op.emit("Concat", *result.exchanges, axis=1)
     minus, plus = op.constant_like(-1, pivots), op.constant_like(1, pivots)
-    signs = op.emit("Where", exchanged, minus, plus)
-    sign = op.emit("ReduceProd", signs, vector(op, 1), keepdims=0)
-    return op.emit("Squeeze", pivots, vector(op, 2)), sign
+    signs = op.where(exchanged, minus, plus)
+    sign = op.emit("ReduceProd", signs, [1], keepdims=0)
+    return op.emit("Squeeze", pivots, [2]), sign
 
 
 def _one_each(op: Operation, value: Value, lone: Sequence[int]) -> Value:
@@ -289,8 +286,8 @@ def _one_each(op: Operation, value: Value, lone: Sequence[int]) -> Value:
 
 
 def _product_of_pivots(op: Operation, pivots: Value, sign: Value) -> Value:
-    product = op.emit("ReduceProd", pivots, vector(op, 1), keepdims=1)
-    return op.emit("Mul", product, sign)
+    product = op.emit("ReduceProd", pivots, [1], keepdims=1)
+    return product * sign
 
 
 def det(lone: Sequence[int], op: Operation) -> Value:
@@ -305,7 +302,7 @@ def slogdet(lone: Sequence[int], op: Operation) -> tuple[Value, Value]:
     pivots, sign = _pivots(op)
     total = _product_of_pivots(op, op.emit("Sign", pivots), sign)
     logarithms = op.emit("Log", op.emit("Abs", pivots))
-    size = op.emit("ReduceSum", logarithms, vector(op, 1), keepdims=1)
+    size = op.emit("ReduceSum", logarithms, [1], keepdims=1)
     return _one_each(op, total, lone), _one_each(op, size, lone)
 
 
@@ -328,7 +325,7 @@ def _both_in_reals(op: Operation) -> list[Value]:
 
 
 def _as(op: Operation, value: Value, *sizes: int) -> Value:
-    return op.emit("Reshape", value, vector(op, *sizes), allowzero=1)
+    return op.emit("Reshape", value, sizes, allowzero=1)
 
 
 @table.register("_npi_cholesky")
@@ -344,7 +341,7 @@ def solve(op: Operation) -> Value:
     matrix, right = _both_in_reals(op)
     op.require_rank(matrix, least=2)
     is_vector = op.rank_of(right) < op.rank_of(matrix)
-    columns = op.emit("Unsqueeze", right, vector(op, -1)) if is_vector else right
+    columns = op.emit("Unsqueeze", right, [-1]) if is_vector else right
     sizes = (matrix.shape or ())[:-1], (columns.shape or ())[:-1]
     if len(sizes[0]) != len(sizes[1]) or any(
         one != other and None not in (one, other) for one, other in zip(*sizes, strict=True)
@@ -353,7 +350,7 @@ def solve(op: Operation) -> Value:
     if 0 in (*(matrix.shape or ()), *(right.shape or ())):
         return right
     result = solution(op, matrix, columns)
-    return op.emit("Squeeze", result, vector(op, -1)) if is_vector else result
+    return op.emit("Squeeze", result, [-1]) if is_vector else result
 
 
 @table.register("_npi_tensorinv")

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
 from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.real_arithmetic import element_type
 from passlib.mxnet.lowering.table import table
@@ -80,9 +79,9 @@ def drawn(op: Operation, onnx_operator: str, shape: Sequence[int], dtype: np.dty
     """Draw an array of a shape, which may be empty or without axes."""
     count = math.prod(shape)
     if not count:
-        return op.emit("Expand", op.constant(0, dtype), vector(op, *shape))
+        return op.emit("Expand", op.constant(0, dtype), shape)
     line = op.emit(onnx_operator, shape=[count], dtype=dtype)
-    return op.emit("Reshape", line, vector(op, *shape))
+    return op.emit("Reshape", line, shape)
 
 
 def uniform_inside(op: Operation, shape: Sequence[int], dtype: np.dtype) -> Value:
@@ -97,15 +96,15 @@ Transform = Callable[..., Value]
 
 
 def _scaled(op: Operation, standard: Value, loc: Value, scale: Value) -> Value:
-    return op.emit("Add", op.emit("Mul", standard, scale), loc)
+    return standard * scale + loc
 
 
 def _from_uniform(op: Operation, u: Value, low: Value, high: Value) -> Value:
-    return _scaled(op, u, low, op.emit("Sub", high, low))
+    return _scaled(op, u, low, high - low)
 
 
 def _negative_log(op: Operation, u: Value) -> Value:
-    return op.emit("Neg", op.emit("Log", u))
+    return -op.emit("Log", u)
 
 
 def _gumbel(op: Operation, u: Value, loc: Value, scale: Value) -> Value:
@@ -113,25 +112,25 @@ def _gumbel(op: Operation, u: Value, loc: Value, scale: Value) -> Value:
 
 
 def _logistic(op: Operation, u: Value, loc: Value, scale: Value) -> Value:
-    odds = op.emit("Div", u, op.emit("Sub", op.constant_like(1 + 2.0**-26, u), u))
+    odds = u / (1 + 2.0**-26 - u)
     return _scaled(op, op.emit("Log", odds), loc, scale)
 
 
 def _exponential(op: Operation, u: Value, scale: Value) -> Value:
-    return op.emit("Mul", _negative_log(op, u), scale)
+    return _negative_log(op, u) * scale
 
 
 def _rayleigh(op: Operation, u: Value, scale: Value) -> Value:
-    twice = op.emit("Mul", _negative_log(op, u), op.constant_like(2, u))
-    return op.emit("Mul", op.emit("Sqrt", twice), scale)
+    twice = _negative_log(op, u) * 2
+    return op.emit("Sqrt", twice) * scale
 
 
 def _power(op: Operation, u: Value, a: Value) -> Value:
-    return op.emit("Pow", u, op.emit("Reciprocal", a))
+    return u ** op.emit("Reciprocal", a)
 
 
 def _pareto(op: Operation, u: Value, a: Value) -> Value:
-    return op.emit("Sub", op.emit("Reciprocal", _power(op, u, a)), op.constant_like(1, u))
+    return op.emit("Reciprocal", _power(op, u, a)) - 1
 
 
 def _weibull(op: Operation, u: Value, a: Value) -> Value:
@@ -194,7 +193,7 @@ def bernoulli(op: Operation) -> Value:
     shape = drawn_shape(op, (chance,))
     if is_logit:
         chance = op.emit("Sigmoid", chance)
-    return op.cast(op.emit("Less", drawn(op, "RandomUniform", shape, working), chance), dtype)
+    return op.cast(drawn(op, "RandomUniform", shape, working) < chance, dtype)
 
 
 def _sizes(op: Operation, name: str = "size") -> tuple[int, ...]:
@@ -230,7 +229,7 @@ def choice(op: Operation) -> Value:
         raise Misfit(f"there are not {total} places with a chance each")
     logarithms = None if chances is None else op.emit("Log", chances)
     if not count:
-        return op.emit("Expand", op.constant(0, np.int64), vector(op, *sizes))
+        return op.emit("Expand", op.constant(0, np.int64), sizes)
     if op.bool("replace", True):
         places = _with_replacement(op, total, count, logarithms)
     else:
@@ -238,20 +237,18 @@ def choice(op: Operation) -> Value:
             op.invalid(f"is more than the {total} places without replacement", "size")
         scores = uniform_inside(op, [total], _FLOAT32)
         if logarithms is not None:
-            noise = op.emit("Log", op.emit("Neg", op.emit("Log", scores)))
-            scores = op.emit("Sub", logarithms, noise)
-        places = op.emit("TopK", scores, vector(op, count), axis=0, sorted=1, outputs=2)[1]
-    return op.emit("Reshape", places, vector(op, *sizes))
+            noise = op.emit("Log", -op.emit("Log", scores))
+            scores = logarithms - noise
+        places = op.emit("TopK", scores, [count], axis=0, sorted=1, outputs=2)[1]
+    return op.emit("Reshape", places, sizes)
 
 
 def _with_replacement(op: Operation, total: int, count: int, logarithms: Value | None) -> Value:
     if logarithms is None:
         double = np.dtype(np.float64)
-        spread = op.emit(
-            "Mul", drawn(op, "RandomUniform", [count], double), op.constant(total, double)
-        )
+        spread = drawn(op, "RandomUniform", [count], double) * total
         return op.cast(op.emit("Floor", spread), np.int64)
-    row = op.emit("Unsqueeze", logarithms, vector(op, 0))
+    row = op.emit("Unsqueeze", logarithms, [0])
     return op.emit("Multinomial", row, sample_size=count, dtype=np.dtype(np.int64))
 
 
@@ -268,11 +265,11 @@ def multinomial(op: Operation) -> Value:
         op.invalid("is negative", "n")
     rows = math.prod(sizes)
     if not rows or not draws or not categories:
-        return op.emit("Expand", op.constant(0, np.int64), vector(op, *sizes, categories))
-    logarithms = op.emit("Expand", op.emit("Log", chances), vector(op, rows, categories))
+        return op.emit("Expand", op.constant(0, np.int64), [*sizes, categories])
+    logarithms = op.emit("Expand", op.emit("Log", chances), [rows, categories])
     code = np.dtype(np.int64)
     places = op.emit("Multinomial", logarithms, sample_size=draws, dtype=code)
-    ones = op.emit("Expand", op.constant(1, code), vector(op, rows, draws))
-    counts = op.emit("Expand", op.constant(0, code), vector(op, rows, categories))
+    ones = op.emit("Expand", op.constant(1, code), [rows, draws])
+    counts = op.emit("Expand", op.constant(0, code), [rows, categories])
     counts = op.emit("ScatterElements", counts, places, ones, axis=1, reduction="add")
-    return op.emit("Reshape", counts, vector(op, *sizes, categories))
+    return op.emit("Reshape", counts, [*sizes, categories])

@@ -55,12 +55,12 @@ def _some(op: Operation, flags: Value) -> Value:
 
 def _positive_uniform(op: Operation, like: Value) -> Value:
     """Draw from (0, 1]."""
-    return op.emit("Sub", _like(op, 1, like), op.emit("RandomUniformLike", like, dtype=_REAL))
+    return _like(op, 1, like) - op.emit("RandomUniformLike", like, dtype=_REAL)
 
 
 def gamma(op: Operation, shape: Value, scale: Value) -> Value:
     """Draw from the gamma distribution of a shape and a scale."""
-    return op.emit("Mul", standard_gamma(op, shape, op.shape_of(shape)), scale)
+    return standard_gamma(op, shape, op.shape_of(shape)) * scale
 
 
 def poisson(op: Operation, rate: Value) -> Value:
@@ -68,26 +68,26 @@ def poisson(op: Operation, rate: Value) -> Value:
 
     def step(states: Sequence[Value]) -> tuple[Value, Sequence[Value]]:
         elapsed, count = states
-        gap = op.emit("Neg", op.emit("Log", _positive_uniform(op, elapsed)))
-        elapsed = op.emit("Add", elapsed, gap)
-        arrived = op.emit("Less", elapsed, rate)
-        count = op.emit("Add", count, op.cast(arrived, _REAL))
+        gap = -op.emit("Log", _positive_uniform(op, elapsed))
+        elapsed = elapsed + gap
+        arrived = elapsed < rate
+        count = count + op.cast(arrived, _REAL)
         return _some(op, arrived), [elapsed, count]
 
-    zero = op.emit("Mul", rate, _like(op, 0, rate))
+    zero = rate * _like(op, 0, rate)
     return _loop(op, [zero, zero], step)[1]
 
 
 def negative_binomial(op: Operation, limit: Value, chance: Value) -> Value:
     """Draw failures before ``limit`` successes of probability ``chance``."""
-    odds = op.emit("Div", op.emit("Sub", _like(op, 1, chance), chance), chance)
+    odds = (_like(op, 1, chance) - chance) / chance
     return poisson(op, gamma(op, limit, odds))
 
 
 def generalized_negative_binomial(op: Operation, mean: Value, dispersion: Value) -> Value:
     """Draw from the negative binomial distribution of a mean and a dispersion."""
     shape = op.emit("Reciprocal", dispersion)
-    return poisson(op, gamma(op, shape, op.emit("Mul", mean, dispersion)))
+    return poisson(op, gamma(op, shape, mean * dispersion))
 
 
 _DRAWS: dict[str, tuple[Callable[..., Value], tuple[tuple[str, float], ...]]] = {
@@ -145,5 +145,5 @@ def shuffle(op: Operation) -> Value:
     (data,) = op.operands(1)
     rows = op.shape_of(data, least=1)[0]
     keys = op.emit("RandomUniform", shape=[rows], dtype=_REAL)
-    order = op.emit("TopK", keys, vector(op, rows), outputs=2, axis=0)[1]
+    order = op.emit("TopK", keys, [rows], outputs=2, axis=0)[1]
     return op.emit("Gather", data, order, axis=0)

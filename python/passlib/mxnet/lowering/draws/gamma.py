@@ -30,25 +30,25 @@ def standard_gamma(op: Operation, alpha: Value, shape: Sequence[int]) -> Value:
     def number(value: float) -> Value:
         return op.constant(value, dtype)
 
-    small = op.emit("Less", alpha, number(1))
-    raised = op.emit("Where", small, op.emit("Add", alpha, number(1)), alpha)
-    d = op.emit("Sub", raised, number(1 / 3))
-    c = op.emit("Reciprocal", op.emit("Sqrt", op.emit("Mul", d, number(9))))
+    small = alpha < number(1)
+    raised = op.where(small, alpha + number(1), alpha)
+    d = raised - number(1 / 3)
+    c = op.emit("Reciprocal", op.emit("Sqrt", d * number(9)))
     result = op.emit("Expand", d, op.constant(np.array(shape, np.int64)))
     for _ in range(_ROUNDS):
         x = drawn(op, "RandomNormal", shape, dtype)
-        root = op.emit("Add", number(1), op.emit("Mul", c, x))
-        v = op.emit("Mul", op.emit("Mul", root, root), root)
-        positive = op.emit("Greater", v, number(0))
-        safe = op.emit("Where", positive, v, number(1))
-        half_square = op.emit("Mul", op.emit("Mul", x, x), number(0.5))
-        spread = op.emit("Add", op.emit("Sub", number(1), safe), op.emit("Log", safe))
-        bound = op.emit("Add", half_square, op.emit("Mul", d, spread))
-        accepted = op.emit("Less", op.emit("Log", uniform_inside(op, shape, dtype)), bound)
-        accepted = op.emit("And", accepted, positive)
-        result = op.emit("Where", accepted, op.emit("Mul", d, safe), result)
-    power = op.emit("Pow", uniform_inside(op, shape, dtype), op.emit("Reciprocal", alpha))
-    return op.emit("Mul", result, op.emit("Where", small, power, number(1)))
+        root = number(1) + c * x
+        v = root * root * root
+        positive = v > number(0)
+        safe = op.where(positive, v, number(1))
+        half_square = x * x * number(0.5)
+        spread = number(1) - safe + op.emit("Log", safe)
+        bound = half_square + d * spread
+        accepted = op.emit("Log", uniform_inside(op, shape, dtype)) < bound
+        accepted = accepted & positive
+        result = op.where(accepted, d * safe, result)
+    power = uniform_inside(op, shape, dtype) ** op.emit("Reciprocal", alpha)
+    return result * op.where(small, power, number(1))
 
 
 @table.register("_npi_gamma")
@@ -57,4 +57,4 @@ def gamma(op: Operation) -> Value:
     dtype, working = types_of(op)
     alpha, scale = parameters(op, ("shape", "scale"), working)
     draw = standard_gamma(op, alpha, drawn_shape(op, (alpha, scale)))
-    return op.cast(op.emit("Mul", draw, scale), dtype)
+    return op.cast(draw * scale, dtype)

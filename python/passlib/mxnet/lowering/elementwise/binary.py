@@ -91,30 +91,30 @@ def _plain(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
 def _modulo(op: Operation, a: Value, b: Value) -> Value:
     """Compute the remainder with the sign of the divisor; 0 where the divisor is 0."""
     zero = op.constant_like(0, b)
-    by_zero = op.emit("Equal", b, zero)
+    by_zero = b.equals(zero)
     if not is_real(op.dtype_of(a)):
-        divisor = op.emit("Where", by_zero, op.constant_like(1, b), b)
+        divisor = op.where(by_zero, 1, b)
         return op.emit("Mod", a, divisor)
     sizes = op.emit("Abs", a), op.emit("Abs", b)
     rest = op.emit("Mod", *sizes, fmod=1)
-    differ = op.emit("Xor", op.emit("Less", a, zero), op.emit("Less", b, zero))
-    uneven = op.emit("And", differ, is_true(op, rest))
-    rest = op.emit("Where", uneven, op.emit("Sub", sizes[1], rest), rest)
-    rest = op.emit("Where", op.emit("Less", b, zero), op.emit("Neg", rest), rest)
-    return op.emit("Where", by_zero, zero, rest)
+    differ = (a < zero) ^ (b < zero)
+    uneven = differ & is_true(op, rest)
+    rest = op.where(uneven, sizes[1] - rest, rest)
+    rest = op.where(b < zero, -rest, rest)
+    return op.where(by_zero, zero, rest)
 
 
 def _power(op: Operation, a: Value, b: Value) -> Value:
-    return through_real(op, (a, b), lambda x, y: op.emit("Pow", x, y))
+    return through_real(op, (a, b), lambda x, y: x**y)
 
 
 def _hypotenuse(op: Operation, a: Value, b: Value) -> Value:
     """Compute sqrt(a^2 + b^2) without intermediate overflow; infinite if either side is."""
 
     def compute(x: Value, y: Value) -> Value:
-        squares = op.emit("Add", op.emit("Mul", x, x), op.emit("Mul", y, y))
-        infinite = op.emit("Or", op.emit("IsInf", x), op.emit("IsInf", y))
-        return op.emit("Where", infinite, op.constant_like(np.inf, x), op.emit("Sqrt", squares))
+        squares = x * x + y * y
+        infinite = op.emit("IsInf", x) | op.emit("IsInf", y)
+        return op.where(infinite, np.inf, op.emit("Sqrt", squares))
 
     return through_real(op, (a, b), compute, double=True)
 
@@ -124,7 +124,7 @@ def _comparison(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
 
 
 def _not_equal(op: Operation, a: Value, b: Value) -> Value:
-    return as_number(op, op.emit("Not", op.emit("Equal", a, b)), a)
+    return as_number(op, ~a.equals(b), a)
 
 
 def _logical(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
@@ -188,7 +188,7 @@ def add_n(op: Operation) -> Value:
     """Sum ``num_args`` arrays of one shape."""
     total = op.inputs[0]
     for term in op.inputs[1:]:
-        total = op.emit("Add", total, term)
+        total = total + term
     return total
 
 
@@ -199,11 +199,11 @@ def allclose(op: Operation) -> Value:
     if not is_real(op.dtype_of(a)):
         a, b = (op.cast(value, np.float64) for value in (a, b))
     rtol, atol = op.float("rtol", 1e-5), op.float("atol", 1e-8)
-    gap = op.emit("Abs", op.emit("Sub", a, b))
-    slack = op.emit("Mul", op.emit("Abs", b), op.constant_like(rtol, b))
-    near = op.emit("LessOrEqual", gap, op.emit("Add", slack, op.constant_like(atol, b)))
-    near = op.emit("Or", near, op.emit("Equal", a, b))
+    gap = op.emit("Abs", a - b)
+    slack = op.emit("Abs", b) * rtol
+    near = gap <= slack + atol
+    near = near | a.equals(b)
     if op.bool("equal_nan", True):
-        both = op.emit("And", op.emit("IsNaN", a), op.emit("IsNaN", b))
-        near = op.emit("Or", near, both)
+        both = op.emit("IsNaN", a) & op.emit("IsNaN", b)
+        near = near | both
     return op.emit("ReduceMin", op.cast(near, np.uint8), keepdims=0)

@@ -32,108 +32,52 @@ _LANCZOS = (
 # Rational approximations of the normal quantile: M. J. Wichura, algorithm AS 241 (PPND16),
 # Applied Statistics 37 (1988) 477-484; lowest power first, numerator then denominator.
 _CENTRE = (
-    (
-        3.3871328727963666080,
-        133.14166789178437745,
-        1971.5909503065514427,
-        13731.693765509461125,
-        45921.953931549871457,
-        67265.770927008700853,
-        33430.575583588128105,
-        2509.0809287301226727,
-    ),
-    (
-        1.0,
-        42.313330701600911252,
-        687.18700749205790830,
-        5394.1960214247511077,
-        21213.794301586595867,
-        39307.895800092710610,
-        28729.085735721942674,
-        5226.4952788528545610,
-    ),
-)
+    (3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
+     45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727),
+    (1.0, 42.313330701600911252, 687.18700749205790830, 5394.1960214247511077,
+     21213.794301586595867, 39307.895800092710610, 28729.085735721942674, 5226.4952788528545610),
+)  # fmt: skip
 _NEAR_TAIL = (
-    (
-        1.42343711074968357734,
-        4.63033784615654529590,
-        5.76949722146069140550,
-        3.64784832476320460504,
-        1.27045825245236838258,
-        2.41780725177450611770e-1,
-        2.27238449892691845833e-2,
-        7.74545014278341407640e-4,
-    ),
-    (
-        1.0,
-        2.05319162663775882187,
-        1.67638483018380384940,
-        6.89767334985100004550e-1,
-        1.48103976427480074590e-1,
-        1.51986665636164571966e-2,
-        5.47593808499534494600e-4,
-        1.05075007164441684324e-9,
-    ),
-)
+    (1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504,
+     1.27045825245236838258, 2.41780725177450611770e-1, 2.27238449892691845833e-2,
+     7.74545014278341407640e-4),
+    (1.0, 2.05319162663775882187, 1.67638483018380384940, 6.89767334985100004550e-1,
+     1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
+     1.05075007164441684324e-9),
+)  # fmt: skip
 _FAR_TAIL = (
-    (
-        6.65790464350110377720,
-        5.46378491116411436990,
-        1.78482653991729133580,
-        2.96560571828504891230e-1,
-        2.65321895265761230930e-2,
-        1.24266094738807843860e-3,
-        2.71155556874348757815e-5,
-        2.01033439929228813265e-7,
-    ),
-    (
-        1.0,
-        5.99832206555887937690e-1,
-        1.36929880922735805310e-1,
-        1.48753612908506148525e-2,
-        7.86869131145613259100e-4,
-        1.84631831751005468180e-5,
-        1.42151175831644588870e-7,
-        2.04426310338993978564e-15,
-    ),
-)
-
-
-def _plus(op: Operation, x: Value, number: float) -> Value:
-    return op.emit("Add", x, op.constant_like(number, x))
-
-
-def _times(op: Operation, x: Value, number: float) -> Value:
-    return op.emit("Mul", x, op.constant_like(number, x))
-
-
-def _below(op: Operation, x: Value, number: float) -> Value:
-    return op.emit("Less", x, op.constant_like(number, x))
+    (6.65790464350110377720, 5.46378491116411436990, 1.78482653991729133580,
+     2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+     2.71155556874348757815e-5, 2.01033439929228813265e-7),
+    (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+     7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
+     2.04426310338993978564e-15),
+)  # fmt: skip
 
 
 def _log_gamma_right(op: Operation, x: Value) -> Value:
     """Compute log(gamma(x)) for x >= 0.5."""
     series = op.constant_like(_LANCZOS[0], x)
     for index, coefficient in enumerate(_LANCZOS[1:]):
-        term = op.emit("Div", op.constant_like(coefficient, x), _plus(op, x, float(index)))
-        series = op.emit("Add", series, term)
-    shifted = _plus(op, x, _LANCZOS_G - 0.5)
-    power = op.emit("Mul", _plus(op, x, -0.5), op.emit("Log", shifted))
-    body = _plus(op, op.emit("Sub", power, shifted), 0.5 * np.log(2 * np.pi))
-    return op.emit("Add", body, op.emit("Log", series))
+        term = coefficient / (x + float(index))
+        series = series + term
+    shifted = x + (_LANCZOS_G - 0.5)
+    power = (x + -0.5) * op.emit("Log", shifted)
+    body = power - shifted + 0.5 * math.log(2 * math.pi)
+    return body + op.emit("Log", series)
 
 
 def _log_gamma_parts(op: Operation, x: Value) -> tuple[Value, Value, Value]:
     """Return whether x < 0.5, log(gamma) of x or else of 1 - x, and |sin(pi x)|."""
-    left = _below(op, x, 0.5)
-    mirror = op.emit("Sub", op.constant_like(1, x), x)
-    right = _log_gamma_right(op, op.emit("Where", left, mirror, x))
-    fraction = op.emit("Sub", x, op.emit("Floor", x))
-    return left, right, op.emit("Sin", _times(op, fraction, np.pi))
+    left = x < 0.5
+    mirror = 1 - x
+    right = _log_gamma_right(op, op.where(left, mirror, x))
+    fraction = x - op.emit("Floor", x)
+    return left, right, op.emit("Sin", fraction * np.pi)
 
 
 def _is_whole(op: Operation, x: Value) -> Value:
-    return op.emit("Equal", x, op.emit("Floor", x))
+    return x.equals(op.emit("Floor", x))
 
 
 def log_gamma(op: Operation, value: Value) -> Value:
@@ -144,12 +88,12 @@ def log_gamma(op: Operation, value: Value) -> Value:
 
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
-        mirrored = op.emit("Sub", op.constant_like(np.log(np.pi), x), op.emit("Log", sine))
-        result = op.emit("Where", left, op.emit("Sub", mirrored, right), right)
+        mirrored = np.log(np.pi) - op.emit("Log", sine)
+        result = op.where(left, mirrored - right, right)
         infinity = op.constant_like(np.inf, x)
-        pole = op.emit("And", _is_whole(op, x), _below(op, x, 0.5))
-        endless = op.emit("Or", pole, op.emit("IsInf", x))
-        return op.emit("Where", endless, infinity, result)
+        pole = _is_whole(op, x) & (x < 0.5)
+        endless = pole | op.emit("IsInf", x)
+        return op.where(endless, infinity, result)
 
     return through_real(op, (value,), compute, double=True, exact=True)
 
@@ -170,18 +114,18 @@ def gamma(op: Operation) -> Value:
 
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
-        half = _times(op, op.emit("Floor", x), 0.5)
-        is_odd = op.emit("Less", op.emit("Floor", half), half)
-        signed = op.emit("Where", is_odd, op.emit("Neg", sine), sine)
-        small = op.emit("Exp", op.emit("Neg", right))
-        mirrored = op.emit("Div", _times(op, small, np.pi), signed)
-        result = op.emit("Where", left, mirrored, op.emit("Exp", right))
-        pole = op.emit("And", _is_whole(op, x), _below(op, x, 0.0))
-        result = op.emit("Where", pole, op.constant_like(np.nan, x), result)
-        at_zero = op.emit("Equal", x, op.constant_like(0, x))
-        at_zero = op.emit("Where", at_zero, op.emit("Reciprocal", x), result)
-        endless = op.emit("Equal", x, op.constant_like(np.inf, x))
-        result = op.emit("Where", endless, x, at_zero)
+        half = op.emit("Floor", x) * 0.5
+        is_odd = op.emit("Floor", half) < half
+        signed = op.where(is_odd, -sine, sine)
+        small = op.emit("Exp", -right)
+        mirrored = small * np.pi / signed
+        result = op.where(left, mirrored, op.emit("Exp", right))
+        pole = _is_whole(op, x) & (x < 0.0)
+        result = op.where(pole, np.nan, result)
+        at_zero = x.equals(0)
+        at_zero = op.where(at_zero, op.emit("Reciprocal", x), result)
+        endless = x.equals(np.inf)
+        result = op.where(endless, x, at_zero)
         return op.emit("Round", result) if whole else result
 
     return through_real(op, op.inputs[:1], compute, double=True, exact=True)
@@ -214,16 +158,16 @@ def erf_of(op: Operation, x: Value) -> Value:
     if op.dtype_of(x) != np.float64:
         return op.emit("Erf", x)
     size = op.emit("Abs", x)
-    near = op.emit("Where", _below(op, size, _ERF_END), size, op.constant_like(_ERF_END, x))
-    step = op.emit("Round", _times(op, near, _ERF_STEPS))
-    gap = op.emit("Sub", near, _times(op, step, 1 / _ERF_STEPS))
+    near = op.where(size < _ERF_END, size, _ERF_END)
+    step = op.emit("Round", near * _ERF_STEPS)
+    gap = near - step * (1 / _ERF_STEPS)
     place = op.cast(step, np.int64)
     terms = [op.emit("Gather", op.constant_like(row, x), place) for row in _erf_series()]
     result = terms[-1]
     for term in reversed(terms[:-1]):
-        result = op.emit("Add", op.emit("Mul", result, gap), term)
-    signed = op.emit("Where", _below(op, x, 0), op.emit("Neg", result), result)
-    return op.emit("Where", op.emit("IsNaN", x), x, signed)
+        result = result * gap + term
+    signed = op.where(x < 0, -result, result)
+    return op.where(op.emit("IsNaN", x), x, signed)
 
 
 @table.register("erf", "_npx_erf")
@@ -234,8 +178,8 @@ def erf(op: Operation) -> Value:
         return erf_of(op, x)
 
     def compute(x: Value) -> Value:
-        far = op.emit("GreaterOrEqual", op.emit("Abs", x), op.constant_like(6, x))
-        return op.emit("Mul", op.emit("Sign", x), as_number(op, far, x))
+        far = op.emit("Abs", x) >= 6
+        return op.emit("Sign", x) * as_number(op, far, x)
 
     return through_real(op, [x], compute, exact=True)
 
@@ -243,12 +187,12 @@ def erf(op: Operation) -> Value:
 def _polynomial(op: Operation, x: Value, coefficients: Sequence[float]) -> Value:
     value = op.constant_like(coefficients[-1], x)
     for coefficient in reversed(coefficients[:-1]):
-        value = _plus(op, op.emit("Mul", value, x), coefficient)
+        value = value * x + coefficient
     return value
 
 
 def _ratio(op: Operation, x: Value, pair: tuple[Sequence[float], Sequence[float]]) -> Value:
-    return op.emit("Div", _polynomial(op, x, pair[0]), _polynomial(op, x, pair[1]))
+    return _polynomial(op, x, pair[0]) / _polynomial(op, x, pair[1])
 
 
 @table.register("erfinv", "_npx_erfinv")
@@ -257,19 +201,19 @@ def erfinv(op: Operation) -> Value:
 
     def compute(x: Value) -> Value:
         size = op.emit("Abs", x)
-        half = _times(op, x, 0.5)
-        centre = op.emit("Sub", op.constant_like(0.180625, x), op.emit("Mul", half, half))
-        middle = op.emit("Mul", half, _ratio(op, centre, _CENTRE))
-        tail = _times(op, op.emit("Sub", op.constant_like(1, x), size), 0.5)
-        depth = op.emit("Sqrt", op.emit("Neg", op.emit("Log", tail)))
-        near = _ratio(op, _plus(op, depth, -1.6), _NEAR_TAIL)
-        far = _ratio(op, _plus(op, depth, -5.0), _FAR_TAIL)
-        is_near = op.emit("LessOrEqual", depth, op.constant_like(5, x))
-        outer = op.emit("Mul", op.emit("Sign", x), op.emit("Where", is_near, near, far))
-        is_middle = op.emit("LessOrEqual", size, op.constant_like(0.85, x))
-        quantile = _times(op, op.emit("Where", is_middle, middle, outer), np.sqrt(0.5))
-        end = op.emit("Equal", size, op.constant_like(1, x))
-        infinite = op.emit("Div", x, op.constant_like(0, x))
-        return op.emit("Where", end, infinite, quantile)
+        half = x * 0.5
+        centre = 0.180625 - half * half
+        middle = half * _ratio(op, centre, _CENTRE)
+        tail = (1 - size) * 0.5
+        depth = op.emit("Sqrt", -op.emit("Log", tail))
+        near = _ratio(op, depth + -1.6, _NEAR_TAIL)
+        far = _ratio(op, depth + -5.0, _FAR_TAIL)
+        is_near = depth <= 5
+        outer = op.emit("Sign", x) * op.where(is_near, near, far)
+        is_middle = size <= 0.85
+        quantile = op.where(is_middle, middle, outer) * np.sqrt(0.5)
+        end = size.equals(1)
+        infinite = x / 0
+        return op.where(end, infinite, quantile)
 
     return through_real(op, op.inputs[:1], compute, double=True, exact=True)

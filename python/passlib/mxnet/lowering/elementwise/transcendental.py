@@ -6,6 +6,7 @@ float32 would lose digits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -15,14 +16,7 @@ from passlib.lowering import Operation, Value
 from passlib.mxnet.lowering.real_arithmetic import is_real, through_real
 from passlib.mxnet.lowering.table import table
 
-_DIRECT = {
-    "cos": "Cos",
-    "exp": "Exp",
-    "log": "Log",
-    "reciprocal": "Reciprocal",
-    "sin": "Sin",
-    "sqrt": "Sqrt",
-}
+_DIRECT = {name.lower(): name for name in ("Cos", "Exp", "Log", "Reciprocal", "Sin", "Sqrt")}
 
 _DIRECT_SINGLE = {
     "arccos": "Acos",
@@ -46,117 +40,80 @@ for _name, _onnx_operator in _DIRECT.items():
     table.register(_name)(partial(_one_node, _onnx_operator))
 
 
-def _number(op: Operation, x: Value, number: float) -> Value:
-    return op.constant_like(number, x)
-
-
-def _half(op: Operation, x: Value) -> Value:
-    return op.emit("Mul", x, _number(op, x, 0.5))
-
-
-def _below(op: Operation, x: Value, number: float) -> Value:
-    return op.emit("Less", x, _number(op, x, number))
-
-
 def _log_of_one_plus(op: Operation, x: Value) -> Value:
     """Compute log(1 + x) as x log(u) / (u - 1) with u = 1 + x: the error of u cancels."""
-    one = _number(op, x, 1)
-    u = op.emit("Add", x, one)
-    rest, plain = op.emit("Sub", u, one), op.emit("Log", u)
-    quotient = op.emit("Div", op.emit("Mul", x, plain), rest)
-    near = op.emit("Where", op.emit("Equal", u, one), x, quotient)
-    return op.emit("Where", _below(op, x, 1), near, plain)
+    u = x + 1
+    rest, plain = u - 1, op.emit("Log", u)
+    exact = u.equals(1)
+    return op.where(x < 1, op.where(exact, x, x * plain / rest), plain)
 
 
 def _exp_minus_one(op: Operation, x: Value) -> Value:
     """Compute exp(x) - 1, near 0 as x (u - 1) / log(u) with u = exp(x): the error of u cancels."""
-    one = _number(op, x, 1)
     u = op.emit("Exp", x)
-    rest = op.emit("Sub", u, one)
-    quotient = op.emit("Div", op.emit("Mul", x, rest), op.emit("Log", u))
-    near = op.emit("Where", op.emit("Equal", u, one), x, quotient)
-    return op.emit("Where", _below(op, op.emit("Abs", x), 1), near, rest)
+    rest = u - 1
+    exact = u.equals(1)
+    near = op.where(exact, x, x * rest / op.emit("Log", u))
+    return op.where(op.emit("Abs", x) < 1, near, rest)
 
 
 def _odd(op: Operation, x: Value, compute: Callable[[Operation, Value], Value]) -> Value:
     """Extend a function of |x| that is x near 0 to an odd one: x itself below 1e-8."""
     size = op.emit("Abs", x)
     right = compute(op, size)
-    signed = op.emit("Where", _below(op, x, 0), op.emit("Neg", right), right)
-    return op.emit("Where", _below(op, size, 1e-8), x, signed)
+    signed = op.where(x < 0, -right, right)
+    return op.where(size < 1e-8, x, signed)
 
 
 def _half_exp(op: Operation, size: Value) -> Value:
     """Compute exp(x) / 2, which is finite a little longer than exp(x)."""
-    root = op.emit("Exp", _half(op, size))
-    return op.emit("Mul", _half(op, root), root)
+    root = op.emit("Exp", size * 0.5)
+    return root * 0.5 * root
 
 
-def _sinh(op: Operation, x: Value) -> Value:
+def _sinh(op: Operation, size: Value) -> Value:
     """Compute (e + e / (e + 1)) / 2 with e = exp(|x|) - 1."""
-
-    def right(op: Operation, size: Value) -> Value:
-        grown = _exp_minus_one(op, size)
-        shrunk = op.emit("Div", grown, op.emit("Add", grown, _number(op, size, 1)))
-        near = _half(op, op.emit("Add", grown, shrunk))
-        return op.emit("Where", _below(op, size, 20), near, _half_exp(op, size))
-
-    return _odd(op, x, right)
+    grown = _exp_minus_one(op, size)
+    near = (grown + grown / (grown + 1)) * 0.5
+    return op.where(size < 20, near, _half_exp(op, size))
 
 
 def logistic(op: Operation, x: Value) -> Value:
     """Compute 1 / (1 + exp(-x)); ONNX Runtime's Sigmoid of float64 is 0 below -36."""
     if x.dtype != np.float64:
         return op.emit("Sigmoid", x)
-    grown = op.emit("Exp", op.emit("Neg", x))
-    return op.emit("Reciprocal", op.emit("Add", grown, _number(op, x, 1)))
+    return op.emit("Reciprocal", op.emit("Exp", -x) + 1)
 
 
 def _cosh(op: Operation, x: Value) -> Value:
     size = op.emit("Abs", x)
-    near = _half(op, op.emit("Add", op.emit("Exp", size), op.emit("Exp", op.emit("Neg", size))))
-    return op.emit("Where", _below(op, size, 20), near, _half_exp(op, size))
-
-
-def _tan(op: Operation, x: Value) -> Value:
-    return op.emit("Div", op.emit("Sin", x), op.emit("Cos", x))
+    near = (op.emit("Exp", size) + op.emit("Exp", -size)) * 0.5
+    return op.where(size < 20, near, _half_exp(op, size))
 
 
 def _log_of_twice(op: Operation, x: Value) -> Value:
-    return op.emit("Add", op.emit("Log", x), _number(op, x, np.log(2)))
+    return op.emit("Log", x) + math.log(2)
 
 
-def _arcsinh(op: Operation, x: Value) -> Value:
+def _arcsinh(op: Operation, size: Value) -> Value:
     """Compute log(1 + a + a^2 / (1 + sqrt(a^2 + 1))) for a = |x|, and log(2 a) for a large a."""
-
-    def right(op: Operation, size: Value) -> Value:
-        one, square = _number(op, size, 1), op.emit("Mul", size, size)
-        root = op.emit("Sqrt", op.emit("Add", square, one))
-        part = op.emit("Div", square, op.emit("Add", root, one))
-        near = _log_of_one_plus(op, op.emit("Add", size, part))
-        return op.emit("Where", _below(op, size, 1e9), near, _log_of_twice(op, size))
-
-    return _odd(op, x, right)
+    square = size * size
+    part = square / (op.emit("Sqrt", square + 1) + 1)
+    near = _log_of_one_plus(op, size + part)
+    return op.where(size < 1e9, near, _log_of_twice(op, size))
 
 
 def _arccosh(op: Operation, x: Value) -> Value:
     """Compute log(1 + t + sqrt(t) sqrt(t + 2)) for t = x - 1, and log(2 x) where x^2 is large."""
-    rest = op.emit("Sub", x, _number(op, x, 1))
-    other = op.emit("Add", rest, _number(op, x, 2))
-    root = op.emit("Mul", op.emit("Sqrt", rest), op.emit("Sqrt", other))
-    near = _log_of_one_plus(op, op.emit("Add", rest, root))
-    return op.emit("Where", _below(op, x, 1e9), near, _log_of_twice(op, x))
+    rest = x - 1
+    root = op.emit("Sqrt", rest) * op.emit("Sqrt", rest + 2)
+    near = _log_of_one_plus(op, rest + root)
+    return op.where(x < 1e9, near, _log_of_twice(op, x))
 
 
-def _arctanh(op: Operation, x: Value) -> Value:
+def _arctanh(op: Operation, size: Value) -> Value:
     """Compute log(1 + 2 a / (1 - a)) / 2 for a = |x|."""
-
-    def right(op: Operation, size: Value) -> Value:
-        twice = op.emit("Mul", size, _number(op, size, 2))
-        ratio = op.emit("Div", twice, op.emit("Sub", _number(op, size, 1), size))
-        return _half(op, _log_of_one_plus(op, ratio))
-
-    return _odd(op, x, right)
+    return _log_of_one_plus(op, size * 2 / (1 - size)) * 0.5
 
 
 def _arctan(op: Operation, x: Value) -> Value:
@@ -166,15 +123,12 @@ def _arctan(op: Operation, x: Value) -> Value:
     """
 
     def right(op: Operation, size: Value) -> Value:
-        one = _number(op, size, 1)
-        is_far = op.emit("Greater", size, one)
-        a = op.emit("Where", is_far, op.emit("Reciprocal", size), size)
+        is_far = size > 1
+        a = op.where(is_far, op.emit("Reciprocal", size), size)
         coarse = op.cast(op.emit("Atan", op.cast(a, np.float32)), np.float64)
-        gap = op.emit("Sub", op.emit("Sin", coarse), op.emit("Mul", a, op.emit("Cos", coarse)))
-        scale = op.emit("Sqrt", op.emit("Add", op.emit("Mul", a, a), one))
-        fine = op.emit("Sub", coarse, op.emit("Div", gap, scale))
-        far = op.emit("Sub", _number(op, size, np.pi / 2), fine)
-        return op.emit("Where", is_far, far, fine)
+        gap = op.emit("Sin", coarse) - a * op.emit("Cos", coarse)
+        fine = coarse - gap / op.emit("Sqrt", a * a + 1)
+        return op.where(is_far, np.pi / 2 - fine, fine)
 
     return _odd(op, x, right)
 
@@ -184,29 +138,16 @@ def arctangent(op: Operation, x: Value) -> Value:
     return _arctan(op, x) if op.dtype_of(x) == np.float64 else op.emit("Atan", x)
 
 
-def _arcsin(op: Operation, x: Value) -> Value:
-    one = _number(op, x, 1)
-    across = op.emit("Mul", op.emit("Sub", one, x), op.emit("Add", one, x))
-    return _arctan(op, op.emit("Div", x, op.emit("Sqrt", across)))
-
-
-def _arccos(op: Operation, x: Value) -> Value:
-    """Compute 2 arctan sqrt((1 - x) / (1 + x))."""
-    one = _number(op, x, 1)
-    ratio = op.emit("Div", op.emit("Sub", one, x), op.emit("Add", one, x))
-    return op.emit("Mul", _arctan(op, op.emit("Sqrt", ratio)), _number(op, x, 2))
-
-
 _DOUBLE: dict[str, Callable[[Operation, Value], Value]] = {
-    "arccos": _arccos,
-    "arcsin": _arcsin,
+    "arccos": lambda op, x: _arctan(op, op.emit("Sqrt", (1 - x) / (1 + x))) * 2,
+    "arcsin": lambda op, x: _arctan(op, x / op.emit("Sqrt", (1 - x) * (1 + x))),
     "arctan": _arctan,
     "arccosh": _arccosh,
-    "arcsinh": _arcsinh,
-    "arctanh": _arctanh,
+    "arcsinh": lambda op, x: _odd(op, x, _arcsinh),
+    "arctanh": lambda op, x: _odd(op, x, _arctanh),
     "cosh": _cosh,
-    "sinh": _sinh,
-    "tan": _tan,
+    "sinh": lambda op, x: _odd(op, x, _sinh),
+    "tan": lambda op, x: op.emit("Sin", x) / op.emit("Cos", x),
 }
 
 
@@ -224,12 +165,8 @@ for _name in _DIRECT_SINGLE:
 def _logarithm_to(base: float, op: Operation) -> Value:
     # The logarithm of a power must not be below the exponent, which would be truncated.
     whole = not is_real(op.dtype_of(op.inputs[0]))
-    factor = (1 + np.finfo(np.float64).eps * whole) / np.log(base)
-
-    def compute(x: Value) -> Value:
-        return op.emit("Mul", op.emit("Log", x), _number(op, x, factor))
-
-    return through_real(op, op.inputs[:1], compute, exact=True)
+    factor = float((1 + np.finfo(np.float64).eps * whole) / np.log(base))
+    return through_real(op, op.inputs[:1], lambda x: op.emit("Log", x) * factor, exact=True)
 
 
 def _in_double(compute: Callable[[Operation, Value], Value], op: Operation) -> Value:
@@ -238,10 +175,7 @@ def _in_double(compute: Callable[[Operation, Value], Value], op: Operation) -> V
 
 def _scaled(factor: float, divisor: float, op: Operation) -> Value:
     # In MXNet's order, which decides what is left of integers.
-    def compute(x: Value) -> Value:
-        return op.emit("Div", op.emit("Mul", x, _number(op, x, factor)), _number(op, x, divisor))
-
-    return through_real(op, op.inputs[:1], compute)
+    return through_real(op, op.inputs[:1], lambda x: x * factor / divisor)
 
 
 @table.register("tanh")
@@ -251,38 +185,24 @@ def _tanh(op: Operation) -> Value:
         return op.emit("Tanh", op.inputs[0])
 
     def right(op: Operation, size: Value) -> Value:
-        one = _number(op, size, 1)
-        grown = op.emit("Exp", op.emit("Add", size, size))
-        rest = op.emit("Div", _number(op, size, 2), op.emit("Add", grown, one))
-        return op.emit("Sub", one, rest)
+        return 1 - 2 / (op.emit("Exp", size + size) + 1)
 
     return through_real(op, op.inputs[:1], lambda x: _odd(op, x, right), exact=True)
-
-
-def _rsqrt(op: Operation, x: Value) -> Value:
-    return op.emit("Reciprocal", op.emit("Sqrt", x))
 
 
 def _cbrt(op: Operation, x: Value, more: float = 4.0) -> Value:
     size = op.emit("Abs", x)
     limits = np.finfo(np.float64)
-    finite = op.emit(
-        "Clip", size, _number(op, x, limits.smallest_subnormal), _number(op, x, limits.max)
-    )
+    ends = (op.constant_like(end, x) for end in (limits.smallest_subnormal, limits.max))
     # Unlike Sign, this keeps the sign of zero: 1 / cbrt(-0) is -inf.
-    direction = op.emit("Div", x, finite)
-    root = op.emit("Pow", size, _number(op, x, 1 / 3))
+    direction = x / op.emit("Clip", size, *ends)
+    root = size ** (1 / 3)
     if not is_real(op.dtype_of(op.inputs[0])):
         # The root of a cube must not be below the integer, which would be truncated; where its
         # reciprocal is truncated, it must not be above.
         # ONNX Runtime leaves out a product with a number so near to 1.
-        moved = op.emit("Mul", root, _number(op, x, more * np.finfo(np.float64).eps))
-        root = op.emit("Add", root, moved)
-    return op.emit("Mul", direction, root)
-
-
-def _rcbrt(op: Operation, x: Value) -> Value:
-    return op.emit("Reciprocal", _cbrt(op, x, -4.0))
+        root = root + root * (more * np.finfo(np.float64).eps)
+    return direction * root
 
 
 @table.register("sigmoid")
@@ -294,11 +214,12 @@ table.register("log2")(partial(_logarithm_to, 2.0))
 table.register("log10")(partial(_logarithm_to, 10.0))
 table.register("degrees")(partial(_scaled, 180.0, np.pi))
 table.register("radians")(partial(_scaled, np.pi, 180.0))
-for _name, _formula in {
+_FORMULAS: dict[str, Callable[[Operation, Value], Value]] = {
     "log1p": _log_of_one_plus,
     "expm1": _exp_minus_one,
-    "rsqrt": _rsqrt,
+    "rsqrt": lambda op, x: op.emit("Reciprocal", op.emit("Sqrt", x)),
     "cbrt": _cbrt,
-    "rcbrt": _rcbrt,
-}.items():
+    "rcbrt": lambda op, x: op.emit("Reciprocal", _cbrt(op, x, -4.0)),
+}
+for _name, _formula in _FORMULAS.items():
     table.register(_name)(partial(_in_double, _formula))

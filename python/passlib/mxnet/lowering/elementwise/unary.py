@@ -21,24 +21,24 @@ from passlib.mxnet.lowering.table import table
 
 
 def _toward_zero(op: Operation, x: Value) -> Value:
-    negative = op.emit("Less", x, op.constant_like(0, x))
-    return op.emit("Where", negative, op.emit("Ceil", x), op.emit("Floor", x))
+    negative = x < 0
+    return op.where(negative, op.emit("Ceil", x), op.emit("Floor", x))
 
 
 def _half_down(op: Operation, x: Value) -> Value:
     """Round to the nearest integer, halves toward minus infinity (2.5 to 2, -1.5 to -2)."""
     below = op.emit("Floor", x)
-    near = op.emit("LessOrEqual", op.emit("Sub", x, below), op.constant_like(0.5, x))
-    return op.emit("Where", near, below, op.emit("Ceil", x))
+    near = x - below <= 0.5
+    return op.where(near, below, op.emit("Ceil", x))
 
 
 def _half_away(op: Operation, x: Value) -> Value:
     """Round to the nearest integer, halves away from zero (2.5 to 3, -1.5 to -2)."""
     size = op.emit("Abs", x)
     below = op.emit("Floor", size)
-    far = op.emit("GreaterOrEqual", op.emit("Sub", size, below), op.constant_like(0.5, x))
-    rounded = op.emit("Add", below, as_number(op, far, x))
-    return op.emit("Mul", op.emit("Sign", x), rounded)
+    far = size - below >= 0.5
+    rounded = below + as_number(op, far, x)
+    return op.emit("Sign", x) * rounded
 
 
 _ROUNDING: dict[str, Callable[[Operation, Value], Value]] = {
@@ -148,14 +148,14 @@ def negative(op: Operation) -> Value:
     """Negate; unsigned integers wrap."""
     x = op.inputs[0]
     if op.dtype_of(x).kind == "u":
-        return op.emit("Sub", op.constant_like(0, x), x)
-    return op.emit("Neg", x)
+        return 0 - x
+    return -x
 
 
 @table.register("square")
 def square(op: Operation) -> Value:
     """Compute x * x, that of integers in float32."""
-    return through_real(op, op.inputs[:1], lambda x: op.emit("Mul", x, x))
+    return through_real(op, op.inputs[:1], lambda x: x * x)
 
 
 @table.register("sign", "_contrib_sign_ste")
@@ -166,8 +166,8 @@ def sign(op: Operation) -> Value:
     if not is_real(op.dtype_of(x)) and op.dtype_of(x) != np.int64:
         return op.emit("Sign", x)
     zero = op.constant_like(0, x)
-    above, below = op.emit("Greater", x, zero), op.emit("Less", x, zero)
-    return op.emit("Sub", as_number(op, above, x), as_number(op, below, x))
+    above, below = x > zero, x < zero
+    return as_number(op, above, x) - as_number(op, below, x)
 
 
 @table.register("relu", "_npx_relu")
@@ -184,7 +184,7 @@ def softsign(op: Operation) -> Value:
     """Compute x / (1 + |x|)."""
 
     def compute(x: Value) -> Value:
-        return op.emit("Div", x, op.emit("Add", op.emit("Abs", x), op.constant_like(1, x)))
+        return x / (op.emit("Abs", x) + 1)
 
     return through_real(op, op.inputs[:1], compute, exact=True)
 
@@ -196,7 +196,7 @@ def hard_sigmoid(op: Operation) -> Value:
     if not is_real(op.dtype_of(x)):
         op.unsupported(f"is defined for floating-point numbers, not for {op.dtype_of(x)}")
     alpha, beta = op.float("alpha", 0.2), op.float("beta", 0.5)
-    line = op.emit("Add", op.emit("Mul", x, op.constant_like(alpha, x)), op.constant_like(beta, x))
+    line = x * alpha + beta
     return _between(op, line, op.constant_like(0, x), op.constant_like(1, x))
 
 
@@ -211,7 +211,7 @@ def _between(op: Operation, x: Value, low: Value, high: Value) -> Value:
 def logical_not(op: Operation) -> Value:
     """Return 1 where x is 0, else 0, in the element type of x."""
     x = op.inputs[0]
-    return as_number(op, op.emit("Equal", x, op.constant_like(0, x)), x)
+    return as_number(op, x.equals(0), x)
 
 
 @table.register("clip")
@@ -230,8 +230,8 @@ def clip(op: Operation) -> Value:
     if limits[0] <= limits[1]:
         return _between(op, x, low, high)
     # ONNX leaves crossed limits undefined; MXNet checks the upper one first.
-    raised = op.emit("Where", op.emit("Less", x, low), low, x)
-    return op.emit("Where", op.emit("Greater", x, high), high, raised)
+    raised = op.where(x < low, low, x)
+    return op.where(x > high, high, raised)
 
 
 @table.register("smooth_l1")
@@ -246,13 +246,13 @@ def smooth_l1(op: Operation) -> Value:
 
     def compute(x: Value) -> Value:
         size = op.emit("Abs", x)
-        squared = op.emit("Mul", op.emit("Mul", x, x), op.constant_like(0.5 * sigma**2, x))
+        squared = x * x * (0.5 * sigma**2)
         if sigma == 0:
             return squared
         bend = sigma**-2
-        linear = op.emit("Sub", size, op.constant_like(0.5 * bend, x))
-        inner = op.emit("Less", size, op.constant_like(bend, x))
-        return op.emit("Where", inner, squared, linear)
+        linear = size - 0.5 * bend
+        inner = size < bend
+        return op.where(inner, squared, linear)
 
     return through_real(op, op.inputs[:1], compute)
 
@@ -263,7 +263,7 @@ def quadratic(op: Operation) -> Value:
     a, b, c = (op.float(name, 0.0) for name in "abc")
 
     def compute(x: Value) -> Value:
-        inner = op.emit("Add", op.emit("Mul", x, op.constant_like(a, x)), op.constant_like(b, x))
-        return op.emit("Add", op.emit("Mul", x, inner), op.constant_like(c, x))
+        inner = x * a + b
+        return x * inner + c
 
     return through_real(op, op.inputs[:1], compute)

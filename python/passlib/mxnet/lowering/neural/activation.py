@@ -37,7 +37,7 @@ def activation(op: Operation) -> Value:
     if kind == "sigmoid":
         return logistic(op, data)
     if kind == "log_sigmoid":
-        return op.emit("Neg", op.emit("Softplus", op.emit("Neg", data)))
+        return -op.emit("Softplus", -data)
     return op.emit(_SIMPLE[kind], data)
 
 
@@ -84,8 +84,8 @@ def _slope(op: Operation, data: Value, gamma: Value) -> Value:
     if trailing <= 0:
         return gamma
     if rank == 1:
-        return op.emit("Reshape", gamma, vector(op, -1, *[1] * trailing))
-    return op.emit("Unsqueeze", gamma, vector(op, *range(2, trailing + 2)))
+        return op.emit("Reshape", gamma, [-1, *[1] * trailing])
+    return op.emit("Unsqueeze", gamma, [*range(2, trailing + 2)])
 
 
 @table.register("softmax", "_npx_softmax")
@@ -100,9 +100,9 @@ def softmax(op: Operation) -> Value:
         return _normalized("Softmax", op, data)
     axis = op.axis(data, op.int("axis", -1))
     inside = _inside(op, data, axis)
-    masked = op.emit("Where", inside, data, op.constant_like(-np.inf, data))
+    masked = op.where(inside, data, -np.inf)
     zero = op.constant_like(0, data)
-    return _as_wanted(op, op.emit("Where", inside, op.emit("Softmax", masked, axis=axis), zero))
+    return _as_wanted(op, op.where(inside, op.emit("Softmax", masked, axis=axis), zero))
 
 
 @table.register("log_softmax", "_npx_log_softmax")
@@ -159,18 +159,18 @@ def softmax_cross_entropy(op: Operation) -> Value:
     data, label = op.operands(2)
     op.require_rank(data, 2)
     probabilities = op.emit("Softmax", data, axis=1)
-    index = op.emit("Unsqueeze", op.cast(label, "int64"), vector(op, 1))
+    index = op.emit("Unsqueeze", op.cast(label, "int64"), [1])
     chosen = op.emit("GatherElements", probabilities, index, axis=1)
     limited = larger(op, chosen, op.constant_like(1e-8, chosen))
-    total = op.emit("ReduceSum", op.emit("Log", limited), vector(op, 0), keepdims=0)
-    return op.emit("Neg", total)
+    total = op.emit("ReduceSum", op.emit("Log", limited), [0], keepdims=0)
+    return -total
 
 
 def _normalized(onnx_operator: str, op: Operation, data: Value) -> Value:
     """Apply an operator along ``axis``; a scalar has the axes 0 and -1."""
     axis = op.int("axis", -1)
     if op.rank_of(data) == 0 and axis in (0, -1):
-        line = op.emit("Unsqueeze", data, vector(op, 0))
+        line = op.emit("Unsqueeze", data, [0])
         return _as_wanted(op, reshaped(op, op.emit(onnx_operator, line, axis=0), []))
     return _as_wanted(op, op.emit(onnx_operator, data, axis=op.axis(data, axis)))
 
@@ -186,15 +186,15 @@ def _scaled(op: Operation, sign: float) -> Value:
     if not is_real(op.dtype_of(data)):
         data = _as_wanted(op, data)
     factor = sign / (op.optional_float("temperature") or 1.0)
-    return data if factor == 1.0 else op.emit("Mul", data, op.constant_like(factor, data))
+    return data if factor == 1.0 else data * factor
 
 
 def _inside(op: Operation, data: Value, axis: int) -> Value:
     """Return whether each position along ``axis`` is below the length, to broadcast to the data."""
-    length = op.emit("Unsqueeze", op.inputs[1], vector(op, axis))
+    length = op.emit("Unsqueeze", op.inputs[1], [axis])
     shape: Sequence[int] = [-1 if i == axis else 1 for i in range(op.rank_of(data))]
-    position = op.emit("Reshape", places(op, data, axis), vector(op, *shape))
-    return op.emit("Less", op.cast(position, op.dtype_of(length)), length)
+    position = op.emit("Reshape", places(op, data, axis), shape)
+    return op.cast(position, op.dtype_of(length)) < length
 
 
 def _flat_softmax(op: Operation, data: Value) -> Value:
@@ -241,9 +241,10 @@ def div_sqrt_dim(op: Operation) -> Value:
     last = op.rank_of(data) - 1
     size = None if data.shape is None else data.shape[last]
     if size is not None:
-        return op.emit("Div", data, op.constant_like(size**0.5, data))
+        root: float = size**0.5
+        return data / root
     length = op.cast(extent(op, data, last), op.dtype_of(data))
-    return op.emit("Div", data, op.emit("Sqrt", length))
+    return data / op.emit("Sqrt", length)
 
 
 def _heads_of(op: Operation) -> int:
@@ -272,13 +273,13 @@ def _scores(op: Operation, queries: Value, keys: Value) -> Value:
     depth = op.size_of(queries, 2)
     if not depth:
         op.unsupported("the queries have no elements")
-    scaled = op.emit("Mul", queries, op.constant_like(depth**-0.5, queries))
-    return op.emit("MatMul", scaled, op.emit("Transpose", keys, perm=[0, 2, 1]))
+    scale: float = depth**-0.5
+    return (queries * scale) @ op.emit("Transpose", keys, perm=[0, 2, 1])
 
 
 def _weighted(op: Operation, attention: Value, values: Value) -> Value:
     heads = _heads_of(op)
-    weighted = op.emit("MatMul", attention, values)
+    weighted = attention @ values
     depth = op.size_of(weighted, 2)
     by_time = op.emit("Transpose", weighted, perm=[1, 0, 2])
     batch = scaled(op, extent(op, weighted, 0), 1, heads)

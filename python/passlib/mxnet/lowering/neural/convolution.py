@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import vector
 from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
 
@@ -140,7 +139,7 @@ def im2col(op: Operation) -> Value:
         pads=(*window.pad, *window.pad),
         group=channels,
     )
-    return op.emit("Reshape", blocks, vector(op, 0, channels * count, -1))
+    return op.emit("Reshape", blocks, [0, channels * count, -1])
 
 
 @table.register("col2im")
@@ -150,8 +149,8 @@ def col2im(op: Operation) -> Value:
     return op.emit(
         "Col2Im",
         data,
-        vector(op, *op.ints("output_size")),
-        vector(op, *window.kernel),
+        [*op.ints("output_size")],
+        [*window.kernel],
         strides=window.stride,
         dilations=window.dilate,
         pads=(*window.pad, *window.pad),
@@ -280,19 +279,15 @@ def _bounded(op: Operation, data: Value, offset: Value) -> tuple[Value, Value]:
         places = steps[axis][:, None] * window.dilate[axis] + start
         base[0, 0, :, axis] = places[:, :, None] if axis == 0 else places[:, None, :]
     grid = op.constant_like(base, offset)
-    moves = op.emit("Reshape", offset, vector(op, -1, groups, taps, 2, *found))
-    place = op.emit("Add", moves, grid)
+    moves = op.emit("Reshape", offset, [-1, groups, taps, 2, *found])
+    place = moves + grid
     limits = op.constant_like(np.reshape(sizes, (2, 1, 1)), offset)
-    inside = op.emit(
-        "And",
-        op.emit("GreaterOrEqual", place, op.constant_like(0, place)),
-        op.emit("Less", place, limits),
-    )
-    last = op.emit("Sub", limits, op.constant_like(1, limits))
-    moves = op.emit("Sub", op.emit("Min", place, last), grid)
-    both = op.emit("ReduceMin", op.cast(inside, np.int32), vector(op, 3), keepdims=0)
-    mask = op.emit("Reshape", both, vector(op, -1, groups * taps, *found))
-    flat = op.emit("Reshape", moves, vector(op, -1, 2 * groups * taps, *found))
+    inside = (place >= 0) & (place < limits)
+    last = limits - 1
+    moves = op.emit("Min", place, last) - grid
+    both = op.emit("ReduceMin", op.cast(inside, np.int32), [3], keepdims=0)
+    mask = op.emit("Reshape", both, [-1, groups * taps, *found])
+    flat = op.emit("Reshape", moves, [-1, 2 * groups * taps, *found])
     return flat, op.cast(mask, op.dtype_of(data))
 
 
@@ -331,8 +326,8 @@ def fully_connected(op: Operation) -> Value:
         if rank != 2:
             data = op.emit("Flatten", data, axis=1)
         return op.emit("Gemm", data, weight, bias, transB=1)
-    product = op.emit("MatMul", data, op.emit("Transpose", weight, perm=[1, 0]))
-    return product if bias is None else op.emit("Add", product, bias)
+    product = data @ op.emit("Transpose", weight, perm=[1, 0])
+    return product if bias is None else product + bias
 
 
 @table.register("Embedding", "_sparse_Embedding", "_npx_embedding", "_contrib_SparseEmbedding")

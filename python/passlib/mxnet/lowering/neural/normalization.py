@@ -21,7 +21,7 @@ def batch_norm(op: Operation) -> Sequence[Value]:
     variance). The moving statistics are not updated.
     """
     result, mean, variance = _batch_norm(op, op.axis(op.inputs[0], op.int("axis", 1)))
-    shifted = op.emit("Add", variance, op.constant_like(_epsilon(op), variance))
+    shifted = variance + _epsilon(op)
     return result, mean, op.emit("Reciprocal", op.emit("Sqrt", shifted))
 
 
@@ -72,10 +72,10 @@ def group_norm(op: Operation) -> Sequence[Value]:
     channels = op.size_of(data, 1)
     if channels % groups:
         op.invalid(f"does not divide the {channels} channels", "num_groups")
-    split = op.emit("Reshape", data, vector(op, 0, groups, -1))
+    split = op.emit("Reshape", data, [0, groups, -1])
     normal, mean, deviation = _standardised(op, split, [2], op.float("eps", 1e-5))
     if op.shape_of(gamma) == (groups,):
-        gamma, beta = (op.emit("Unsqueeze", value, vector(op, 1)) for value in (gamma, beta))
+        gamma, beta = (op.emit("Unsqueeze", value, [1]) for value in (gamma, beta))
         result = reshaped_like(op, _affine(op, normal, gamma, beta), data)
     else:
         gamma, beta = (_along(op, value, 1, op.rank_of(data)) for value in (gamma, beta))
@@ -109,12 +109,12 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
     if mode != "instance" and rank < 3:
         op.invalid("requires an input of at least three axes", "mode")
-    squares = op.emit("ReduceSumSquare", data, vector(op, *axes), keepdims=1)
+    squares = op.emit("ReduceSumSquare", data, axes, keepdims=1)
     epsilon = op.constant_like(op.float("eps", 1e-10), data)
-    norm = op.emit("Sqrt", op.emit("Add", squares, epsilon))
+    norm = op.emit("Sqrt", squares + epsilon)
     if mode == "channel":
-        return op.emit("Div", data, norm), norm
-    return op.emit("Div", data, norm), op.emit("Squeeze", norm, vector(op, *axes))
+        return data / norm, norm
+    return data / norm, op.emit("Squeeze", norm, axes)
 
 
 @table.register("LRN")
@@ -135,17 +135,17 @@ def local_response_norm(op: Operation) -> Sequence[Value]:
         result = op.emit("LRN", data, size=window, alpha=alpha, beta=beta, bias=bias)
     else:
         # ONNX Runtime's LRN takes positive numbers only.
-        scale = op.emit("Mul", _window_sums(op, data, window), op.constant_like(alpha / size, data))
-        scale = op.emit("Add", scale, op.constant_like(bias, data))
-        power = op.emit("Pow", scale, op.constant_like(-beta, data))
-        result = op.emit("Mul", data, power)
+        scale = _window_sums(op, data, window) * (alpha / size)
+        scale = scale + bias
+        power = scale**-beta
+        result = data * power
     return result, op.declare(data.dtype, data.shape, "its norms are not provided")
 
 
 def _window_sums(op: Operation, data: Value, window: int) -> Value:
     """Sum the squares of ``window`` channels around each one of (N, C, H, W)."""
     op.require_rank(data, 4)
-    planes = reshaped(op, op.emit("Mul", data, data), [(0,), 1, (1,), (2, 3)])
+    planes = reshaped(op, data * data, [(0,), 1, (1,), (2, 3)])
     border = window // 2
     means = op.emit(
         "AveragePool",
@@ -154,7 +154,7 @@ def _window_sums(op: Operation, data: Value, window: int) -> Value:
         pads=[border, 0, border, 0],
         count_include_pad=1,
     )
-    return op.emit("Mul", reshaped_like(op, means, data), op.constant_like(window, data))
+    return reshaped_like(op, means, data) * window
 
 
 @table.register("Dropout", "_npx_dropout")
@@ -184,7 +184,7 @@ def dropout(op: Operation) -> Sequence[Value]:
     op.affordable(*op.shape_of(data))
     drawn = [1 if axis in shared else size for axis, size in enumerate(op.shape_of(data))]
     mask = op.emit("Dropout", op.constant_like(np.ones(drawn), data), ratio, active)
-    return op.emit("Mul", data, mask), hidden
+    return data * mask, hidden
 
 
 def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
@@ -194,19 +194,19 @@ def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
     if op.train and not op.bool("use_global_stats", False):
         axes = [i for i in range(op.rank_of(data)) if i != axis]
         wide = op.cast(data, op.dtype_of(mean))
-        mean = op.emit("ReduceMean", wide, vector(op, *axes), keepdims=0)
-        centred = op.emit("Sub", wide, _along(op, mean, axis, op.rank_of(data)))
-        squares = op.emit("Mul", centred, centred)
-        variance = op.emit("ReduceMean", squares, vector(op, *axes), keepdims=0)
+        mean = op.emit("ReduceMean", wide, axes, keepdims=0)
+        centred = wide - _along(op, mean, axis, op.rank_of(data))
+        squares = centred * centred
+        variance = op.emit("ReduceMean", squares, axes, keepdims=0)
     dtype = op.dtype_of(data)
     wide = op.cast(data, op.dtype_of(mean))
     epsilon = _epsilon(op)
     if axis == 1:
         result = op.emit("BatchNormalization", wide, gamma, beta, mean, variance, epsilon=epsilon)
         return op.cast(result, dtype), mean, variance
-    shifted = op.emit("Add", variance, op.constant_like(epsilon, variance))
-    scale = op.emit("Div", gamma, op.emit("Sqrt", shifted))
-    shift = op.emit("Sub", beta, op.emit("Mul", mean, scale))
+    shifted = variance + epsilon
+    scale = gamma / op.emit("Sqrt", shifted)
+    shift = beta - mean * scale
     scale, shift = (_along(op, value, axis, op.rank_of(data)) for value in (scale, shift))
     return op.cast(_affine(op, wide, scale, shift), dtype), mean, variance
 
@@ -230,10 +230,10 @@ def _standardised(
     """Shift to mean 0 and scale to variance 1; also return mean and deviation, axes kept."""
     over = vector(op, *axes)
     mean = op.emit("ReduceMean", data, over, keepdims=1)
-    centred = op.emit("Sub", data, mean)
-    variance = op.emit("ReduceMean", op.emit("Mul", centred, centred), over, keepdims=1)
-    deviation = op.emit("Sqrt", op.emit("Add", variance, op.constant_like(epsilon, data)))
-    return op.emit("Div", centred, deviation), mean, deviation
+    centred = data - mean
+    variance = op.emit("ReduceMean", centred * centred, over, keepdims=1)
+    deviation = op.emit("Sqrt", variance + epsilon)
+    return centred / deviation, mean, deviation
 
 
 def _layer_norm(
@@ -250,8 +250,8 @@ def _along(op: Operation, value: Value, axis: int, rank: int) -> Value:
     """Reshape a vector so that it broadcasts along one axis."""
     if axis == rank - 1:
         return value
-    return op.emit("Reshape", value, vector(op, -1, *[1] * (rank - 1 - axis)))
+    return op.emit("Reshape", value, [-1, *[1] * (rank - 1 - axis)])
 
 
 def _affine(op: Operation, value: Value, scale: Value, shift: Value) -> Value:
-    return op.emit("Add", op.emit("Mul", value, scale), shift)
+    return value * scale + shift

@@ -66,7 +66,7 @@ def pooling_v1(op: Operation) -> Value:
     summed = _sum_pool(op, window, data, overhang)
     if kind == "sum":
         return summed
-    return op.emit("Div", summed, op.constant_like(math.prod(window.kernel), data))
+    return summed / math.prod(window.kernel)
 
 
 @table.register("_contrib_AdaptiveAvgPooling2D")
@@ -90,7 +90,7 @@ def adaptive_average_pooling(op: Operation) -> Value:
         return op.emit("AveragePool", data, kernel_shape=window, strides=window)
     rows = _averages(op, data, 2, wanted[0])
     columns = op.emit("Transpose", _averages(op, data, 3, wanted[1]), perm=[1, 0])
-    return op.emit("MatMul", op.emit("MatMul", rows, data), columns)
+    return rows @ data @ columns
 
 
 def _averages(op: Operation, data: Value, axis: int, wanted: int) -> Value:
@@ -104,16 +104,14 @@ def _averages(op: Operation, data: Value, axis: int, wanted: int) -> Value:
         matrix = ((start <= place) & (place < stop)) / (stop - start)
         return op.constant_like(matrix, data)
     length, number = extent(op, data, axis), vector(op, wanted)
-    ends = [op.emit("Mul", op.constant(index + more, np.int64), length) for more in (0, 1)]
+    ends = [(index + more) * length for more in (0, 1)]
     less = op.constant(wanted - 1, np.int64)
-    first = op.emit("Div", ends[0], number)
-    last = op.emit("Div", op.emit("Add", ends[1], less), number)
+    first = ends[0] / number
+    last = (ends[1] + less) / number
     position = places(op, data, axis)
-    inside = op.emit(
-        "And", op.emit("LessOrEqual", first, position), op.emit("Less", position, last)
-    )
-    share = op.emit("Reciprocal", op.cast(op.emit("Sub", last, first), op.dtype_of(data)))
-    return op.emit("Mul", op.cast(inside, op.dtype_of(data)), share)
+    inside = (first <= position) & (position < last)
+    share = op.emit("Reciprocal", op.cast(last - first, op.dtype_of(data)))
+    return op.cast(inside, op.dtype_of(data)) * share
 
 
 def _include_pad(op: Operation) -> bool:
@@ -197,9 +195,9 @@ def _average_pool(
         known = [size for size in _spatial_sizes(op, window, data) if size is not None]
         if len(known) < window.rank:
             counts = _counts(op, window, data, overhang, include_pad=include_pad)
-            return op.emit("Div", summed, counts)
+            return summed / counts
         shares = _shares(op, window, known, overhang, include_pad=include_pad)
-        return op.emit("Mul", summed, op.constant_like(shares, data))
+        return summed * shares
     return op.emit(
         "AveragePool",
         data,
@@ -230,7 +228,7 @@ def _sum_pool(op: Operation, window: Spatial, data: Value, overhang: list[int]) 
         pads=pads,
         count_include_pad=1,
     )
-    return op.emit("Mul", mean, op.constant_like(math.prod(window.kernel), data))
+    return mean * math.prod(window.kernel)
 
 
 def _shares(
@@ -269,13 +267,13 @@ def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
     # Only a Pad with zeros is merged into the pooling, see `pad_spatial`; this one needs no sizes.
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
-    return op.emit("Pad", data, vector(op, *everywhere), op.constant_like(fill, data))
+    return op.emit("Pad", data, everywhere, op.constant_like(fill, data))
 
 
 def _raised(op: Operation, data: Value, power: int | None) -> Value:
     if power in (None, 1):
         return data
-    return op.emit("Pow", data, op.constant_like(power, data))
+    return data**power
 
 
 def _root(op: Operation, data: Value, power: int | None) -> Value:
@@ -284,5 +282,5 @@ def _root(op: Operation, data: Value, power: int | None) -> Value:
         return data
     if power == 2:
         return op.emit("Sqrt", data)
-    root = op.emit("Pow", op.emit("Abs", data), op.constant_like(1 / power, data))
-    return op.emit("Mul", root, op.emit("Sign", data))
+    root = op.emit("Abs", data) ** (1 / power)
+    return root * op.emit("Sign", data)

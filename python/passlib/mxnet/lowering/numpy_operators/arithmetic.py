@@ -65,8 +65,8 @@ def in_bytes(op: Operation, value: Value) -> Value:
 
 def _is_negative(op: Operation, x: Value) -> Value:
     """Whether each element has a minus sign, -0 included."""
-    below = op.emit("Less", x, op.constant_like(0, x))
-    return op.emit("Or", below, op.emit("IsInf", op.emit("Reciprocal", x), detect_positive=0))
+    below = x < 0
+    return below | op.emit("IsInf", op.emit("Reciprocal", x), detect_positive=0)
 
 
 def _angle(op: Operation, y: Value, x: Value) -> Value:
@@ -75,14 +75,14 @@ def _angle(op: Operation, y: Value, x: Value) -> Value:
     def compute(y: Value, x: Value) -> Value:
         zero = op.constant_like(0, y)
         height, width = op.emit("Abs", y), op.emit("Abs", x)
-        slope = op.emit("Div", height, width)
-        same = op.emit("Equal", height, width)
-        slope = op.emit("Where", same, op.constant_like(1, y), slope)
-        slope = op.emit("Where", op.emit("Equal", height, zero), zero, slope)
+        slope = height / width
+        same = height.equals(width)
+        slope = op.where(same, 1, slope)
+        slope = op.where(height.equals(zero), zero, slope)
         angle = arctangent(op, slope)
-        behind = op.emit("Sub", op.constant_like(np.pi, y), angle)
-        angle = op.emit("Where", _is_negative(op, x), behind, angle)
-        return op.emit("Where", _is_negative(op, y), op.emit("Neg", angle), angle)
+        behind = np.pi - angle
+        angle = op.where(_is_negative(op, x), behind, angle)
+        return op.where(_is_negative(op, y), -angle, angle)
 
     return through_real(op, (y, x), compute)
 
@@ -90,17 +90,17 @@ def _angle(op: Operation, y: Value, x: Value) -> Value:
 def _copy_sign(op: Operation, a: Value, b: Value) -> Value:
     """Negate a where the signs differ; -0 counts as positive in MXNet."""
     if op.dtype_of(a).kind == "u":
-        return op.emit("Add", a, op.emit("Sub", b, b))
+        return a + (b - b)
     zeros = op.constant_like(0, a), op.constant_like(0, b)
     above = [op.emit("GreaterOrEqual", *pair) for pair in zip((a, b), zeros, strict=True)]
     below = [op.emit("Less", *pair) for pair in zip((a, b), zeros, strict=True)]
-    keeps = op.emit("Or", op.emit("And", *above), op.emit("And", *below))
-    return op.emit("Where", keeps, a, op.emit("Neg", a))
+    keeps = op.emit("And", *above) | op.emit("And", *below)
+    return op.where(keeps, a, -a)
 
 
 def _scaled_by_power(op: Operation, a: Value, b: Value) -> Value:
     def compute(x: Value, exponent: Value) -> Value:
-        return op.emit("Mul", x, op.emit("Pow", op.constant_like(2, exponent), exponent))
+        return x * 2**exponent
 
     return through_real(op, (a, b), compute)
 
@@ -118,12 +118,12 @@ def _common_multiple(op: Operation, a: Value, b: Value) -> Value:
     zero, one = op.constant_like(0, a), op.constant_like(1, a)
     larger, smaller = a, b
     for _ in range(_EUCLIDEAN_STEPS[op.dtype_of(a).itemsize]):
-        done = op.emit("Equal", smaller, zero)
-        rest = op.emit("Mod", larger, op.emit("Where", done, one, smaller))
-        larger = op.emit("Where", done, larger, smaller)
-        smaller = op.emit("Where", done, zero, rest)
-    divisor = op.emit("Where", op.emit("Equal", larger, zero), one, larger)
-    return op.emit("Mul", op.emit("Div", a, divisor), b)
+        done = smaller.equals(zero)
+        rest = op.emit("Mod", larger, op.where(done, one, smaller))
+        larger = op.where(done, larger, smaller)
+        smaller = op.where(done, zero, rest)
+    divisor = op.where(larger.equals(zero), one, larger)
+    return a / divisor * b
 
 
 def _bitwise(function: str, op: Operation, a: Value, b: Value) -> Value:
@@ -227,7 +227,7 @@ def true_divide(op: Operation) -> Value:
     """Divide; two integers in float32."""
     a, b = op.operands(2)
     dtype = _as_divided(op, promoted(op, a, b, mixes_integers=False))
-    return op.emit("Div", op.cast(a, dtype), op.cast(b, dtype))
+    return op.cast(a, dtype) / op.cast(b, dtype)
 
 
 def _divided_by_number(number_first: bool, op: Operation) -> Value:
@@ -257,7 +257,7 @@ table.register("_npi_rtrue_divide_scalar")(partial(_divided_by_number, True))
 
 
 def _is_finite(op: Operation, x: Value) -> Value:
-    return op.emit("Not", op.emit("Or", op.emit("IsNaN", x), op.emit("IsInf", x)))
+    return ~(op.emit("IsNaN", x) | op.emit("IsInf", x))
 
 
 _PREDICATES: dict[str, tuple[bool, Callable[[Operation, Value], Value]]] = {
@@ -285,7 +285,7 @@ for _name in _PREDICATES:
 @table.register("_npi_logical_not")
 def logical_not(op: Operation) -> Value:
     """Whether each element is 0."""
-    return op.emit("Not", is_true(op, op.inputs[0]))
+    return ~is_true(op, op.inputs[0])
 
 
 @table.register("_npi_bitwise_not")
@@ -308,9 +308,9 @@ def around(op: Operation) -> Value:
             return x
         unit = 10**-decimals
         if unit > np.iinfo(op.dtype_of(x)).max:
-            return op.emit("Mul", x, op.constant_like(0, x))
+            return x * 0
         ten = op.constant_like(unit, x)
-        return op.emit("Mul", op.emit("Div", x, ten), ten)
+        return x / ten * ten
     if decimals == 0:
         return op.emit("Round", x)
     scale = op.constant_like(10.0 ** abs(decimals), x)
@@ -333,7 +333,7 @@ def nan_to_num(op: Operation) -> Value:
         (op.emit("IsInf", x, detect_positive=0), -limit if lower is None else lower),
     )
     for found, number in replacements:
-        x = op.emit("Where", found, op.constant_like(number, x), x)
+        x = op.where(found, number, x)
     return x
 
 

@@ -72,7 +72,7 @@ def logspace(op: Operation) -> Value:
     step = (stop - start) / gaps if gaps > 0 else 0.0
     double = np.dtype(np.float64)
     powers = progression(op, places_of(op, vector(op, count), 1), start, step, double)
-    numbers = op.emit("Pow", op.constant(op.float("base", 10.0), double), powers)
+    numbers = op.constant(op.float("base", 10.0), double) ** powers
     return op.cast(numbers, element_type(op, np.float32))
 
 
@@ -120,7 +120,7 @@ def indices(op: Operation) -> Value:
         line = op.emit("Range", *(op.constant(number, np.int64) for number in (0, size, 1)))
         turned = [1, *(size if own == axis else 1 for own in range(len(sizes)))]
         column = op.emit("Reshape", line, op.constant(turned, np.int64), allowzero=1)
-        parts.append(op.emit("Expand", column, vector(op, 1, *sizes)))
+        parts.append(op.emit("Expand", column, [1, *sizes]))
     return op.cast(op.emit("Concat", *parts, axis=0), dtype)
 
 
@@ -148,10 +148,10 @@ def _window(weights: tuple[float, float, float], op: Operation) -> Value:
     step = 2 * math.pi / (count - 1) if count else 0.0
     angle = progression(op, places_of(op, vector(op, count), 1), 0.0, step, double)
     constant, first, second = (op.constant(weight, double) for weight in weights)
-    result = op.emit("Sub", constant, op.emit("Mul", first, op.emit("Cos", angle)))
+    result = constant - first * op.emit("Cos", angle)
     if weights[2]:
-        twice = op.emit("Cos", op.emit("Add", angle, angle))
-        result = op.emit("Add", result, op.emit("Mul", second, twice))
+        twice = op.emit("Cos", angle + angle)
+        result = result + second * twice
     return op.cast(result, dtype)
 
 

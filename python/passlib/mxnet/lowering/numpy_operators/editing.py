@@ -26,9 +26,9 @@ def _at_least(op: Operation, value: Value, count: int) -> Value:
     if rank >= count:
         return value
     if count < 3:
-        return op.emit("Unsqueeze", value, vector(op, *range(count - rank)))
+        return op.emit("Unsqueeze", value, [*range(count - rank)])
     axes = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[rank]
-    return op.emit("Unsqueeze", value, vector(op, *axes))
+    return op.emit("Unsqueeze", value, axes)
 
 
 def _all_at_least(count: int, op: Operation) -> list[Value]:
@@ -135,9 +135,9 @@ def trace(op: Operation) -> Value:
     line = _extracted(op, op.inputs[0], op.int("offset", 0), *axes)
     if line.shape is not None and line.shape[-1] == 0:
         sizes = op.shape_of(line)[:-1]
-        return op.emit("Expand", op.constant_like(0, line), vector(op, *sizes))
+        return op.emit("Expand", op.constant_like(0, line), sizes)
     last = op.rank_of(line) - 1
-    return op.emit("Squeeze", reduced("ReduceSum", op, line, [last]), vector(op, last))
+    return op.emit("Squeeze", reduced("ReduceSum", op, line, [last]), [last])
 
 
 @table.register("_npi_tril")
@@ -160,8 +160,8 @@ def diag_indices_from(op: Operation) -> Value:
     rank = op.rank_of(data)
     if len({*(data.shape or ())} - {None}) > 1:
         raise Misfit("all axes must have one size")
-    line = op.emit("Unsqueeze", places(op, data, 0), vector(op, 0))
-    return op.emit("Tile", line, vector(op, rank, 1))
+    line = op.emit("Unsqueeze", places(op, data, 0), [0])
+    return op.emit("Tile", line, [rank, 1])
 
 
 def _line(op: Operation) -> tuple[Value, int]:
@@ -191,8 +191,8 @@ def _raised(op: Operation, values: Value, rank: int) -> Value:
     if lacking < 0:
         if any(size != 1 for size in op.sizes_of(values)[:-lacking]):
             raise Misfit("the values have more axes than the array")
-        return op.emit("Squeeze", values, vector(op, *range(-lacking)))
-    return op.emit("Unsqueeze", values, vector(op, *range(lacking))) if lacking else values
+        return op.emit("Squeeze", values, [*range(-lacking)])
+    return op.emit("Unsqueeze", values, [*range(lacking)]) if lacking else values
 
 
 def _spread(op: Operation, values: Value, data: Value, axis: int, count: Value) -> Value:
@@ -254,7 +254,7 @@ def insert_at_slice(op: Operation) -> Value:
     targets = places if places.size > 1 else np.repeat(places, number)
     order = np.insert(np.arange(size), targets, size + np.arange(number))
     joined = op.emit("Concat", data, values, axis=axis)
-    return op.emit("Gather", joined, vector(op, *order), axis=axis)
+    return op.emit("Gather", joined, [*order], axis=axis)
 
 
 @table.register("_npi_insert_tensor")
@@ -270,13 +270,13 @@ def insert_at_tensor(op: Operation) -> Value:
     single = math.prod(op.shape_of(rest[0])) == 1
     count = extent(op, values, axis) if single else extent(op, places, 0)
     values = _spread(op, values, data, axis, count)
-    negative = op.emit("Less", places, vector(op, 0))
-    places = op.emit("Where", negative, op.emit("Add", places, size), places)
+    negative = places < vector(op, 0)
+    places = op.where(negative, places + size, places)
     # Element j is numbered 2 j + 1, an insertion before it 2 j; the order of numbers is stable.
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
-    own = op.emit("Range", zero, op.emit("Squeeze", size, vector(op, 0)), one)
-    own = op.emit("Add", op.emit("Mul", own, vector(op, 2)), vector(op, 1))
-    inserted = op.emit("Expand", op.emit("Mul", places, vector(op, 2)), count)
+    own = op.emit("Range", zero, op.emit("Squeeze", size, [0]), one)
+    own = own * vector(op, 2) + vector(op, 1)
+    inserted = op.emit("Expand", places * vector(op, 2), count)
     numbers = op.emit("Concat", own, inserted, axis=0)
     total = extent(op, numbers, 0)
     order = op.emit("TopK", numbers, total, axis=0, largest=0, sorted=1, outputs=2)[1]
@@ -297,13 +297,13 @@ def delete(op: Operation) -> Value:
             return op.emit("Concat", *parts, axis=axis)
         count = op.size_of(data, axis)
         kept = np.delete(np.arange(count), _sliced(op, count))
-        return op.emit("Gather", data, vector(op, *kept), axis=axis)
+        return op.emit("Gather", data, [*kept], axis=axis)
     places = op.cast(flattened(op, op.inputs[1]), np.int64)
-    column = op.emit("Unsqueeze", places, vector(op, 1))
+    column = op.emit("Unsqueeze", places, [1])
     ones = op.emit("Expand", op.constant(1, np.int64), extent(op, data, axis))
     zeros = op.emit("Expand", op.constant(0, np.int64), op.emit("Shape", places))
     marks = op.emit("ScatterND", ones, column, zeros)
-    left = op.emit("Squeeze", op.emit("NonZero", marks), vector(op, 0))
+    left = op.emit("Squeeze", op.emit("NonZero", marks), [0])
     return op.emit("Gather", data, left, axis=axis)
 
 
@@ -323,7 +323,7 @@ def _widths(op: Operation, rank: int) -> list[tuple[int, int]]:
 def _pad_constant(op: Operation, data: Value, widths: list[tuple[int, int]]) -> Value:
     filling = number_of(op, "constant_value", 0.0, op.dtype_of(data))
     numbers = [*(before for before, _ in widths), *(after for _, after in widths)]
-    return op.emit("Pad", data, vector(op, *numbers), filling)
+    return op.emit("Pad", data, numbers, filling)
 
 
 def _pad_by_place(mode: str, op: Operation, data: Value, widths: list[tuple[int, int]]) -> Value:
@@ -333,14 +333,14 @@ def _pad_by_place(mode: str, op: Operation, data: Value, widths: list[tuple[int,
         if not any(width):
             continue
         if op.sizes_of(given)[axis] is None and mode != "symmetric":
-            data = op.emit("Pad", data, vector(op, *width), None, vector(op, axis), mode=mode)
+            data = op.emit("Pad", data, width, None, [axis], mode=mode)
             continue
         size = op.size_of(given, axis)
         if not size:
             raise Misfit(f"axis {axis} of size 0 has no elements to pad with")
         op.affordable(size + sum(width))
         places = np.pad(np.arange(size), width, mode=mode)  # type: ignore[call-overload]
-        data = op.emit("Gather", data, vector(op, *places), axis=axis)
+        data = op.emit("Gather", data, places, axis=axis)
     return data
 
 
@@ -386,7 +386,7 @@ def where(op: Operation) -> Value:
     """Select the second input where the condition is not 0, else the third; all broadcast."""
     condition, chosen, other = op.operands(3)
     equal_types(op, chosen, other)
-    return op.emit("Where", is_true(op, condition), chosen, other)
+    return op.where(is_true(op, condition), chosen, other)
 
 
 @table.register("_npi_where_lscalar")
@@ -394,7 +394,7 @@ def where_left_number(op: Operation) -> Value:
     """Select ``scalar`` where the condition is not 0, else the second input."""
     condition, other = op.operands(2)
     number = number_of(op, "scalar", 0.0, op.dtype_of(other))
-    return op.emit("Where", is_true(op, condition), number, other)
+    return op.where(is_true(op, condition), number, other)
 
 
 @table.register("_npi_where_rscalar")
@@ -402,7 +402,7 @@ def where_right_number(op: Operation) -> Value:
     """Select the second input where the condition is not 0, else ``scalar``."""
     condition, chosen = op.operands(2)
     number = number_of(op, "scalar", 0.0, op.dtype_of(chosen))
-    return op.emit("Where", is_true(op, condition), chosen, number)
+    return op.where(is_true(op, condition), chosen, number)
 
 
 @table.register("_npi_where_scalar2")
@@ -428,7 +428,7 @@ def boolean_mask_assign_scalar(op: Operation) -> Value:
     """Replace what the mask selects from ``start_axis`` on by ``value``."""
     data, mask = op.operands(2)
     number = number_of(op, "value", 0.0, op.dtype_of(data))
-    return op.emit("Where", _aligned(op, data, mask), number, data)
+    return op.where(_aligned(op, data, mask), number, data)
 
 
 @table.register("_npi_boolean_mask_assign_tensor")
@@ -446,19 +446,19 @@ def boolean_mask_assign_tensor(op: Operation) -> Value:
     if lacking < 0:
         op.invalid("has more axes than what the mask selects")
     if lacking:
-        value = op.emit("Unsqueeze", value, vector(op, *range(lacking)))
+        value = op.emit("Unsqueeze", value, [*range(lacking)])
     if value.shape is not None and value.shape[start] == 1:
         axes = vector(op, *range(start, start + covered))
-        value = op.emit("Squeeze", value, vector(op, start))
-        return op.emit("Where", aligned, op.emit("Unsqueeze", value, axes), data)
+        value = op.emit("Squeeze", value, [start])
+        return op.where(aligned, op.emit("Unsqueeze", value, axes), data)
     # The i-th selected place takes the i-th slice of the value.
     truth = op.cast(flattened(op, is_true(op, mask)), np.int64)
     order = op.emit("CumSum", truth, op.constant(0, np.int64), exclusive=1)
     count = op.emit("Shape", value, start=start, end=start + 1)
-    last = op.emit("Sub", count, vector(op, 1))
-    order = op.emit("Max", op.emit("Min", order, last), vector(op, 0))
+    last = count - vector(op, 1)
+    order = op.emit("Max", op.emit("Min", order, last), [0])
     order = op.emit("Reshape", order, op.emit("Shape", mask), allowzero=1)
-    return op.emit("Where", aligned, op.emit("Gather", value, order, axis=start), data)
+    return op.where(aligned, op.emit("Gather", value, order, axis=start), data)
 
 
 @table.register("_npx_nonzero")

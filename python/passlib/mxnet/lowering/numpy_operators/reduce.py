@@ -41,7 +41,7 @@ def finished(op: Operation, result: Value, axes: Sequence[int]) -> Value:
     """Drop the reduced axes of a result that kept them, unless ``keepdims`` is true."""
     if not axes or op.bool("keepdims", False):
         return result
-    return op.emit("Squeeze", result, vector(op, *axes))
+    return op.emit("Squeeze", result, axes)
 
 
 def is_empty(data: Value) -> bool:
@@ -54,7 +54,7 @@ def _constant_result(
 ) -> Value:
     """Return the result for an array without elements, in which the reduced axes stay."""
     sizes = [1 if axis in axes else size for axis, size in enumerate(op.shape_of(data))]
-    return op.emit("Expand", op.constant(number, dtype), vector(op, *sizes))
+    return op.emit("Expand", op.constant(number, dtype), sizes)
 
 
 def _refuse_initial(op: Operation) -> None:
@@ -127,7 +127,7 @@ def mean_of(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) ->
     if is_real(dtype):
         return reduced("ReduceMean", op, data, axes)
     total = reduced("ReduceSum", op, op.cast(data, dtype), axes)
-    return op.emit("Div", total, count_of(op, data, axes, dtype))
+    return total / count_of(op, data, axes, dtype)
 
 
 @table.register("_npi_mean")
@@ -146,19 +146,19 @@ def _divisor(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -
     count, ddof = known_count(data, axes), op.int("ddof", 0)
     if count is not None:
         return op.constant((count - ddof) % 2**64, dtype)
-    rest = op.emit("Sub", count_of(op, data, axes, dtype), op.constant(ddof, dtype))
+    rest = count_of(op, data, axes, dtype) - ddof
     if ddof <= 0:
         return rest
-    wrapped = op.emit("Add", rest, op.constant(2**64, dtype))
-    return op.emit("Where", op.emit("Less", rest, op.constant(0, dtype)), wrapped, rest)
+    wrapped = rest + 2**64
+    return op.where(rest < 0, wrapped, rest)
 
 
 def _wrapped_gaps(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -> Value:
     """Sum the squared gaps of integers to their mean, each step in the type of the integers."""
     own = in_bytes(op, data)
     mean = mean_of(op, own, axes, op.dtype_of(own))
-    gap = op.emit("Sub", own, mean)
-    squares = op.emit("Mul", gap, gap)
+    gap = own - mean
+    squares = gap * gap
     squares = op.cast(squares, np.float64 if is_real(dtype) else dtype)
     return reduced("ReduceSum", op, squares, axes) if axes else squares
 
@@ -181,12 +181,12 @@ def _deviation(root: bool, op: Operation) -> Value:
     if is_real(op.dtype_of(data)):
         wide = op.cast(data, working)
         mean = reduced("ReduceMean", op, wide, axes) if axes else wide
-        gap = op.emit("Sub", wide, mean)
-        total = op.emit("Mul", gap, gap)
+        gap = wide - mean
+        total = gap * gap
         total = reduced("ReduceSum", op, total, axes) if axes else total
     else:
         total = op.cast(_wrapped_gaps(op, data, axes, dtype), working)
-    result = op.emit("Div", total, divisor)
+    result = total / divisor
     return finished(op, op.cast(op.emit("Sqrt", result) if root else result, dtype), axes)
 
 
@@ -206,7 +206,7 @@ def _place(onnx_operator: str, op: Operation) -> Value:
         place = _constant_result(op, data, [axis], 0, np.dtype(np.int64))
     else:
         place = position_of(onnx_operator, op, data, axis)
-    return place if keepdims else op.emit("Squeeze", place, vector(op, axis))
+    return place if keepdims else op.emit("Squeeze", place, [axis])
 
 
 _PLACES: dict[str, Callable[[Operation], Value]] = {
@@ -230,5 +230,5 @@ def constraint_check(op: Operation) -> Value:
     # The 1 at the end is what no elements amount to.
     checked = [flattened(op, op.cast(is_true(op, data), np.uint8)), op.constant([1], np.uint8)]
     every = op.emit("ReduceMin", op.emit("Concat", *checked, axis=0), keepdims=1)
-    place = op.emit("Sub", vector(op, 1), op.cast(every, np.int64))
+    place = vector(op, 1) - op.cast(every, np.int64)
     return reshaped(op, op.emit("Gather", op.constant([True]), place), [])

@@ -65,7 +65,7 @@ def _without_open(
 def squeeze(op: Operation) -> Value:
     """Drop axes of size 1: those of ``axis``, or all."""
     data, axes = op.inputs[0], squeezed_axes(op)
-    return op.emit("Squeeze", data, vector(op, *axes)) if axes else data
+    return op.emit("Squeeze", data, axes) if axes else data
 
 
 @table.register("_np_transpose")
@@ -124,9 +124,9 @@ def _rolled(op: Operation, data: Value, shift: int, axis: int) -> Value:
     if size.constant is not None:
         begin = vector(op, -shift % int(size.constant[0]))
     else:
-        begin = op.emit("Mod", vector(op, -shift), op.emit("Max", size, vector(op, 1)))
-    tail = op.emit("Slice", data, begin, vector(op, LAST), vector(op, axis))
-    head = op.emit("Slice", data, vector(op, 0), begin, vector(op, axis))
+        begin = op.emit("Mod", [-shift], op.emit("Max", size, [1]))
+    tail = op.emit("Slice", data, begin, [LAST], [axis])
+    head = op.emit("Slice", data, [0], begin, [axis])
     return op.emit("Concat", tail, head, axis=axis)
 
 

@@ -38,12 +38,12 @@ def average(op: Operation) -> Value | tuple[Value, Value]:
         if len(axes) != 1:
             op.unsupported("must be one axis for weights with one axis", "axis")
         shape = [-1 if axis == axes[0] else 1 for axis in range(op.rank_of(data))]
-        weights = op.emit("Reshape", weights, vector(op, *shape))
+        weights = op.emit("Reshape", weights, shape)
         kept = reduced("ReduceSum", op, weights, axes)
         total = reshaped(op, kept, [])
-    products = op.emit("Mul", data, weights)
+    products = data * weights
     products = reduced("ReduceSum", op, products, axes) if axes else products
-    result = finished(op, op.emit("Div", products, kept), axes)
+    result = finished(op, products / kept, axes)
     return (result, total) if op.bool("returned", False) else result
 
 
@@ -84,15 +84,15 @@ def norm(op: Operation) -> Value:
     if not np.isfinite(order):
         onnx_operator = "ReduceMax" if order > 0 else "ReduceMin"
         return finished(op, reduced(onnx_operator, op, size, axes), axes)
-    powers = op.emit("Pow", size, op.constant_like(order, data))
+    powers = size**order
     zero = op.constant_like(0, data)
     if order < 0:
         # MXNet leaves out zeros.
-        powers = op.emit("Where", op.emit("Equal", size, zero), zero, powers)
+        powers = op.where(size.equals(zero), zero, powers)
     total = reduced("ReduceSum", op, powers, axes)
-    root = op.emit("Pow", total, op.constant_like(1 / order, data))
+    root = total ** (1 / order)
     if order < 0:
-        root = op.emit("Where", op.emit("Equal", total, zero), zero, root)
+        root = op.where(total.equals(zero), zero, root)
     return finished(op, root, axes)
 
 
@@ -135,11 +135,11 @@ def percentile(op: Operation) -> Value:
     kinds = ("linear", "lower", "higher", "midpoint", "nearest")
     kind = op.string("interpolation", "linear", choices=kinds)
     ordered = op.cast(_sorted_last(op, data, axes), dtype)
-    last = op.emit("Sub", count_of(op, data, axes, np.dtype(np.float64)), op.constant(1.0))
-    place = op.emit("Mul", op.emit("Div", q, op.constant(100.0)), last)
+    last = count_of(op, data, axes, np.dtype(np.float64)) - 1.0
+    place = q / 100.0 * last
     below = op.emit("Floor", place)
     # An exact place is weighed with its neighbour, too: 0 times infinity is NaN in MXNet as well.
-    beyond = op.emit("Add", below, op.constant(1.0))
+    beyond = below + 1.0
     above = op.emit("Ceil", place) if kind == "higher" else op.emit("Min", beyond, last)
     result = _between(op, kind, ordered, (place, below, above))
     rank = op.rank_of(ordered) - 1
@@ -148,7 +148,7 @@ def percentile(op: Operation) -> Value:
     if not op.bool("keepdims", False) or not axes:
         return result
     first = op.rank_of(q)
-    return op.emit("Unsqueeze", result, vector(op, *(axis + first for axis in axes)))
+    return op.emit("Unsqueeze", result, [*(axis + first for axis in axes)])
 
 
 def _between(op: Operation, kind: str, ordered: Value, places: tuple[Value, Value, Value]) -> Value:
@@ -163,20 +163,20 @@ def _between(op: Operation, kind: str, ordered: Value, places: tuple[Value, Valu
     if kind == "higher":
         return at(above)
     if kind == "nearest":
-        return at(op.emit("Floor", op.emit("Add", place, op.constant(0.5))))
-    share = op.emit("Sub", place, below)
+        return at(op.emit("Floor", place + 0.5))
+    share = place - below
     if kind == "midpoint":
-        uneven = op.emit("Greater", share, op.constant(0.0))
+        uneven = share > 0.0
         share = op.emit("Where", uneven, op.constant(0.5), op.constant(0.0))
     weight = op.cast(share, op.dtype_of(ordered))
-    rest = op.emit("Sub", op.constant_like(1, ordered), weight)
-    return op.emit("Add", op.emit("Mul", at(below), rest), op.emit("Mul", at(above), weight))
+    rest = 1 - weight
+    return at(below) * rest + at(above) * weight
 
 
 def _gaps(op: Operation, data: Value, axis: int) -> Value:
     tail = op.emit("Slice", data, *(vector(op, number) for number in (1, LAST, axis)))
     head = op.emit("Slice", data, *(vector(op, number) for number in (0, -1, axis)))
-    return op.emit("Sub", tail, head)
+    return tail - head
 
 
 @table.register("_npi_diff")
@@ -223,11 +223,11 @@ def bincount(op: Operation) -> Value:
         op.require_rank(data, 1)
     places = flattened(op, op.cast(data, np.int64))
     bounds = concatenated(op, [places, vector(op, max(op.int("minlength", 0), 0) - 1)])
-    size = op.emit("Add", op.emit("ReduceMax", bounds, keepdims=1), vector(op, 1))
+    size = op.emit("ReduceMax", bounds, keepdims=1) + vector(op, 1)
     if op.bool("has_weights", False):
         weights = flattened(op, op.operands(2)[1])
     else:
         weights = op.emit("Expand", op.constant_like(1, data), op.emit("Shape", places))
     zeros = op.emit("Expand", op.constant_like(0, weights), size)
-    column = op.emit("Unsqueeze", places, vector(op, 1))
+    column = op.emit("Unsqueeze", places, [1])
     return op.emit("ScatterND", zeros, column, weights, reduction="add")

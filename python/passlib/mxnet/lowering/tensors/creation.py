@@ -90,9 +90,9 @@ def progression(op: Operation, places: Value, start: float, step: float, dtype: 
         start, step = int(start), int(step)
     numbers = op.cast(places, working)
     if step != 1:
-        numbers = op.emit("Mul", numbers, op.constant(step, working))
+        numbers = numbers * step
     if start != 0:
-        numbers = op.emit("Add", numbers, op.constant(start, working))
+        numbers = numbers + start
     return op.cast(numbers, dtype)
 
 
@@ -103,7 +103,7 @@ def places_of(op: Operation, count: Value, repeat: int) -> Value:
         number = op.constant(count.constant[0], np.int64)
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
     places = op.emit("Range", zero, number, one)
-    return places if repeat == 1 else op.emit("Div", places, op.constant(repeat, np.int64))
+    return places if repeat == 1 else places / repeat
 
 
 @table.register("_arange")

@@ -18,8 +18,8 @@ def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
     row = op.emit("Range", zero, op.constant(rows, np.int64), one)
     column = op.emit("Range", zero, op.constant(columns, np.int64), one)
-    shifted = op.emit("Add", op.emit("Unsqueeze", row, vector(op, 1)), op.constant(k, np.int64))
-    return op.emit("Equal", shifted, column)
+    shifted = op.emit("Unsqueeze", row, [1]) + k
+    return shifted.equals(column)
 
 
 def diagonal_line(op: Operation, matrices: Value, k: int) -> Value:
@@ -39,28 +39,25 @@ def _line_places(op: Operation, matrices: Value, k: int) -> Value:
         begin = k if k >= 0 else -k * columns
         return op.constant(begin + np.arange(count) * (columns + 1), np.int64)
     height, width = (extent(op, matrices, axis) for axis in (rank - 2, rank - 1))
-    ends = (
-        op.emit("Add", height, vector(op, min(k, 0))),
-        op.emit("Sub", width, vector(op, max(k, 0))),
-    )
-    length = op.emit("Max", op.emit("Min", *ends), vector(op, 0))
+    ends = (height + vector(op, min(k, 0)), width - vector(op, max(k, 0)))
+    length = op.emit("Max", op.emit("Min", *ends), [0])
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
-    numbers = op.emit("Range", zero, op.emit("Squeeze", length, vector(op, 0)), one)
-    start = vector(op, k) if k >= 0 else op.emit("Mul", width, vector(op, -k))
-    return op.emit("Add", start, op.emit("Mul", numbers, op.emit("Add", width, vector(op, 1))))
+    numbers = op.emit("Range", zero, op.emit("Squeeze", length, [0]), one)
+    start = vector(op, k) if k >= 0 else width * vector(op, -k)
+    return start + numbers * (width + vector(op, 1))
 
 
 def _gathered(op: Operation, data: Value, table_of_places: np.ndarray) -> Value:
     """Gather the elements of matrices (..., r, c) at flat places."""
     shape = op.shape_of(data, least=2)
-    flat = op.emit("Reshape", data, vector(op, *shape[:-2], shape[-2] * shape[-1]))
+    flat = op.emit("Reshape", data, [*shape[:-2], shape[-2] * shape[-1]])
     return op.emit("Gather", flat, op.constant(table_of_places, np.int64), axis=-1)
 
 
 def _spread(op: Operation, data: Value, sources: np.ndarray) -> Value:
     """Create matrices with element ``sources[i, j]`` of the last axis at (i, j), 0 for -1."""
     shape = op.shape_of(data, least=1)
-    zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *shape[:-1], 1))
+    zeros = op.emit("Expand", op.constant_like(0, data), [*shape[:-1], 1])
     extended = op.emit("Concat", data, zeros, axis=-1)
     table_of_places = np.where(sources < 0, shape[-1], sources)
     return op.emit("Gather", extended, op.constant(table_of_places, np.int64), axis=-1)
@@ -80,12 +77,12 @@ def on_diagonal(op: Operation, data: Value, k: int) -> Value:
     op.require_rank(data, least=1)
     zero = op.constant_like(0, data)
     widths = vector(op, 0, abs(k))
-    longer = op.emit("Pad", data, widths, zero, vector(op, -1)) if k else data
+    longer = op.emit("Pad", data, widths, zero, [-1]) if k else data
     # Above the main diagonal the row is the position in the vector, below it the column.
-    spread = op.emit("Unsqueeze", longer, vector(op, -1 if k >= 0 else -2))
+    spread = op.emit("Unsqueeze", longer, [-1 if k >= 0 else -2])
     place = places(op, longer, op.rank_of(longer) - 1)
-    column = op.emit("Unsqueeze", op.emit("Add", place, op.constant(k, np.int64)), vector(op, 1))
-    return op.emit("Where", op.emit("Equal", column, place), spread, zero)
+    column = op.emit("Unsqueeze", place + k, [1])
+    return op.where(column.equals(place), spread, zero)
 
 
 @table.register("diag")
@@ -168,4 +165,4 @@ def sumlogdiag(op: Operation) -> Value:
     diagonal = _existing_line(op, data, 0)
     keepdims = int(op.rank_of(data) == 2)
     logarithms = op.emit("Log", diagonal)
-    return op.emit("ReduceSum", logarithms, vector(op, -1), keepdims=keepdims)
+    return op.emit("ReduceSum", logarithms, [-1], keepdims=keepdims)

@@ -34,7 +34,7 @@ def gather_nd(op: Operation) -> Value:
 def scatter_nd(op: Operation) -> Value:
     """Write the data (y..., xm, ...) at indices (m, y...) into zeros of ``shape``."""
     data, indices = op.operands(2)
-    zeros = op.emit("Expand", op.constant_like(0, data), vector(op, *op.ints("shape")))
+    zeros = op.emit("Expand", op.constant_like(0, data), [*op.ints("shape")])
     return op.emit("ScatterND", zeros, _tuples_last(op, indices), data)
 
 
@@ -42,7 +42,7 @@ def scatter_nd(op: Operation) -> Value:
 def index_copy(op: Operation) -> Value:
     """Replace the rows of the first input whose numbers are in the second by those of the third."""
     old, rows, new = op.operands(3)
-    column = op.emit("Unsqueeze", op.cast(rows, np.int64), vector(op, 1))
+    column = op.emit("Unsqueeze", op.cast(rows, np.int64), [1])
     return op.emit("ScatterND", old, column, new)
 
 
@@ -58,8 +58,8 @@ def ravel_multi_index(op: Operation) -> Value:
     """
     tuples, shape = op.inputs[0], op.ints("shape")
     weights = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
-    terms = op.emit("Mul", op.cast(tuples, np.int64), weights)
-    flat = op.emit("ReduceSum", terms, vector(op, 0), keepdims=0)
+    terms = op.cast(tuples, np.int64) * weights
+    flat = op.emit("ReduceSum", terms, [0], keepdims=0)
     return op.cast(flat, op.dtype_of(tuples))
 
 
@@ -71,9 +71,9 @@ def unravel_index(op: Operation) -> Value:
     """
     flat, shape = op.inputs[0], op.ints("shape")
     column = (-1, *[1] * op.rank_of(flat))
-    row = op.emit("Unsqueeze", op.cast(flat, np.int64), vector(op, 0))
+    row = op.emit("Unsqueeze", op.cast(flat, np.int64), [0])
     strides = op.constant(np.reshape(_strides(shape), column), np.int64)
-    steps = op.emit("Div", row, strides)
+    steps = row / strides
     # The first axis is unbounded, since its size may be -1.
     sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), column), np.int64)
     return op.cast(op.emit("Mod", steps, sizes), op.dtype_of(flat))
@@ -85,8 +85,8 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
     zero = op.constant(0, np.int64)
     if mode == "raise":
         # ONNX counts negative indices from the end, MXNet rejects them.
-        outside = op.emit("Less", indices, zero)
-        return op.emit("Where", outside, op.constant(LAST, np.int64), indices)
+        outside = indices < zero
+        return op.where(outside, LAST, indices)
     size = extent(op, data, axis)
     if op.rank_of(indices) == 0:
         size = reshaped(op, size, [])
@@ -94,7 +94,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
         # ONNX Runtime refuses a constant divisor 0 even where there are no indices.
         empty = size.constant is not None and not size.constant.all()
         return op.emit("Mod", indices, op.constant(1, np.int64) if empty else size)
-    last = op.emit("Sub", size, op.constant(1, np.int64))
+    last = size - 1
     return larger(op, smaller(op, indices, last), zero)
 
 
@@ -117,7 +117,7 @@ def batch_take(op: Operation) -> Value:
     if rows is not None and None not in sizes and count != rows:
         op.invalid(f"{count} indices do not fit {rows} rows")
     places = _inside(op, indices, data, 1, "clip")
-    column = op.emit("Reshape", places, vector(op, -1, 1))
+    column = op.emit("Reshape", places, [-1, 1])
     picked = op.emit("GatherElements", data, column, axis=1)
     shape = gathered_shape(op, indices, range(op.rank_of(indices)))
     return op.emit("Reshape", picked, shape)
@@ -134,13 +134,13 @@ def pick(op: Operation) -> Value:
     mode = op.string("mode", "clip", choices=("clip", "wrap"))
     places = _inside(op, indices, data, axis, mode)
     if op.rank_of(indices) < op.rank_of(data):
-        places = op.emit("Unsqueeze", places, vector(op, axis))
+        places = op.emit("Unsqueeze", places, [axis])
     picked = op.emit("GatherElements", data, places, axis=axis)
     if op.bool("keepdims", False):
         return picked
     if op.rank_of(data) == 1:
         return picked
-    return op.emit("Squeeze", picked, vector(op, axis))
+    return op.emit("Squeeze", picked, [axis])
 
 
 @table.register("one_hot", "_npx_one_hot")
@@ -150,13 +150,13 @@ def one_hot(op: Operation) -> Value:
     An index outside 0 .. depth - 1 results in ``off_value`` everywhere.
     """
     dtype = element_type(op, np.float32)
-    places = op.emit("Unsqueeze", op.cast(op.inputs[0], np.int64), vector(op, -1))
+    places = op.emit("Unsqueeze", op.cast(op.inputs[0], np.int64), [-1])
     if op.int("depth") < 0:
         op.invalid("is negative", "depth")
     depth = (op.constant(number, np.int64) for number in (0, op.int("depth"), 1))
-    hit = op.emit("Equal", places, op.emit("Range", *depth))
+    hit = places.equals(op.emit("Range", *depth))
     on, off = number_of(op, "on_value", 1.0, dtype), number_of(op, "off_value", 0.0, dtype)
-    return op.emit("Where", hit, on, off)
+    return op.where(hit, on, off)
 
 
 @table.register("where")
@@ -172,12 +172,12 @@ def where(op: Operation) -> Value:
     if len(sizes) == 1 and len(wanted) > 1:
         if None not in (sizes[0], wanted[0]) and sizes[0] != wanted[0]:
             op.invalid(f"the condition has {sizes[0]} elements for {wanted[0]} rows")
-        truth = op.emit("Reshape", truth, vector(op, -1, *[1] * (len(wanted) - 1)))
+        truth = op.emit("Reshape", truth, [-1, *[1] * (len(wanted) - 1)])
     elif len(sizes) != len(wanted) or any(
         None not in pair and pair[0] != pair[1] for pair in zip(sizes, wanted, strict=True)
     ):
         return _where_by_runs(op, truth, chosen, other)
-    return op.emit("Where", truth, chosen, other)
+    return op.where(truth, chosen, other)
 
 
 def _where_by_runs(op: Operation, truth: Value, chosen: Value, other: Value) -> Value:
@@ -196,7 +196,7 @@ def boolean_mask(op: Operation) -> Value:
     """Keep the slices of ``axis`` whose mask is not 0; their number is known only at run time."""
     data, mask = op.operands(2)
     axis = op.axis(data, op.int("axis", 0))
-    kept = op.emit("Squeeze", op.emit("NonZero", is_true(op, mask)), vector(op, 0))
+    kept = op.emit("Squeeze", op.emit("NonZero", is_true(op, mask)), [0])
     return op.emit("Gather", data, kept, axis=axis)
 
 
@@ -216,8 +216,8 @@ def index_array(op: Operation) -> Value:
         count = op.emit("Range", *(op.constant(n, np.int64) for n in (0, shape[axis], 1)))
         turned = [1] * (len(shape) + 1)
         turned[axis] = shape[axis]
-        column = op.emit("Reshape", count, vector(op, *turned))
-        parts.append(op.emit("Expand", column, vector(op, *shape, 1)))
+        column = op.emit("Reshape", count, turned)
+        parts.append(op.emit("Expand", column, [*shape, 1]))
     return op.emit("Concat", *parts, axis=-1)
 
 
@@ -289,7 +289,7 @@ def slice_like(op: Operation) -> Value:
     pairs = pairs or {axis: axis for axis in range(op.rank_of(data))}
     axes = list(pairs)
     ends = gathered_shape(op, other, list(pairs.values()))
-    return op.emit("Slice", data, vector(op, *[0] * len(axes)), ends, vector(op, *axes))
+    return op.emit("Slice", data, [*[0] * len(axes)], ends, axes)
 
 
 def _replaced(
@@ -307,11 +307,11 @@ def _replaced(
     places = np.arange(size)[begin : None if end == _FIRST else end : step]
     if not places.size:
         return data
-    inner = op.emit("Gather", data, vector(op, *places), axis=axis)
+    inner = op.emit("Gather", data, [*places], axis=axis)
     inner = _replaced(op, inner, ranges, axis + 1, part)
     column = [1] * op.rank_of(data)
     column[axis] = places.size
-    index = op.emit("Reshape", vector(op, *places), vector(op, *column))
+    index = op.emit("Reshape", [*places], [*column])
     index = op.emit("Expand", index, op.emit("Shape", inner))
     return op.emit("ScatterElements", data, index, inner, axis=axis)
 

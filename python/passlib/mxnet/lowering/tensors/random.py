@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import reshaped, vector
+from passlib.lowering.extents import reshaped
 from passlib.mxnet.lowering.real_arithmetic import element_type
 from passlib.mxnet.lowering.table import table
 
@@ -37,17 +37,17 @@ def _working(op: Operation) -> tuple[np.dtype, np.dtype]:
 
 
 def _stretched(op: Operation, value: Value, scale: Value, shift: Value) -> Value:
-    return op.emit("Add", op.emit("Mul", value, scale), shift)
+    return value * scale + shift
 
 
 def _from_uniform(op: Operation, draw: Value, low: Value, high: Value) -> Value:
-    return _stretched(op, draw, op.emit("Sub", high, low), low)
+    return _stretched(op, draw, high - low, low)
 
 
 def _from_exponential(op: Operation, draw: Value, rate: Value) -> Value:
     """Apply the inverse distribution function; 1 - u is never 0."""
-    rest = op.emit("Sub", op.constant_like(1, draw), draw)
-    return op.emit("Div", op.emit("Neg", op.emit("Log", rest)), rate)
+    rest = 1 - draw
+    return -op.emit("Log", rest) / rate
 
 
 def _from_normal(op: Operation, draw: Value, mean: Value, deviation: Value) -> Value:
@@ -111,10 +111,10 @@ def whole_numbers(op: Operation, uniform: Value) -> Value:
     low, high = op.int("low"), op.int("high")
     if not 0 < high - low <= 2**53:
         op.invalid("must be above low, by at most 2**53", "high")
-    spread = op.emit("Mul", uniform, op.constant(high - low, np.float64))
+    spread = uniform * (high - low)
     offset = op.cast(op.emit("Floor", spread), np.int64)
     dtype = element_type(op, np.int32)
-    return op.cast(op.emit("Add", offset, op.constant(low, np.int64)), dtype)
+    return op.cast(offset + low, dtype)
 
 
 @table.register("_sample_multinomial", "sample_multinomial")
@@ -131,8 +131,8 @@ def multinomial(op: Operation) -> Value | tuple[Value, Value]:
     code = np.dtype(np.int64)
     drawn = op.emit("Multinomial", logarithms, sample_size=count, dtype=code)
     shape = (*sizes[:-1], *extra) or (1,)
-    indices = op.cast(op.emit("Reshape", drawn, vector(op, *shape)), element_type(op, np.int32))
+    indices = op.cast(op.emit("Reshape", drawn, shape), element_type(op, np.int32))
     if not op.bool("get_prob", False):
         return indices
     chosen = op.emit("GatherElements", logarithms, drawn, axis=1)
-    return indices, op.cast(op.emit("Reshape", chosen, vector(op, *shape)), op.dtype_of(data))
+    return indices, op.cast(op.emit("Reshape", chosen, shape), op.dtype_of(data))

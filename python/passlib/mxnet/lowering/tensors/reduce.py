@@ -36,10 +36,10 @@ def integer_sum(op: Operation, data: Value, axes: Sequence[int]) -> Value:
         total = op.emit("ReduceSum", op.cast(data, np.int64), places, keepdims=1)
         return op.cast(total, dtype)
     half = op.constant_like(_HALF, data)
-    above = op.emit("Div", data, half)
-    below = op.emit("Sub", data, op.emit("Mul", above, half))
+    above = data / half
+    below = data - above * half
     high, low = (op.emit("ReduceSum", part, places, keepdims=1) for part in (above, below))
-    return op.emit("Add", op.emit("Mul", high, half), low)
+    return high * half + low
 
 
 def integer_product(op: Operation, data: Value, axes: Sequence[int], count: int | None) -> Value:
@@ -65,13 +65,13 @@ def integer_product(op: Operation, data: Value, axes: Sequence[int], count: int 
         first, second, *rest = op.emit(
             "Split", result, sizes, axis=len(others), outputs=2 + count % 2
         )
-        result = op.emit("Mul", first, second)
+        result = first * second
         if rest:
             result = op.emit("Concat", result, *rest, axis=len(others))
         count = half + len(rest)
     # The one axis that is left is the last one; those of size 1 belong at the places of `axes`.
     single = op.emit("Squeeze", result, last)
-    return op.emit("Unsqueeze", single, vector(op, *axes))
+    return op.emit("Unsqueeze", single, axes)
 
 
 def _one_by_one(op: Operation, data: Value, axes: Sequence[int], others: Sequence[int]) -> Value:
@@ -82,7 +82,7 @@ def _one_by_one(op: Operation, data: Value, axes: Sequence[int], others: Sequenc
     ones = op.emit("Expand", op.constant_like(1, data), gathered_shape(op, data, others))
     with op.body() as body:
         state, row = (body.input(name, data.dtype, shape) for name in ("product", "row"))
-        body.output(op.emit("Mul", state, row))
+        body.output(state * row)
     (single,) = op.emit(
         "Scan",
         ones,
@@ -92,7 +92,7 @@ def _one_by_one(op: Operation, data: Value, axes: Sequence[int], others: Sequenc
         body=body.graph(),
         num_scan_inputs=1,
     )
-    return op.emit("Unsqueeze", single, vector(op, *axes))
+    return op.emit("Unsqueeze", single, axes)
 
 
 _Reduction = Callable[[Value, Value], Value]
@@ -121,7 +121,7 @@ def _finish(op: Operation, result: Value, axes: Sequence[int], *, keepdims: bool
     if keepdims or not axes:
         return result
     drop = axes[1:] if len(axes) == op.rank_of(result) else axes
-    return op.emit("Squeeze", result, vector(op, *drop)) if drop else result
+    return op.emit("Squeeze", result, drop) if drop else result
 
 
 def reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int]) -> Value:
@@ -147,7 +147,7 @@ def count_of(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -
     known = known_count(data, axes)
     if known is not None:
         return op.constant(known, dtype)
-    parts = op.emit("Gather", op.emit("Shape", data), vector(op, *axes), axis=0)
+    parts = op.emit("Gather", op.emit("Shape", data), axes, axis=0)
     return op.cast(op.emit("ReduceProd", parts, keepdims=0), dtype)
 
 
@@ -158,7 +158,7 @@ def if_none(
     known = known_count(data, axes)
     if known is None:
         count = count_of(op, data, axes, np.dtype(np.int64))
-        return op.emit("Where", op.emit("Equal", count, op.constant(0)), instead, result)
+        return op.where(count.equals(0), instead, result)
     return result if known else op.emit("Expand", instead, op.emit("Shape", result))
 
 
@@ -180,7 +180,7 @@ def extreme(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int])
     result = reduced(onnx_operator, op, data, axes)
     if not is_real(op.dtype_of(data)):
         return result
-    return op.emit("Where", _any_nan(op, data, axes), op.constant_like(np.nan, data), result)
+    return op.where(_any_nan(op, data, axes), np.nan, result)
 
 
 def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
@@ -188,7 +188,7 @@ def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     if is_real(op.dtype_of(data)):
         return averaged(op, data, axes)
     total = reduced("ReduceSum", op, data, axes)
-    return op.emit("Div", total, count_of(op, data, axes, op.dtype_of(data)))
+    return total / count_of(op, data, axes, op.dtype_of(data))
 
 
 def _without_nan(
@@ -196,7 +196,7 @@ def _without_nan(
 ) -> Value:
     if is_real(op.dtype_of(data)):
         missing = op.emit("IsNaN", data)
-        data = op.emit("Where", missing, op.constant_like(neutral, data), data)
+        data = op.where(missing, neutral, data)
     return reduced(onnx_operator, op, data, axes)
 
 
@@ -258,8 +258,8 @@ def moments(op: Operation) -> tuple[Value, Value]:
     axes = _axes(op, data, "axes")
     keepdims = op.bool("keepdims", False)
     mean = _mean(op, data, axes)
-    gap = op.emit("Sub", data, mean)
-    variance = _mean(op, op.emit("Mul", gap, gap), axes)
+    gap = data - mean
+    variance = _mean(op, gap * gap, axes)
     return (
         _finish(op, mean, axes, keepdims=keepdims),
         _finish(op, variance, axes, keepdims=keepdims),
@@ -284,7 +284,7 @@ def position_of(onnx_operator: str, op: Operation, data: Value, axis: int) -> Va
     if is_real(op.dtype_of(data)):
         missing = op.cast(op.emit("IsNaN", data), np.uint8)
         first_missing = op.emit("ArgMax", missing, axis=axis, keepdims=1)
-        place = op.emit("Where", _any_nan(op, data, [axis]), first_missing, place)
+        place = op.where(_any_nan(op, data, [axis]), first_missing, place)
     return place
 
 
@@ -322,8 +322,8 @@ def all_finite(op: Operation) -> Value:
     """Return float32 1 of shape (1,) if no element of any input is infinite or NaN, else 0."""
     parts = []
     for value in op.inputs:
-        wrong = op.emit("Or", op.emit("IsNaN", value), op.emit("IsInf", value))
-        flat = flattened(op, op.cast(op.emit("Not", wrong), np.uint8))
+        wrong = op.emit("IsNaN", value) | op.emit("IsInf", value)
+        flat = flattened(op, op.cast(~wrong, np.uint8))
         parts.append(op.emit("ReduceMin", flat, keepdims=1))
     together = op.emit("Concat", *parts, axis=0)
     return op.cast(op.emit("ReduceMin", together, keepdims=1), np.float32)
@@ -347,7 +347,7 @@ def broadcast_to(op: Operation) -> Value:
     if len(shape) != op.rank_of(data):
         op.invalid(f"differs in rank from the input, {describe(data)}", "shape")
     # ONNX broadcasts in both directions, so 1 keeps a size.
-    return op.emit("Expand", data, vector(op, *(size or 1 for size in shape)))
+    return op.emit("Expand", data, [*(size or 1 for size in shape)])
 
 
 @table.register("broadcast_axis", "broadcast_axes")
@@ -360,7 +360,7 @@ def broadcast_axis(op: Operation) -> Value:
     shape = [1] * op.rank_of(data)
     for axis, size in zip(axes, sizes, strict=True):
         shape[op.axis(data, axis)] = size
-    return op.emit("Expand", data, vector(op, *shape))
+    return op.emit("Expand", data, shape)
 
 
 @table.register("broadcast_like")

@@ -206,7 +206,7 @@ def expand_dims(op: Operation) -> Value:
     """Insert an axis of size 1 at ``axis`` of the result."""
     data = op.inputs[0]
     axis = op.axis(data, op.int("axis"), extra=1)
-    return op.emit("Unsqueeze", data, vector(op, axis))
+    return op.emit("Unsqueeze", data, [axis])
 
 
 def squeezed_axes(op: Operation) -> list[int]:
@@ -223,7 +223,7 @@ def squeeze(op: Operation) -> Value:
     data, axes = op.inputs[0], squeezed_axes(op)
     if axes and len(axes) == op.rank_of(data):
         axes = axes[1:]
-    return op.emit("Squeeze", data, vector(op, *axes)) if axes else data
+    return op.emit("Squeeze", data, axes) if axes else data
 
 
 @table.register("transpose")
@@ -281,7 +281,7 @@ def size_array(op: Operation) -> Value:
     data = op.inputs[0]
     if data.known:
         return vector(op, int(np.prod(op.shape_of(data), dtype=np.int64)))
-    return op.emit("Reshape", op.emit("Size", data), vector(op, 1))
+    return op.emit("Reshape", op.emit("Size", data), [1])
 
 
 @table.register("Concat", "concat")
@@ -295,7 +295,7 @@ def concat(op: Operation) -> Value:
 def stack(op: Operation) -> Value:
     """Concatenate along a new axis, which is ``axis`` of the result."""
     axis = op.axis(op.inputs[0], op.int("axis", 0), extra=1)
-    raised = [op.emit("Unsqueeze", value, vector(op, axis)) for value in op.inputs]
+    raised = [op.emit("Unsqueeze", value, [axis]) for value in op.inputs]
     return op.emit("Concat", *raised, axis=axis)
 
 
@@ -356,14 +356,14 @@ def _shares(op: Operation, data: Value, axis: int, sections: int) -> Value:
     count = vector(op, sections)
     rest = op.emit("Mod", whole, count)
     op.affordable(sections)
-    first = op.emit("Less", vector(op, *range(sections)), rest)
-    return op.emit("Add", op.emit("Div", whole, count), op.cast(first, np.int64))
+    first = vector(op, *range(sections)) < rest
+    return whole / count + op.cast(first, np.int64)
 
 
 def _squeezed(op: Operation, pieces: list[Value], axis: int) -> list[Value]:
     if not op.bool("squeeze_axis", False):
         return pieces
-    return [op.emit("Squeeze", piece, vector(op, axis)) for piece in pieces]
+    return [op.emit("Squeeze", piece, [axis]) for piece in pieces]
 
 
 @table.register("tile", "_npi_tile")
@@ -372,9 +372,9 @@ def tile(op: Operation) -> Value:
     data, reps = op.inputs[0], numbers_or_none(op, "reps")
     rank = op.rank_of(data)
     if len(reps) > rank:
-        data = op.emit("Unsqueeze", data, vector(op, *range(len(reps) - rank)))
+        data = op.emit("Unsqueeze", data, [*range(len(reps) - rank)])
     reps = (1,) * (rank - len(reps)) + reps
-    return op.emit("Tile", data, vector(op, *reps))
+    return op.emit("Tile", data, reps)
 
 
 @table.register("repeat", "_np_repeat")
@@ -386,10 +386,10 @@ def repeat(op: Operation) -> Value:
     axis, rank = op.axis(data, axis), op.rank_of(data)
     if repeats == 0:
         # MXNet drops the other axes, too.
-        return op.emit("Expand", op.constant_like(0, data), vector(op, 0))
-    raised = op.emit("Unsqueeze", data, vector(op, axis + 1))
+        return op.emit("Expand", op.constant_like(0, data), [0])
+    raised = op.emit("Unsqueeze", data, [axis + 1])
     counts = [repeats if position == axis + 1 else 1 for position in range(rank + 1)]
-    copies = op.emit("Tile", raised, vector(op, *counts))
+    copies = op.emit("Tile", raised, counts)
     before = [(position,) for position in range(axis)]
     after = [(position,) for position in range(axis + 2, rank + 1)]
     return reshaped(op, copies, [*before, (axis, axis + 1), *after])
@@ -405,4 +405,4 @@ def reverse(op: Operation) -> Value:
     count = len(axes)
     starts, ends = [-1] * count, [np.iinfo(np.int64).min] * count
     steps = vector(op, *[-1] * count)
-    return op.emit("Slice", data, vector(op, *starts), vector(op, *ends), vector(op, *axes), steps)
+    return op.emit("Slice", data, starts, [*ends], [*axes], steps)

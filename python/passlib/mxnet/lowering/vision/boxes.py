@@ -35,14 +35,12 @@ def bipartite_matching(op: Operation) -> Sequence[Value]:
     *lead, rows, columns = op.shape_of(data, least=2)
     dtype, count = op.dtype_of(data), rows * columns
     ascending = op.bool("is_ascend", False)
-    flat = op.emit("Reshape", data, vector(op, -1, count))
-    scores, places = op.emit(
-        "TopK", flat, vector(op, count), outputs=2, axis=1, largest=int(not ascending)
-    )
+    flat = op.emit("Reshape", data, [-1, count])
+    scores, places = op.emit("TopK", flat, [count], outputs=2, axis=1, largest=int(not ascending))
     threshold = op.constant_like(op.float("threshold"), scores)
     valid = op.emit("Less" if ascending else "Greater", scores, threshold)
     wide = op.constant(columns, "int64")
-    sides = [op.emit("Div", places, wide), op.emit("Mod", places, wide)]
+    sides = [places / wide, op.emit("Mod", places, wide)]
     batch = op.shape_of(flat)[0]
     most = op.int("topk", -1)
     starts = [np.full((batch, size), -1) for size in (rows, columns)]
@@ -51,23 +49,21 @@ def bipartite_matching(op: Operation) -> Sequence[Value]:
         turn = body.input("turn", np.dtype(np.int64), ())
         goes_on = body.input("goes_on", np.dtype(bool), ())
         held = [body.input("state", value.dtype, value.shape) for value in states]
-        at = op.emit("Reshape", turn, vector(op, 1))
+        at = op.emit("Reshape", turn, [1])
         pair = [op.emit("Gather", side, at, axis=1) for side in sides]
         free = op.emit("Gather", valid, at, axis=1)
         for matched, side in zip(held, pair, strict=False):
             taken = op.emit("GatherElements", matched, side, axis=1)
-            free = op.emit("And", free, op.emit("Less", taken, op.constant(0, "int64")))
+            free = free & (taken < 0)
         if most > 0:
-            free = op.emit("And", free, op.emit("LessOrEqual", held[2], op.constant(most, "int64")))
+            free = free & (held[2] <= most)
         ends = []
         for matched, side, other in zip(held, pair, reversed(pair), strict=False):
             old = op.emit("GatherElements", matched, side, axis=1)
             ends.append(
-                op.emit(
-                    "ScatterElements", matched, side, op.emit("Where", free, other, old), axis=1
-                )
+                op.emit("ScatterElements", matched, side, op.where(free, other, old), axis=1)
             )
-        ends.append(op.emit("Add", held[2], op.cast(free, np.int64)))
+        ends.append(held[2] + op.cast(free, np.int64))
         body.output(goes_on)
         for end in ends:
             body.output(end)
@@ -81,7 +77,7 @@ def bipartite_matching(op: Operation) -> Sequence[Value]:
         body=body.graph(),
     )
     return [
-        op.cast(op.emit("Reshape", value, vector(op, *lead, size)), dtype)
+        op.cast(op.emit("Reshape", value, [*lead, size]), dtype)
         for value, size in zip(made, (rows, columns), strict=False)
     ]
 
@@ -93,14 +89,14 @@ def ordered_by(op: Operation, key: Value, count: Value) -> Value:
 
 def picked(op: Operation, rows: Value, order: Value) -> Value:
     """Take rows (B, N, ...) in the order (B, k)."""
-    index = op.emit("Unsqueeze", order, vector(op, 2))
+    index = op.emit("Unsqueeze", order, [2])
     return op.emit("GatherND", rows, index, batch_dims=1)
 
 
 def area(op: Operation, sides: Sequence[Value]) -> Value:
     """Compute the area between left, top, right and bottom; zero if a box is inverted."""
     left, top, right, bottom = sides
-    return op.emit("Mul", _span(op, left, right), _span(op, top, bottom))
+    return _span(op, left, right) * _span(op, top, bottom)
 
 
 def overlap(
@@ -116,11 +112,11 @@ def overlap(
             op.emit("Min", a[3], b[3]),
         ],
     )
-    union = op.emit("Sub", op.emit("Add", a_area, b_area), shared)
+    union = a_area + b_area - shared
     zero = op.constant_like(0, union)
-    some = op.emit("Greater", union, zero)
-    safe = op.emit("Where", some, union, op.constant_like(1, union))
-    return op.emit("Where", some, op.emit("Div", shared, safe), zero)
+    some = union > zero
+    safe = op.where(some, union, 1)
+    return op.where(some, shared / safe, zero)
 
 
 def survivors(
@@ -151,12 +147,12 @@ def survivors(
         "zero": op.constant_like(0, sides[0]),
         "one": op.constant_like(1, sides[0]),
         "limit": op.constant_like(threshold, sides[0]),
-        "places": op.emit("Unsqueeze", places(op, valid, 1), vector(op, 0)),
+        "places": op.emit("Unsqueeze", places(op, valid, 1), [0]),
         "axis": vector(op, 1),
     }
     return op.emit(
         "Loop",
-        op.emit("Squeeze", extent(op, valid, 1), vector(op, 0)),
+        op.emit("Squeeze", extent(op, valid, 1), [0]),
         op.constant(True),
         valid,
         outputs=1,
@@ -166,7 +162,7 @@ def survivors(
 
 
 def _span(op: Operation, start: Value, stop: Value) -> Value:
-    return op.emit("Max", op.emit("Sub", stop, start), op.constant_like(0, start))
+    return op.emit("Max", stop - start, op.constant_like(0, start))
 
 
 def _round(given: Sequence[str], constants: dict[str, str]) -> Any:
@@ -224,8 +220,8 @@ def box_iou(op: Operation) -> Value:
     lengths = [gathered_shape(op, v, range(op.rank_of(v) - 1)) for v in (left, right)]
     if op.string("format", "corner", choices=("corner", "center")) == "center":
         left, right = _corners(op, left), _corners(op, right)
-    a = op.emit("Reshape", left, vector(op, -1, 1, 4))
-    b = op.emit("Reshape", right, vector(op, 1, -1, 4))
+    a = op.emit("Reshape", left, [-1, 1, 4])
+    b = op.emit("Reshape", right, [1, -1, 4])
     a_sides, b_sides = columns(op, a), columns(op, b)
     ratio = overlap(op, a_sides, b_sides, area(op, a_sides), area(op, b_sides))
     return reshaped_to(op, ratio, lengths)
@@ -248,18 +244,18 @@ def box_nms(op: Operation) -> Sequence[Value]:
     start, classes = op.int("coord_start", 2), op.int("id_index", -1)
     rows = data if rank == 3 else _three_axes(op, data)
     score = _column(op, rows, op.int("score_index", 1))
-    valid = op.emit("Greater", score, op.constant_like(op.float("valid_thresh", 0.0), score))
+    valid = score > op.float("valid_thresh", 0.0)
     background = op.int("background_id", -1)
     if classes >= 0 and background >= 0:
-        other = op.emit("Equal", _column(op, rows, classes), op.constant_like(background, score))
-        valid = op.emit("And", valid, op.emit("Not", other))
+        other = _column(op, rows, classes).equals(background)
+        valid = valid & ~other
 
     limit = op.int("topk", -1)
     number = extent(op, data, rank - 2)
     if limit > 0:
-        least = op.emit("Min", number, vector(op, limit))
+        least = op.emit("Min", number, [limit])
         number = least if count is None else vector(op, min(limit, count))
-    order = ordered_by(op, op.emit("Where", valid, score, op.constant_like(-np.inf, score)), number)
+    order = ordered_by(op, op.where(valid, score, -np.inf), number)
     rows, valid = picked(op, rows, order), picked(op, valid, order)
     formats = [
         op.string(name, "corner", choices=("corner", "center"))
@@ -288,13 +284,13 @@ def box_nms(op: Operation) -> Sequence[Value]:
             axis=2,
         )
     turn = places(op, kept, 1)
-    place = op.cast(op.emit("Sub", number, turn), op.dtype_of(data))
-    order = ordered_by(op, op.emit("Where", kept, place, op.emit("Neg", place)), number)
+    place = op.cast(number - turn, op.dtype_of(data))
+    order = ordered_by(op, op.where(kept, place, -place), number)
     rows, kept = picked(op, rows, order), picked(op, kept, order)
-    mask = op.emit("Unsqueeze", kept, vector(op, 2))
-    rows = op.emit("Where", mask, rows, op.constant_like(-1, rows))
+    mask = op.emit("Unsqueeze", kept, [2])
+    rows = op.where(mask, rows, -1)
     if limit > 0 and (count is None or limit < count):
-        left = op.emit("Sub", extent(op, data, rank - 2), number)
+        left = extent(op, data, rank - 2) - number
         pads = concatenated(op, [vector(op, 0, 0, 0, 0), left, vector(op, 0)])
         rows = op.emit("Pad", rows, pads, op.constant_like(-1, rows))
     result = reshaped_like(op, rows, data)
@@ -318,15 +314,15 @@ def box_decode(op: Operation) -> Value:
     data, anchors = op.operands(2)
     if op.string("format", "center", choices=("center", "corner")) == "corner":
         anchors = _centers(op, anchors)
-    scale = [op.float(f"std{index}", 1.0) for index in range(4)]
-    offsets = op.emit("Mul", data, op.constant_like(scale, data))
+    scale = np.array([op.float(f"std{index}", 1.0) for index in range(4)])
+    offsets = data * scale
     moves, growth = _range(op, offsets, 0, 2), _range(op, offsets, 2, 4)
     center, size = _range(op, anchors, 0, 2), _range(op, anchors, 2, 4)
     limit = op.float("clip", -1.0)
     if limit > 0:
         growth = op.emit("Min", growth, op.constant_like(limit, data))
-    center = op.emit("Add", op.emit("Mul", moves, size), center)
-    return around(op, center, op.emit("Mul", op.emit("Exp", growth), size))
+    center = moves * size + center
+    return around(op, center, op.emit("Exp", growth) * size)
 
 
 @table.register("_contrib_box_encode")
@@ -338,19 +334,19 @@ def box_encode(op: Operation) -> Sequence[Value]:
     where the sample is not above 0.5.
     """
     samples, matches, anchors, boxes, means, deviations = op.operands(6)
-    index = op.emit("Unsqueeze", op.cast(matches, "int64"), vector(op, 2))
+    index = op.emit("Unsqueeze", op.cast(matches, "int64"), [2])
     matched = _centers(op, op.emit("GatherND", boxes, index, batch_dims=1))
     anchors = _centers(op, anchors)
     size = _range(op, anchors, 2, 4)
-    moves = op.emit("Sub", _range(op, matched, 0, 2), _range(op, anchors, 0, 2))
-    growth = op.emit("Log", op.emit("Div", _range(op, matched, 2, 4), size))
-    raw = op.emit("Concat", op.emit("Div", moves, size), growth, axis=2)
-    offsets = op.emit("Div", op.emit("Sub", raw, means), deviations)
-    chosen = op.emit("Greater", samples, op.constant_like(0.5, samples))
-    mask = op.emit("Unsqueeze", chosen, vector(op, 2))
+    moves = _range(op, matched, 0, 2) - _range(op, anchors, 0, 2)
+    growth = op.emit("Log", _range(op, matched, 2, 4) / size)
+    raw = op.emit("Concat", moves / size, growth, axis=2)
+    offsets = (raw - means) / deviations
+    chosen = samples > 0.5
+    mask = op.emit("Unsqueeze", chosen, [2])
     wide = op.emit("Expand", mask, op.emit("Shape", offsets))
     zero = op.constant_like(0, offsets)
-    return op.emit("Where", wide, offsets, zero), op.cast(wide, op.dtype_of(offsets))
+    return op.where(wide, offsets, zero), op.cast(wide, op.dtype_of(offsets))
 
 
 def columns(op: Operation, box: Value) -> list[Value]:
@@ -360,8 +356,8 @@ def columns(op: Operation, box: Value) -> list[Value]:
 
 def around(op: Operation, center: Value, size: Value) -> Value:
     """Return the corners (..., 4) of boxes given by centers and sizes (..., 2)."""
-    half = op.emit("Mul", size, op.constant_like(0.5, size))
-    return op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=-1)
+    half = size * 0.5
+    return op.emit("Concat", center - half, center + half, axis=-1)
 
 
 def _column(op: Operation, rows: Value, index: int) -> Value:
@@ -379,8 +375,8 @@ def _corners(op: Operation, box: Value) -> Value:
 
 def _centers(op: Operation, box: Value) -> Value:
     first, last = _range(op, box, 0, 2), _range(op, box, 2, 4)
-    half = op.emit("Mul", op.emit("Add", first, last), op.constant_like(0.5, box))
-    return op.emit("Concat", half, op.emit("Sub", last, first), axis=-1)
+    half = (first + last) * 0.5
+    return op.emit("Concat", half, last - first, axis=-1)
 
 
 @table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
@@ -427,25 +423,22 @@ def _anchors_of_open_map(
     real = np.dtype(np.float32)
     height, width = (op.cast(extent(op, data, axis), real) for axis in (2, 3))
     y, x = (
-        op.emit(
-            "Mul",
-            op.emit("Add", op.cast(places(op, data, axis), real), op.constant(offset, real)),
-            op.constant(step, real) if step > 0 else op.emit("Reciprocal", size),
-        )
+        (op.cast(places(op, data, axis), real) + offset)
+        * (op.constant(step, real) if step > 0 else op.emit("Reciprocal", size))
         for axis, offset, step, size in (
             (2, offsets[0], steps[0], height),
             (3, offsets[1], steps[1], width),
         )
     )
-    ratio = op.emit("Concat", op.emit("Div", height, width), op.constant([1], real), axis=0)
+    ratio = op.emit("Concat", height / width, op.constant([1], real), axis=0)
     sizes, ratios = op.floats("sizes", (1.0,)), op.floats("ratios", (1.0,))
-    half = op.emit("Mul", op.constant(_half_sizes(sizes, ratios), real), ratio)
+    half = _half_sizes(sizes, ratios) * ratio
     grid = concatenated(op, [extent(op, data, 2), extent(op, data, 3), vector(op, 1, 1)])
-    rows = op.emit("Expand", op.emit("Reshape", y, vector(op, -1, 1, 1, 1)), grid)
-    columns = op.emit("Expand", op.emit("Reshape", x, vector(op, 1, -1, 1, 1)), grid)
+    rows = op.emit("Expand", op.emit("Reshape", y, [-1, 1, 1, 1]), grid)
+    columns = op.emit("Expand", op.emit("Reshape", x, [1, -1, 1, 1]), grid)
     center = op.emit("Concat", columns, rows, axis=3)
     sides = [op.emit(kind, center, half) for kind in ("Sub", "Add")]
-    anchors = op.emit("Reshape", op.emit("Concat", *sides, axis=3), vector(op, 1, -1, 4))
+    anchors = op.emit("Reshape", op.emit("Concat", *sides, axis=3), [1, -1, 4])
     if op.bool("clip", False):
         anchors = op.emit("Clip", anchors, op.constant(0, real), op.constant(1, real))
     return op.cast(anchors, op.dtype_of(data))
@@ -469,62 +462,60 @@ def multibox_detection(op: Operation) -> Value:
     if background != 0:
         op.unsupported("only class 0 can be the background", "background_id")
     bounds = (vector(op, bound) for bound in (1, classes, 1))
-    best, kind = op.emit(
-        "TopK", op.emit("Slice", scores, *bounds), vector(op, 1), outputs=2, axis=1
-    )
+    best, kind = op.emit("TopK", op.emit("Slice", scores, *bounds), [1], outputs=2, axis=1)
     one = vector(op, 1)
     best, kind = op.emit("Squeeze", best, one), op.emit("Squeeze", kind, one)
     rows_of_four = [extent(op, scores, 0), count, vector(op, 4)]
     box = _decoded(op, reshaped_to(op, offsets, rows_of_four), anchors)
 
-    valid = op.emit("Not", op.emit("Less", best, _like(op, op.float("threshold", 0.01), best)))
-    turn = op.emit("Unsqueeze", places(op, scores, 2), vector(op, 0))
-    place = op.cast(op.emit("Sub", count, turn), op.dtype_of(best))
+    valid = ~(best < _like(op, op.float("threshold", 0.01), best))
+    turn = op.emit("Unsqueeze", places(op, scores, 2), [0])
+    place = op.cast(count - turn, op.dtype_of(best))
     last = _like(op, -np.inf, best)
     columns = [op.cast(kind, op.dtype_of(best)), best]
     rows = op.emit("Concat", *(_target_column(op, value) for value in columns), box, axis=2)
-    found = ordered_by(op, op.emit("Where", valid, place, last), count)
+    found = ordered_by(op, op.where(valid, place, last), count)
     threshold = op.float("nms_threshold", 0.5)
     if not 0 < threshold <= 1:
         return _masked(op, picked(op, valid, found), picked(op, rows, found))
 
-    order = ordered_by(op, op.emit("Where", valid, best, last), count)
+    order = ordered_by(op, op.where(valid, best, last), count)
     valid, ranked = picked(op, valid, order), picked(op, rows, order)
     competing = valid
     limit = op.int("nms_topk", -1)
     if limit > 0:
-        inside = op.emit("Less", turn, vector(op, limit))
-        competing = op.emit("And", valid, inside)
-        ranked = op.emit("Where", _target_column(op, inside), ranked, picked(op, rows, found))
+        inside = turn < vector(op, limit)
+        competing = valid & inside
+        ranked = op.where(_target_column(op, inside), ranked, picked(op, rows, found))
     kind, _, *sides = (
         op.emit("Gather", ranked, op.constant(index, "int64"), axis=2) for index in range(6)
     )
     compared = None if op.bool("force_suppress", False) else kind
     kept = survivors(op, sides, competing, threshold=threshold, classes=compared)
-    kind = _target_column(op, op.emit("Where", kept, kind, _like(op, -1, kind)))
+    kind = _target_column(op, op.where(kept, kind, _like(op, -1, kind)))
     bounds = (vector(op, bound) for bound in (1, 6, 2))
     ranked = op.emit("Concat", kind, op.emit("Slice", ranked, *bounds), axis=2)
     return _masked(op, valid, ranked)
 
 
 def _target_column(op: Operation, value: Value) -> Value:
-    return op.emit("Unsqueeze", value, vector(op, 2))
+    return op.emit("Unsqueeze", value, [2])
 
 
 def _masked(op: Operation, valid: Value, rows: Value) -> Value:
-    return op.emit("Where", _target_column(op, valid), rows, _like(op, -1, rows))
+    return op.where(_target_column(op, valid), rows, _like(op, -1, rows))
 
 
 def _decoded(op: Operation, offsets: Value, anchors: Value) -> Value:
     """Move and scale anchors by offsets times variances: corners (B, N, 4)."""
     variances = op.floats("variances", (0.1, 0.1, 0.2, 0.2))
-    scaled = op.emit("Mul", offsets, _like(op, variances, offsets))
+    scaled = offsets * _like(op, variances, offsets)
     first, last = _halves(op, anchors)
-    size = op.emit("Sub", last, first)
-    center = op.emit("Mul", op.emit("Add", first, last), _like(op, 0.5, anchors))
+    size = last - first
+    center = (first + last) * _like(op, 0.5, anchors)
     moves, growth = _halves(op, scaled)
-    center = op.emit("Add", op.emit("Mul", moves, size), center)
-    box = around(op, center, op.emit("Mul", op.emit("Exp", growth), size))
+    center = moves * size + center
+    box = around(op, center, op.emit("Exp", growth) * size)
     if not op.bool("clip", True):
         return box
     return op.emit("Clip", box, _like(op, 0, box), _like(op, 1, box))

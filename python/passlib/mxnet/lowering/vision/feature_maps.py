@@ -50,11 +50,8 @@ def correlation(op: Operation) -> Sequence[Value]:
     for down in moves:
         for across in moves:
             moved = _window(op, maps[1], (reach + down, reach + across), extents)
-            if op.bool("is_multiply", True):
-                both = op.emit("Mul", fixed, moved)
-            else:
-                both = op.emit("Abs", op.emit("Sub", fixed, moved))
-            compared.append(op.emit("ReduceMean", both, vector(op, 1), keepdims=1))
+            both = fixed * moved if op.bool("is_multiply", True) else op.emit("Abs", fixed - moved)
+            compared.append(op.emit("ReduceMean", both, [1], keepdims=1))
     joined = op.emit("Concat", *compared, axis=1) if len(compared) > 1 else compared[0]
     if (kernel, stride) != (1, 1):
         joined = op.emit("AveragePool", joined, kernel_shape=[kernel] * 2, strides=[stride] * 2)
@@ -65,7 +62,7 @@ def correlation(op: Operation) -> Sequence[Value]:
 
 def _window(op: Operation, value: Value, start: tuple[int, int], extents: Sequence[int]) -> Value:
     stop = [first + extent for first, extent in zip(start, extents, strict=True)]
-    return op.emit("Slice", value, vector(op, *start), vector(op, *stop), vector(op, 2, 3))
+    return op.emit("Slice", value, start, [*stop], [2, 3])
 
 
 @table.register("GridGenerator")
@@ -88,10 +85,10 @@ def grid_generator(op: Operation) -> Sequence[Value]:
         op.unsupported("a grid must span at least two elements along each axis")
     op.affordable(2, height, width)
     columns, rows = np.meshgrid(np.arange(width), np.arange(height))
-    places = op.emit("Add", data, op.constant_like(np.stack([columns, rows])[None], data))
+    places = data + np.stack([columns, rows])[None]
     half = np.array([width - 1, height - 1]).reshape(1, 2, 1, 1) / 2
-    scaled = op.emit("Div", places, op.constant_like(half, data))
-    grid = op.emit("Sub", scaled, op.constant_like(1, data))
+    scaled = places / half
+    grid = scaled - 1
     return grid, op.declare(data.dtype, (2, height, width), why)
 
 
@@ -136,9 +133,9 @@ def _affine_grid(op: Operation, matrix: Value, height: int, width: int) -> Value
     columns, rows = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     regular = np.stack([columns, rows, np.ones_like(rows)]).reshape(3, height * width)
     op.require_rank(matrix, op.rank_of(matrix), least=1)
-    split = op.emit("Reshape", matrix, vector(op, -1, 2, 3))
-    places = op.emit("MatMul", split, op.constant_like(regular, matrix))
-    return op.emit("Reshape", places, vector(op, -1, 2, height, width))
+    split = op.emit("Reshape", matrix, [-1, 2, 3])
+    places = split @ regular
+    return op.emit("Reshape", places, [-1, 2, height, width])
 
 
 def _sampled(op: Operation, data: Value, grid: Value) -> Value:
@@ -158,12 +155,12 @@ def psroi_pooling(op: Operation) -> Value:
     bounds = []
     for axis, limit in ((1, height), (0, width)):
         start, extent = _span(op, regions, axis, 0.0)
-        step = op.emit("Div", extent, op.constant_like(size, extent))
+        step = extent / size
         turn = op.constant_like(np.arange(size).reshape(1, 1, size), step)
         ends = []
         for shift, how in ((0, "Floor"), (1, "Ceil")):
-            count = op.emit("Add", turn, op.constant_like(shift, turn))
-            place = op.emit(how, op.emit("Add", op.emit("Mul", count, step), start))
+            count = turn + shift
+            place = op.emit(how, count * step + start)
             clipped = op.emit("Clip", place, _like(op, 0, place), _like(op, limit, place))
             ends.append(op.cast(clipped, np.int64))
         column_first = vector(op, 0, 1, size, 1) if axis else vector(op, 0, 1, 1, size)
@@ -171,7 +168,7 @@ def psroi_pooling(op: Operation) -> Value:
     wide = op.cast(data, np.float64)
     for axis in (2, 3):
         wide = op.emit("CumSum", wide, op.constant(axis, "int64"))
-    wide = op.emit("Pad", wide, vector(op, 0, 0, 1, 1, 0, 0, 0, 0), op.constant(0.0, "float64"))
+    wide = op.emit("Pad", wide, [0, 0, 1, 1, 0, 0, 0, 0], op.constant(0.0, "float64"))
     flat, sizes = flattened(op, wide), (shape[0], channels, height + 1, width + 1)
     image = op.cast(column(op, regions, 0, 4), np.int64)
     channel = op.constant(_channels(channels, group, size), "int64")
@@ -180,16 +177,14 @@ def psroi_pooling(op: Operation) -> Value:
         element(op, flat, sizes, (image, channel, y, x))
         for y, x in ((bottom, right), (top, right), (bottom, left), (top, left))
     ]
-    total = op.emit(
-        "Add", op.emit("Sub", corners[0], corners[1]), op.emit("Sub", corners[3], corners[2])
-    )
+    total = corners[0] - corners[1] + (corners[3] - corners[2])
     zero = op.constant(0, "int64")
-    sides = [op.emit("Max", op.emit("Sub", b, a), zero) for a, b in ((top, bottom), (left, right))]
+    sides = [op.emit("Max", b - a, zero) for a, b in ((top, bottom), (left, right))]
     area = op.emit("Mul", *sides)
-    some = op.emit("Greater", area, zero)
+    some = area > zero
     safe = op.emit("Max", area, op.constant(1, "int64"))
-    mean = op.emit("Div", total, op.cast(safe, np.float64))
-    return op.cast(op.emit("Where", some, mean, op.constant(0.0, "float64")), op.dtype_of(data))
+    mean = total / op.cast(safe, np.float64)
+    return op.cast(op.where(some, mean, 0.0), op.dtype_of(data))
 
 
 @table.register("_contrib_DeformablePSROIPooling")
@@ -211,33 +206,27 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
     positions, inside = [], None
     for axis, limit in ((1, height), (0, width)):
         start, extent = _span(op, regions, axis, 0.5)
-        start, extent = (
-            op.emit("Reshape", v, vector(op, -1, 1, 1, 1, 1, 1)) for v in (start, extent)
-        )
+        start, extent = (op.emit("Reshape", v, [-1, 1, 1, 1, 1, 1]) for v in (start, extent))
         steps = np.arange(size)[:, None] / size + np.arange(samples) / (size * samples)
         turned = (1, 1, size, 1, samples, 1) if axis else (1, 1, 1, size, 1, samples)
-        place = op.emit("Mul", extent, op.constant_like(steps.reshape(turned), extent))
-        place = op.emit("Add", place, start)
+        place = extent * steps.reshape(turned)
+        place = place + start
         if not still:
-            move = op.emit("Mul", _moves(op, offsets[0], axis, deep), extent)
-            place = op.emit("Add", place, move)
-        valid = op.emit(
-            "And",
-            op.emit("GreaterOrEqual", place, _like(op, -0.5, place)),
-            op.emit("LessOrEqual", place, _like(op, limit - 0.5, place)),
-        )
-        inside = valid if inside is None else op.emit("And", inside, valid)
+            move = _moves(op, offsets[0], axis, deep) * extent
+            place = place + move
+        valid = (place >= _like(op, -0.5, place)) & (place <= _like(op, limit - 0.5, place))
+        inside = valid if inside is None else inside & valid
         positions.append(op.emit("Clip", place, _like(op, 0, place), _like(op, limit - 1, place)))
     assert inside is not None
     image = op.cast(column(op, regions, 0, 6), np.int64)
     channel = op.constant(_channels(channels, group, size)[..., None, None], "int64")
     values = bilinear(op, data, image, channel, (positions[0], positions[1]))
-    values = op.emit("Where", inside, values, _like(op, 0, values))
+    values = op.where(inside, values, _like(op, 0, values))
     counts = op.cast(inside, op.dtype_of(data))
     axes = vector(op, 4, 5)
     count = op.emit("ReduceSum", counts, axes, keepdims=0)
     total = op.emit("ReduceSum", values, axes, keepdims=0)
-    result = op.emit("Div", total, op.emit("Max", count, _like(op, 1, count)))
+    result = total / op.emit("Max", count, _like(op, 1, count))
     return result, op.declare(data.dtype, result.shape, "the numbers of samples are not provided")
 
 
@@ -257,9 +246,9 @@ def rotated_roi_align(op: Operation) -> Value:
     _, channels, height, width = op.shape_of(data, 4)
     scale = _like(op, op.float("spatial_scale"), regions)
     center_x, center_y, extent_x, extent_y = (
-        op.emit("Mul", column(op, regions, index, 6), scale) for index in range(1, 5)
+        column(op, regions, index, 6) * scale for index in range(1, 5)
     )
-    angle = op.emit("Mul", column(op, regions, 5, 6), _like(op, math.pi / 180, regions))
+    angle = column(op, regions, 5, 6) * _like(op, math.pi / 180, regions)
     sine, cosine = op.emit("Sin", angle), op.emit("Cos", angle)
     local = []
     for size, count, form in (
@@ -268,26 +257,22 @@ def rotated_roi_align(op: Operation) -> Value:
     ):
         whole = op.emit("Max", size, _like(op, 1, size))
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples) / count - 0.5
-        local.append(op.emit("Mul", whole, op.constant_like(steps.reshape(form), whole)))
+        local.append(whole * steps.reshape(form))
     across, down = local
-    x = op.emit("Add", op.emit("Mul", across, cosine), op.emit("Mul", down, sine))
-    y = op.emit("Sub", op.emit("Mul", down, cosine), op.emit("Mul", across, sine))
+    x = across * cosine + down * sine
+    y = down * cosine - across * sine
     positions, inside = [], None
     for moved, center, limit in ((y, center_y, height), (x, center_x, width)):
-        place = op.emit("Add", moved, center)
-        valid = op.emit(
-            "And",
-            op.emit("GreaterOrEqual", place, _like(op, -1, place)),
-            op.emit("LessOrEqual", place, _like(op, limit, place)),
-        )
-        inside = valid if inside is None else op.emit("And", inside, valid)
+        place = moved + center
+        valid = (place >= _like(op, -1, place)) & (place <= _like(op, limit, place))
+        inside = valid if inside is None else inside & valid
         positions.append(op.emit("Clip", place, _like(op, 0, place), _like(op, limit - 1, place)))
     assert inside is not None
     image = op.cast(column(op, regions, 0, 6), np.int64)
     channel = op.constant(np.arange(channels).reshape(1, -1, 1, 1, 1, 1), "int64")
     values = bilinear(op, data, image, channel, (positions[0], positions[1]))
-    values = op.emit("Where", inside, values, _like(op, 0, values))
-    return op.emit("ReduceMean", values, vector(op, 4, 5), keepdims=0)
+    values = op.where(inside, values, _like(op, 0, values))
+    return op.emit("ReduceMean", values, [4, 5], keepdims=0)
 
 
 def _grouped(op: Operation, data: Value, group: int) -> tuple[int, ...]:
@@ -308,12 +293,9 @@ def _span(op: Operation, regions: Value, axis: int, shift: float) -> tuple[Value
     """Return start and extent of regions along y (1) or x (0): (R, 1, 1) each."""
     scale = op.float("spatial_scale")
     start = rounded(op, column(op, regions, 1 + axis, 3))
-    stop = op.emit("Add", rounded(op, column(op, regions, 3 + axis, 3)), _like(op, 1, regions))
-    start, stop = (
-        op.emit("Sub", op.emit("Mul", end, _like(op, scale, end)), _like(op, shift, end))
-        for end in (start, stop)
-    )
-    return start, op.emit("Max", op.emit("Sub", stop, start), _like(op, 0.1, start))
+    stop = rounded(op, column(op, regions, 3 + axis, 3)) + _like(op, 1, regions)
+    start, stop = (end * _like(op, scale, end) - _like(op, shift, end) for end in (start, stop))
+    return start, op.emit("Max", stop - start, _like(op, 0.1, start))
 
 
 def _moves(op: Operation, offsets: Value, axis: int, deep: int) -> Value:
@@ -329,8 +311,8 @@ def _moves(op: Operation, offsets: Value, axis: int, deep: int) -> Value:
     moved = op.emit("Gather", offsets, op.constant(kind, "int64"), axis=1)
     for place in (2, 3):
         moved = op.emit("Gather", moved, op.constant(part, "int64"), axis=place)
-    scaled = op.emit("Mul", moved, _like(op, op.float("trans_std", 0.0), moved))
-    return op.emit("Unsqueeze", scaled, vector(op, 4, 5))
+    scaled = moved * _like(op, op.float("trans_std", 0.0), moved)
+    return op.emit("Unsqueeze", scaled, [4, 5])
 
 
 def _like(op: Operation, number: float, value: Value) -> Value:
@@ -405,7 +387,7 @@ def crop(op: Operation) -> Value:
         last is not None and most is not None and (last > most).any()
     ):
         op.invalid(f"the rectangle is not within {describe(data)}")
-    return op.emit("Slice", data, start, stop, vector(op, 2, 3))
+    return op.emit("Slice", data, start, stop, [2, 3])
 
 
 def _folded(op: Operation, op_type: str, left: Value, right: Value) -> Value:
@@ -468,7 +450,7 @@ def roi_align(op: Operation) -> Value:
         op.invalid(f"{channels} channels do not serve {height} x {width} cells", "pooled_size")
     # Cell k takes its number from the channels k, k + cells, k + 2 cells, ...
     every = reshaped(op, aligned, [(0,), channels // cells, cells * cells])
-    own = op.emit("Gather", every, vector(op, *range(0, cells * cells, cells + 1)), axis=2)
+    own = op.emit("Gather", every, [*range(0, cells * cells, cells + 1)], axis=2)
     return reshaped(op, own, [(0,), channels // cells, height, width])
 
 
@@ -565,4 +547,4 @@ def _resized(op: Operation, data: Value) -> list[Value]:
 def _scaled_by(op: Operation, data: Value, axis: int, scale: float) -> Value:
     """Multiply the size of an axis by a real number, rounding down."""
     size = op.cast(extent(op, data, axis), np.float64)
-    return op.cast(op.emit("Mul", size, op.constant(scale, np.float64)), np.int64)
+    return op.cast(size * scale, np.int64)

@@ -25,7 +25,7 @@ def depth_to_space(op: Operation) -> Value:
     channels = depth // block**2
     apart = vector(op, batch, block, block, channels, height, width)
     turned = op.emit("Transpose", op.emit("Reshape", data, apart), perm=[0, 3, 4, 1, 5, 2])
-    return op.emit("Reshape", turned, vector(op, batch, channels, block * height, block * width))
+    return op.emit("Reshape", turned, [batch, channels, block * height, block * width])
 
 
 @table.register("space_to_depth")
@@ -39,7 +39,7 @@ def space_to_depth(op: Operation) -> Value:
     rows, columns = height // block, width // block
     apart = vector(op, batch, channels, rows, block, columns, block)
     turned = op.emit("Transpose", op.emit("Reshape", data, apart), perm=[0, 3, 5, 1, 2, 4])
-    return op.emit("Reshape", turned, vector(op, batch, block**2 * channels, rows, columns))
+    return op.emit("Reshape", turned, [batch, block**2 * channels, rows, columns])
 
 
 def _block(op: Operation) -> int:
@@ -74,29 +74,25 @@ def resized_bytes(op: Operation, data: Value, height: int, width: int) -> Value:
     (above, below), shares = _neighbours(rows, height)
     low_bits = op.constant(16, np.int32)
     short = [
-        op.emit("Div", op.emit("Gather", part, op.constant(places, np.int64), axis=-3), low_bits)
+        op.emit("Gather", part, op.constant(places, np.int64), axis=-3) / low_bits
         for part, places in ((wide, above), (wide, below))
     ]
     total = op.constant(2, np.int32)
     for part, share in zip(short, shares.T, strict=True):
         weight = op.constant(share.reshape(-1, 1, 1), np.int32)
-        product = op.emit("Div", op.emit("Mul", part, weight), op.constant(2**16, np.int32))
-        total = op.emit("Add", product, total)
-    return op.cast(op.emit("Div", total, op.constant(4, np.int32)), np.uint8)
+        product = part * weight / 2**16
+        total = product + total
+    return op.cast(total / 4, np.uint8)
 
 
 def _weighted(
     op: Operation, data: Value, places: tuple[np.ndarray, ...], shares: np.ndarray, axis: int
 ) -> Value:
     first, second = (
-        op.emit(
-            "Mul",
-            op.emit("Gather", data, op.constant(place, np.int64), axis=axis),
-            op.constant(share.reshape(-1, 1), np.int32),
-        )
-        for place, share in zip(places, shares.T, strict=True)
+        op.emit("Gather", data, op.constant(place, np.int64), axis=axis) for place in places
     )
-    return op.emit("Add", first, second)
+    before, after = (op.constant(share.reshape(-1, 1), np.int32) for share in shares.T)
+    return first * before + second * after
 
 
 def _neighbours(size: int, wanted: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
@@ -119,15 +115,15 @@ def column(op: Operation, rows: Value, index: int, rank: int) -> Value:
 
 def rounded(op: Operation, value: Value) -> Value:
     """Round halves away from zero, as C's ``round`` does."""
-    half = op.emit("Add", op.emit("Abs", value), op.constant_like(0.5, value))
-    return op.emit("Mul", op.emit("Sign", value), op.emit("Floor", half))
+    half = op.emit("Abs", value) + 0.5
+    return op.emit("Sign", value) * op.emit("Floor", half)
 
 
 def element(op: Operation, flat: Value, shape: Sequence[int], places: Sequence[Value]) -> Value:
     """Return elements of an array of ``shape``, given flat, at int64 indices that broadcast."""
     index = places[0]
     for size, place in zip(shape[1:], places[1:], strict=True):
-        index = op.emit("Add", op.emit("Mul", index, op.constant(size, "int64")), place)
+        index = index * size + place
     return op.emit("Gather", flat, index, axis=0)
 
 
@@ -143,18 +139,18 @@ def bilinear(
     places, weights = [], []
     for value, size in zip(position, shape[2:], strict=True):
         low = op.emit("Floor", value)
-        share = op.emit("Sub", value, low)
+        share = value - low
         start = op.cast(low, np.int64)
         last = op.constant(size - 1, "int64")
-        stop = op.emit("Min", op.emit("Add", start, op.constant(1, "int64")), last)
+        stop = op.emit("Min", start + 1, last)
         places.append((start, stop))
-        weights.append((op.emit("Sub", op.constant_like(1, share), share), share))
+        weights.append((1 - share, share))
     total = None
     for y, height in zip(places[0], weights[0], strict=True):
         for x, width in zip(places[1], weights[1], strict=True):
             found = element(op, flat, shape, (image, channel, y, x))
-            term = op.emit("Mul", found, op.emit("Mul", height, width))
-            total = term if total is None else op.emit("Add", total, term)
+            term = found * (height * width)
+            total = term if total is None else total + term
     assert total is not None
     return total
 
@@ -170,7 +166,7 @@ _COLOURS = np.array(
 def to_tensor(op: Operation) -> Value:
     """Convert (H, W, C) of any type, 0 to 255, to (C, H, W) of float32, 0 to 1."""
     (data,) = op.operands(1)
-    scaled = op.emit("Div", op.cast(data, "float32"), op.constant(255, "float32"))
+    scaled = op.cast(data, "float32") / 255
     perm = {3: [2, 0, 1], 4: [0, 3, 1, 2]}.get(op.rank_of(data))
     if perm is None:
         op.unsupported("requires an input of three or four axes")
@@ -186,8 +182,8 @@ def normalize(op: Operation) -> Value:
     (data,) = op.operands(1)
     dtype = op.dtype_of(data)
     working = data if is_real(dtype) else op.cast(data, np.float32)
-    gap = op.emit("Sub", working, _by_channel(op, working, "mean", 0.0))
-    result = op.emit("Div", gap, _by_channel(op, working, "std", 1.0))
+    gap = working - _by_channel(op, working, "mean", 0.0)
+    result = gap / _by_channel(op, working, "std", 1.0)
     return result if is_real(dtype) else op.cast(op.cast(result, np.int64), dtype)
 
 
@@ -250,7 +246,7 @@ def adjust_lighting(op: Operation) -> Value:
         op.unsupported("needs three numbers", "alpha")
     colours = (_COLOURS * _STRENGTHS * np.array(alpha)).sum(axis=1)
     working = op.cast(data, "float32")
-    return _limited(op, op.emit("Add", working, op.constant(colours, "float32")), data)
+    return _limited(op, working + colours, data)
 
 
 @table.register("_image_resize", "_npx__image_resize")

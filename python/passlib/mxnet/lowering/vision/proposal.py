@@ -36,12 +36,12 @@ def proposal(op: Operation) -> Sequence[Value]:
     y, x = np.mgrid[:height, :width] * stride
     shifts = np.stack([x, y, x, y], axis=-1)[:, :, None]
     grid = (shifts + anchors).reshape(1, count, 4)
-    moves = op.emit("Reshape", offsets, vector(op, batch, kinds, 4, height, width))
+    moves = op.emit("Reshape", offsets, [batch, kinds, 4, height, width])
     moves = op.emit("Transpose", moves, perm=[0, 3, 4, 1, 2])
-    moves = op.emit("Reshape", moves, vector(op, batch, count, 4))
+    moves = op.emit("Reshape", moves, [batch, count, 4])
     score = op.emit("Slice", scores, *(vector(op, bound) for bound in (kinds, both, 1)))
     score = op.emit("Transpose", score, perm=[0, 2, 3, 1])
-    score = op.emit("Reshape", score, vector(op, batch, count))
+    score = op.emit("Reshape", score, [batch, count])
     rows, columns_, scale = (
         op.emit("Slice", images, *(vector(op, bound) for bound in (i, i + 1, 1))) for i in range(3)
     )
@@ -54,23 +54,20 @@ def proposal(op: Operation) -> Sequence[Value]:
     boxes, score = picked(op, boxes, order), picked(op, score, order)
     sides = columns(op, boxes)
     one = op.constant_like(1, score)
-    sides = [*sides[:2], *(op.emit("Add", side, one) for side in sides[2:])]
-    everything = op.emit("Expand", op.constant(True), vector(op, batch, considered))
+    sides = [*sides[:2], *(side + one for side in sides[2:])]
+    everything = op.emit("Expand", op.constant(True), [batch, considered])
     threshold = op.float("threshold", 0.7)
     kept = survivors(op, sides, everything, threshold=threshold, classes=None)
     place = op.constant_like(np.arange(considered, 0, -1)[None], score)
-    order = ordered_by(op, op.emit("Where", kept, place, op.emit("Neg", place)), first)
-    number = op.emit("ReduceSum", op.cast(kept, np.int64), vector(op, 1), keepdims=1)
+    order = ordered_by(op, op.where(kept, place, -place), first)
+    number = op.emit("ReduceSum", op.cast(kept, np.int64), [1], keepdims=1)
     number = op.emit("Min", number, op.constant(wanted, "int64"))
     turn = op.emit("Mod", op.constant(np.arange(wanted)[None], "int64"), number)
     order = op.emit("GatherElements", order, turn, axis=1)
     boxes, score = picked(op, boxes, order), picked(op, score, order)
     image = op.constant_like(np.repeat(np.arange(batch), wanted).reshape(batch, wanted, 1), boxes)
     regions = op.emit("Concat", image, boxes, axis=2)
-    return (
-        op.emit("Reshape", regions, vector(op, -1, 5)),
-        op.emit("Reshape", score, vector(op, -1, 1)),
-    )
+    return (op.emit("Reshape", regions, [-1, 5]), op.emit("Reshape", score, [-1, 1]))
 
 
 def _anchors(op: Operation) -> np.ndarray:
@@ -96,19 +93,17 @@ def _moved(op: Operation, grid: np.ndarray, moves: Value, rows: Value, columns: 
     )
     sizes = grid[..., 2:] - grid[..., :2] + 1
     if op.bool("iou_loss", False):
-        box = op.emit("Add", moves, op.constant_like(grid, moves))
+        box = moves + grid
     else:
         size = op.constant_like(sizes, moves)
         center = op.constant_like(grid[..., :2] + (sizes - 1) / 2, moves)
-        center = op.emit("Add", op.emit("Mul", first, size), center)
-        wide = op.emit("Mul", op.emit("Exp", last), size)
-        half = op.emit("Sub", wide, op.constant_like(1, wide))
-        half = op.emit("Mul", half, op.constant_like(0.5, half))
-        box = op.emit("Concat", op.emit("Sub", center, half), op.emit("Add", center, half), axis=2)
+        center = first * size + center
+        wide = op.emit("Exp", last) * size
+        half = wide - 1
+        half = half * 0.5
+        box = op.emit("Concat", center - half, center + half, axis=2)
     limits = op.emit("Concat", columns, rows, columns, rows, axis=1)
-    limits = op.emit(
-        "Sub", op.emit("Unsqueeze", limits, vector(op, 1)), op.constant_like(1, limits)
-    )
+    limits = op.emit("Unsqueeze", limits, [1]) - 1
     return op.emit("Max", op.emit("Min", box, limits), op.constant_like(0, box))
 
 
@@ -120,27 +115,21 @@ def _without_padding(
     inside = None
     places = np.broadcast_to(np.mgrid[:height, :width][..., None], (2, height, width, kinds))
     for place, size in zip(places, (rows, columns), strict=True):
-        cells = op.emit("Floor", op.emit("Div", size, op.constant_like(stride, size)))
-        valid = op.emit("Less", op.constant_like(place.reshape(1, -1), cells), cells)
-        inside = valid if inside is None else op.emit("And", inside, valid)
+        cells = op.emit("Floor", size / stride)
+        valid = op.constant_like(place.reshape(1, -1), cells) < cells
+        inside = valid if inside is None else inside & valid
     assert inside is not None
-    return op.emit("Where", inside, score, op.constant_like(-1, score))
+    return op.where(inside, score, -1)
 
 
 def _without_small(op: Operation, boxes: Value, score: Value, scale: Value) -> tuple[Value, Value]:
     """Set the score of boxes below the least size to -1, and enlarge them as MXNet does."""
-    least = op.emit("Mul", scale, op.constant_like(op.int("rpn_min_size", 16), scale))
+    least = scale * op.int("rpn_min_size", 16)
     left, top, right, bottom = columns(op, boxes)
     one = op.constant_like(1, left)
-    small = op.emit(
-        "Or",
-        *(
-            op.emit("Less", op.emit("Add", op.emit("Sub", b, a), one), least)
-            for a, b in ((left, right), (top, bottom))
-        ),
-    )
-    half = op.emit("Mul", least, op.constant_like(0.5, least))
+    small = op.emit("Or", *(b - a + one < least for a, b in ((left, right), (top, bottom))))
+    half = least * 0.5
     signs = op.constant_like(np.array([-1, -1, 1, 1]), boxes)
-    grown = op.emit("Add", boxes, op.emit("Mul", op.emit("Unsqueeze", half, vector(op, 2)), signs))
-    boxes = op.emit("Where", op.emit("Unsqueeze", small, vector(op, 2)), grown, boxes)
-    return boxes, op.emit("Where", small, op.constant_like(-1, score), score)
+    grown = boxes + op.emit("Unsqueeze", half, [2]) * signs
+    boxes = op.where(op.emit("Unsqueeze", small, [2]), grown, boxes)
+    return boxes, op.where(small, -1, score)
