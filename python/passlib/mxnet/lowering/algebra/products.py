@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlib.lowering import Operation, Value, contraction
+from passlib.lowering import Operation, Value
 from passlib.lowering.extents import concatenated, extent, reshaped, reshaped_to
+from passlib.lowering.extents import dot as summed
 from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.table import table
 
@@ -39,7 +40,7 @@ def _scaled(op: Operation, value: Value, name: str) -> Value:
     return value if factor == 1 else value * factor
 
 
-table.register("dot")(contraction.dot)
+table.register("dot")(summed)
 
 
 @table.register("batch_dot", "_npx_batch_dot")
