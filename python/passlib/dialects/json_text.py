@@ -9,6 +9,7 @@ or list, which may hold its members.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,27 +78,37 @@ def parse_plain(text: str) -> Any:
     FormatError
         As for `parse`.
     """
-    return _plain(parse(text.encode("utf-8", "surrogatepass")))
+    return plain(parse(text.encode("utf-8", "surrogatepass")))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Copy containers to plain ones, without a place in a text."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 
-class Layout:
-    """The layout of a text, for printing changed parts.
+def keep(items: list[Any], original: Any) -> Any:
+    """Return the list of a file if it holds the very same items, since it keeps its text."""
+    same = isinstance(original, list) and len(original) == len(items)
+    return original if same and all(map(operator.is_, items, original)) else items
 
-    Parameters
-    ----------
-    text : bytes
-        The text that has the layout.
-    root : object
-        The result of `parse`.
-    """
+
+def compact_json(value: Any, comma: str = ",", colon: str = ":") -> str:
+    """Print JSON on one line; numbers keep their spelling."""
+    if isinstance(value, dict):
+        items = value.items()
+        pairs = (_scalar(k) + colon + compact_json(v, comma, colon) for k, v in items)
+        return "{" + comma.join(pairs) + "}"
+    if isinstance(value, (list, tuple, range)):
+        return "[" + comma.join(compact_json(item, comma, colon) for item in value) + "]"
+    return _scalar(value)
+
+
+class Layout:
+    """The layout of a text that `parse` read as ``root``, for printing changed parts."""
 
     def __init__(self, text: bytes, root: Any) -> None:
         self.text = text
@@ -108,63 +119,41 @@ class Layout:
         self.colon = ": " if text.find(b'": ') >= 0 or text.find(b'":') < 0 else ":"
         self.comma = ", " if self.indent == 0 and text.find(b", ") >= 0 else ","
 
+    def takes_lines(self, value: Any, depth: int) -> bool:
+        """Whether a container that is not empty takes several lines."""
+        nested = isinstance(value, dict) or any(isinstance(item, (dict, list)) for item in value)
+        return self.indent > 0 and nested
+
+    def separators(self, *, lines: bool) -> tuple[str, str]:
+        """Return what stands between items, and between key and value."""
+        return self.comma, self.colon
+
 
 def print_json(value: Any, layout: Layout) -> bytes:
-    """Print a tree whose parts may come from a parsed text.
-
-    Parameters
-    ----------
-    value : object
-        Containers from `parse` are copied from the text of ``layout``. Plain ones are printed, on
-        several lines if ``layout`` indents, except arrays without containers.
-    layout : Layout
-
-    Returns
-    -------
-    bytes
-    """
+    """Print a tree: containers from `parse` are copied from the text of ``layout``."""
     return b"".join(_pieces(value, layout, 0))
 
 
 def _pieces(value: Any, layout: Layout, depth: int) -> Iterator[bytes]:
     if isinstance(value, (JsonObject, JsonArray)):
         yield layout.text[value.start : value.end]
-    elif isinstance(value, dict) and value:
-        items = [
-            (json.dumps(key, ensure_ascii=False) + layout.colon, item)
-            for key, item in value.items()
-        ]
-        yield from _container(b"{", b"}", items, layout, depth, lines=True)
-    elif isinstance(value, list) and value:
-        lines = any(isinstance(item, (dict, list)) for item in value)
-        yield from _container(
-            b"[", b"]", [("", item) for item in value], layout, depth, lines=lines
-        )
-    else:
+        return
+    if not isinstance(value, (dict, list)) or not value:
         yield _scalar(value).encode()
-
-
-def _container(
-    opening: bytes,
-    closing: bytes,
-    items: list[tuple[str, Any]],
-    layout: Layout,
-    depth: int,
-    *,
-    lines: bool,
-) -> Iterator[bytes]:
-    lines = lines and layout.indent > 0
+        return
+    lines = layout.takes_lines(value, depth)
     inner = b"\n" + b" " * (layout.indent * (depth + 1)) if lines else b""
-    yield opening
-    for i, (prefix, item) in enumerate(items):
-        if i > 0:
-            yield layout.comma.encode()
-        yield inner
-        yield prefix.encode()
-        yield from _pieces(item, layout, depth + 1)
+    comma, colon = layout.separators(lines=lines)
+    is_object = isinstance(value, dict)
+    yield b"{" if is_object else b"["
+    for i, item in enumerate(value):
+        yield (comma.encode() if i > 0 else b"") + inner
+        if is_object:
+            yield (_scalar(item) + colon).encode()
+        yield from _pieces(value[item] if is_object else item, layout, depth + 1)
     if lines:
         yield b"\n" + b" " * (layout.indent * depth)
-    yield closing
+    yield b"}" if is_object else b"]"
 
 
 def _scalar(value: Any) -> str:

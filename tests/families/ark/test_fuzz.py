@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import passlib
 from ark_files import FILES
 from passlib.errors import FormatError, GraphError, UnsupportedError
-from passlib.families.ark.lowering.functional import functionalise
+from passlib.families.ark.lowering.lower import functionalise
 from passlib.families.ark.reading import read
 from passlib.families.ark.validation.file import validate
 from passlib.families.ark.writing.file import write

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +26,8 @@ from passlib.lowering import TypeSpec
 _HEAD = 1 << 16
 """Bytes of a file that are searched to recognise it."""
 
+_OUTPUTS = _core.OperatorTable({"null": 1, schema.TENSOR: 1}, set(schema.names()))
+
 
 class Ark(Dialect):
     """The conventions, files and meaning of ARK models."""
@@ -38,7 +39,7 @@ class Ark(Dialect):
 
     def complete(self, graph: _core.Graph) -> None:
         counts = []
-        for op, _, nodes in graph.doubtful_outputs(_output_table()):
+        for op, _, nodes in graph.doubtful_outputs(_OUTPUTS):
             operator = schema.find(op)
             if operator is not None and operator.results:
                 counts += [(place, operator.results) for place, present, _ in nodes if not present]
@@ -47,8 +48,7 @@ class Ark(Dialect):
             graph.check()
 
     def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
-        del graph  # the format does not distinguish weights from other inputs
-        return names
+        return names  # the format does not distinguish weights from other inputs
 
     def visible_outputs(self, node: Node) -> int:
         operator = schema.find(node.op)
@@ -118,11 +118,6 @@ class Ark(Dialect):
         except PasslibError:
             return ""  # the graph is unsound by itself
         return misfit(model.args, {name: spec.shape for name, spec in stated.items()})
-
-
-@lru_cache(maxsize=1)
-def _output_table() -> _core.OperatorTable:
-    return _core.OperatorTable({"null": 1, schema.TENSOR: 1}, set(schema.names()))
 
 
 dialect = Ark()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib.dialects.json_text import JsonNumber, parse_plain
+from passlib.dialects.json_text import compact_json, parse_plain
 from passlib.errors import FormatError, GraphError, listed
 from passlib.families.ark.schema import Variant
 from passlib.graph.ordering import stable_order, stuck_items
@@ -20,18 +19,6 @@ TYPE_NAMES: dict[type, str] = {
     dict: "an object",
 }
 """The types of JSON values as messages spell them."""
-
-
-def compact_json(value: Any) -> str:
-    """Print JSON on one line without spaces; numbers keep their spelling."""
-    if isinstance(value, dict):
-        items = (f"{json.dumps(k, ensure_ascii=False)}:{compact_json(v)}" for k, v in value.items())
-        return "{" + ",".join(items) + "}"
-    if isinstance(value, (list, tuple, range)):
-        return "[" + ",".join(map(compact_json, value)) + "]"
-    if isinstance(value, JsonNumber):
-        return value.text
-    return json.dumps(value, ensure_ascii=False)
 
 
 def plain_json(text: str) -> Any:
@@ -50,6 +37,20 @@ def kind(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float)):
         return compact_json(value)
     return next(TYPE_NAMES[known] for known in (dict, list, str) if isinstance(value, known))
+
+
+def require_key(owner: Mapping[str, Any], key: str, wanted: type, path: str = "") -> Any:
+    """Return the value of a key of the object at ``path``.
+
+    Raises `FormatError` if the key is missing, or its value is of another type.
+    """
+    place = f"{path}.{key}" if path else key
+    if key not in owner:
+        raise FormatError(f"{place}: the key is missing")
+    value = owner[key]
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise FormatError(f"{place}: expected {TYPE_NAMES[wanted]}, not {kind(value)}")
+    return value
 
 
 GROUPS = ("ReadTensors", "WriteTensors", "ResultTensors")
@@ -87,21 +88,7 @@ class OpPlace:
 
 @dataclass(frozen=True)
 class Document:
-    """A file as it was read.
-
-    Attributes
-    ----------
-    text : bytes
-    root : dict
-    variant : Variant
-        The generation of the format, by its structure.
-    plan : bool
-        Whether it is a plan, which has tasks instead of nodes.
-    units : list of dict
-        JSON objects of the nodes or tasks.
-    ops : tuple of OpPlace
-        In the order of the file.
-    """
+    """A file as it was read: a model with nodes, or a plan with tasks as its units."""
 
     text: bytes
     root: dict[str, Any]
@@ -128,15 +115,7 @@ def ordered(
     """Order items so that each comes after those it needs.
 
     Raises `GraphError` if items need each other in a circle.
-
-    Parameters
-    ----------
-    needs : sequence of iterable of int
-        The items that each item needs.
-    name : callable
-        Spells an item for the error.
-    rank : sequence, optional
-        As in `passlib.graph.ordering.stable_order`.
+    ``name`` spells an item for the error; ``rank`` is as in `stable_order`.
     """
     order = stable_order(needs, rank)
     if len(order) < len(needs):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from passlib.dialects.json_text import compact_json
 from passlib.families.ark import schema
-from passlib.families.ark.document import OpPlace, compact_json
+from passlib.families.ark.document import OpPlace
 from passlib.families.ark.tensors import Tensor
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -28,15 +29,7 @@ CONFIG = "__config__"
 
 
 class FileOp(NamedTuple):
-    """One op of a file.
-
-    Attributes
-    ----------
-    place : OpPlace
-    reads, writes, results : tuple of Tensor
-    rank : int
-        The rank that the file is for.
-    """
+    """One op of a file for a rank."""
 
     place: OpPlace
     reads: tuple[Tensor, ...]

@@ -11,16 +11,16 @@ from typing import Any
 
 import passlib._core as _core
 from passlib.dialects import json_text
+from passlib.dialects.json_text import compact_json
 from passlib.errors import FormatError, GraphError, UnsoundFileError, UnsupportedError
 from passlib.families.ark import schema
 from passlib.families.ark.document import (
     GROUPS,
-    TYPE_NAMES,
     Document,
     OpPlace,
-    compact_json,
     kind,
     ordered,
+    require_key,
 )
 from passlib.families.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text
 from passlib.families.ark.schema import VARIANTS, Variant
@@ -31,16 +31,7 @@ from passlib.graph.node import VARIABLE
 
 @dataclass(frozen=True)
 class Template:
-    """The ARK file that a model was read from.
-
-    Attributes
-    ----------
-    text : bytes
-    graph : _core.Graph
-        The graph as it was read; must not be changed.
-    rank, world_size : int
-        The rank that the file is for, and the number of ranks.
-    """
+    """The ARK file that a model was read from; nothing changes ``graph``."""
 
     text: bytes
     graph: _core.Graph
@@ -175,20 +166,9 @@ _MOST_SOURCES = 2_000_000
 class Parts:
     """An ARK file, taken apart.
 
-    Attributes
-    ----------
-    document : Document
-    ops : dict of str to FileOp
-        By the ``__id__`` of their nodes.
-    names : dict of str to str
-        Names of their nodes in the graph, by the same key.
-    graph : _core.Graph
-    positions : dict of int to int
-        Position of each node of a model file by its Id.
-    needs : list of set of int
-        For each of them, the nodes that its ops need, through tensors or otherwise.
-    control : list of set of int
-        The part of ``needs`` that no tensor shows.
+    ``ops``, and ``names`` of their nodes in the graph, are by the ``__id__`` of the nodes.
+    ``positions`` has the position of each node of a model file by its Id, ``needs`` for each of
+    them the nodes that its ops need, and ``control`` those of these that no tensor shows.
     """
 
     document: Document
@@ -209,7 +189,7 @@ def read_parts(text: bytes) -> Parts:
     document = read_document(text)
     ops = read_ops(document)
     ordered = ops if document.plan else order_units(document, ops)
-    wired = wire(ordered, document.rank)
+    wired = _Wiring(ordered, document.rank).run()
     positions: dict[int, int] = {}
     needs: list[set[int]] = []
     control: list[set[int]] = []
@@ -234,10 +214,7 @@ def _control(
 ) -> tuple[list[set[int]], list[set[int]]]:
     """Add producers from which a node uses no tensor as its control dependencies.
 
-    Returns
-    -------
-    needs, control : list of set of int
-        As in `Parts`.
+    The result is ``needs`` and ``control`` of `Parts`.
     """
     units: list[list[int]] = [[] for _ in document.units]
     unit_of: list[int] = []
@@ -295,38 +272,15 @@ Output = tuple[int, int]
 
 @dataclass
 class Wired:
-    """A graph under construction.
+    """A graph under construction: for each node its results, and its op unless it is implied.
 
-    Attributes
-    ----------
-    nodes : list of _core.NodeTuple
-    tensors : list of tuple of Tensor
-        The results of each node.
-    op_of : list of (FileOp or None)
-        The op of the file for each node; None for implied nodes.
-    node_of : dict of str to int
-        Position by ``__id__``, of the ops of the file.
+    ``node_of`` has the position of each op of the file by ``__id__``.
     """
 
     nodes: list[_core.NodeTuple] = field(default_factory=list)
     tensors: list[tuple[Tensor, ...]] = field(default_factory=list)
     op_of: list[FileOp | None] = field(default_factory=list)
     node_of: dict[str, int] = field(default_factory=dict)
-
-
-def wire(ops: list[FileOp], rank: int) -> Wired:
-    """Build the nodes of a graph.
-
-    Raises `UnsupportedError` if a buffer is written in thousands of unnamed parts.
-
-    Parameters
-    ----------
-    ops : list of FileOp
-        Each after the ops whose results it uses.
-    rank : int
-        The rank of the file.
-    """
-    return _Wiring(ops, rank).run()
 
 
 def _input_buffers(ops: Iterable[FileOp], rank: int) -> set[int]:
@@ -365,6 +319,8 @@ def _ambiguous(ops: Iterable[FileOp]) -> set[int]:
 
 
 class _Wiring:
+    """Builds the nodes of a graph from ops, each after those whose results it uses."""
+
     def __init__(self, ops: list[FileOp], rank: int) -> None:
         self._ops = ops
         self._wired = Wired()
@@ -386,6 +342,7 @@ class _Wiring:
                     self._unproduced[tensor.buffer][tensor.identity] = tensor
 
     def run(self) -> Wired:
+        """Raise `UnsupportedError` if a buffer is written in thousands of unnamed parts."""
         for op in self._ops:
             inputs = [self._input(tensor) for tensor in (*op.reads, *op.writes)]
             is_input = op.declares and op.results[0].buffer in self._inputs
@@ -602,7 +559,6 @@ copyreg.pickle(Template, lambda template: (_reread, (template.text,)))
 
 
 _OP_KEYS = ("Type", "Name", "IsVirtual", *GROUPS, "Args")
-_NODE_KEYS = ("Id", "ProducerNodeIds", "ConsumerNodeIds")
 
 
 def read_document(text: bytes) -> Document:
@@ -617,36 +573,29 @@ def read_document(text: bytes) -> Document:
     plan = "Nodes" not in root and "TaskInfos" in root
     units_key = "TaskInfos" if plan else "Nodes"
     for key in ("Rank", "WorldSize"):
-        _require(root, key, int, "")
-    units = _require(root, units_key, list, "")
+        require_key(root, key, int)
+    units = require_key(root, units_key, list)
     if plan:
-        _require(root, "ProcessorGroups", list, "")
+        require_key(root, "ProcessorGroups", list)
     ops: list[OpPlace] = []
     for number, unit in enumerate(units):
         path = f"{units_key}[{number}]"
         if not isinstance(unit, dict):
             raise FormatError(f"{path}: expected an object, not {kind(unit)}")
-        if plan:
-            _require(unit, "Id", int, path)
-        else:
-            _check_node(unit, path)
+        require_key(unit, "Id", int, path)
+        for key in () if plan else ("ProducerNodeIds", "ConsumerNodeIds"):
+            for i, item in enumerate(require_key(unit, key, list, path)):
+                if type(item) is not int:
+                    raise FormatError(f"{path}.{key}[{i}]: expected an Id, not {kind(item)}")
         ops += _ops_of(unit, number, path)
     return Document(text, root, _variant(plan, units, ops), plan, units, tuple(ops))
-
-
-def _check_node(node: dict[str, Any], path: str) -> None:
-    _require(node, "Id", int, path)
-    for key in _NODE_KEYS[1:]:
-        for i, item in enumerate(_require(node, key, list, path)):
-            if type(item) is not int:
-                raise FormatError(f"{path}.{key}[{i}]: expected an Id, not {kind(item)}")
 
 
 def _ops_of(unit: dict[str, Any], number: int, path: str) -> Iterator[OpPlace]:
     if "Op" in unit and "Ops" not in unit:
         yield _op(unit["Op"], number, 0, str(number), f"{path}.Op")
         return
-    for position, op in enumerate(_require(unit, "Ops", list, path)):
+    for position, op in enumerate(require_key(unit, "Ops", list, path)):
         yield _op(op, number, position, f"{number}.{position}", f"{path}.Ops[{position}]")
 
 
@@ -654,7 +603,7 @@ def _op(op: Any, unit: int, position: int, key: str, path: str) -> OpPlace:
     if not isinstance(op, dict):
         raise FormatError(f"{path}: expected an object, not {kind(op)}")
     for name, wanted in zip(_OP_KEYS, (str, str, bool, list, list, list, dict), strict=True):
-        _require(op, name, wanted, path)
+        require_key(op, name, wanted, path)
     if not op["Type"] or op["Type"] == "null":
         raise FormatError(f"{path}.Type: {op['Type']!r} is not an operator type")
     return OpPlace(unit, position, key, path, op)
@@ -672,13 +621,3 @@ def _variant(plan: bool, units: list[dict[str, Any]], ops: list[OpPlace]) -> Var
     else:
         name = "v3"
     return VARIANTS[name]
-
-
-def _require(owner: dict[str, Any], key: str, wanted: type, path: str) -> Any:
-    place = f"{path}.{key}" if path else key
-    if key not in owner:
-        raise FormatError(f"{place}: the key is missing")
-    value = owner[key]
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise FormatError(f"{place}: expected {TYPE_NAMES[wanted]}, not {kind(value)}")
-    return value

@@ -71,7 +71,6 @@ def infer_result(op: str, arguments: Mapping[str, Any], reads: Sequence[Operand]
 
 
 def _elementwise(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand:
-    del arguments
     types = {read.dtype for read in reads}
     if len(types) > 1:
         raise Misfit(f"element types {' and '.join(sorted(types))} differ")
@@ -117,7 +116,6 @@ def _matmul(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand:
 
 
 def _embedding(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand:
-    del arguments
     indices, weight = reads
     if len(weight.shape) != 2:
         raise Misfit(f"the weight must have two dimensions, not shape {_text(weight.shape)}")
@@ -132,7 +130,6 @@ def _embedding(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operan
 
 
 def _copied(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand:
-    del arguments
     return reads[0]
 
 

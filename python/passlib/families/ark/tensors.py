@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from passlib.arrays import dtypes
+from passlib.dialects.json_text import compact_json
 from passlib.errors import FormatError, UnsupportedError
-from passlib.families.ark.document import compact_json, kind
-from passlib.files.optional import require
+from passlib.families.ark.document import kind
 
 MAX_RANK = 4
 
@@ -29,6 +30,7 @@ ITEM_SIZES = {
 _NUMPY = {
     "FP32": "float32",
     "FP16": "float16",
+    "BF16": "bfloat16",
     "INT32": "int32",
     "UINT32": "uint32",
     "INT8": "int8",
@@ -67,6 +69,11 @@ class Box(NamedTuple):
     def whole(self) -> bool:
         """Whether the box is the whole array."""
         return self.shape == self.strides
+
+    def meets(self, other: Box) -> bool:
+        """Whether two boxes of arrays of the same extents share an element."""
+        boxes = zip(self.offsets, self.shape, other.offsets, other.shape, strict=True)
+        return all(a < b + t and b < a + s for a, s, b, t in boxes)
 
     def steps(self) -> tuple[int, ...]:
         """Distance, in elements, between neighbours along each dimension."""
@@ -191,12 +198,7 @@ def overlap(left: Tensor, right: Tensor) -> bool:
     if left.buffer != right.buffer:
         return False
     if left.box.strides == right.box.strides and left.item_size == right.item_size:
-        return all(
-            a < b + t and b < a + s
-            for a, s, b, t in zip(
-                left.box.offsets, left.shape, right.box.offsets, right.shape, strict=True
-            )
-        )
+        return left.box.meets(right.box)
     first, last = (n * left.item_size for n in left.box.span())
     other, end = (n * right.item_size for n in right.box.span())
     return first < end and other < last
@@ -212,12 +214,9 @@ def numpy_type(dtype: str, who: str) -> np.dtype:
 
     Raises `UnsupportedError` if there is none; the message starts with ``who``.
     """
-    if dtype == "BF16":
-        bfloat16: type[Any] = require("ml_dtypes", extra="bfloat16").bfloat16
-        return np.dtype(bfloat16)
     if dtype not in _NUMPY:
         raise UnsupportedError(f"{who}: unknown element type {dtype!r}")
-    return np.dtype(_NUMPY[dtype])
+    return dtypes.as_dtype(_NUMPY[dtype])
 
 
 def _require_sizes(items: Any, place: str) -> Sequence[int]:

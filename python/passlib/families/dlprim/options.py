@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from passlib.dialects.json_text import JsonNumber, parse_plain
+from passlib.dialects.json_text import JsonNumber, compact_json, parse_plain
 from passlib.errors import FormatError
 from passlib.families.dlprim.schema import OPERATORS, Option
 from passlib.graph import attributes as attribute_text
@@ -58,7 +57,9 @@ def attribute(name: str, option: Option | None, value: Any) -> str | None:
         return value if isinstance(value, str) else _plain(value)
     if not _fits(option, value):
         if option.strict:
-            raise OptionError(name, f"is {_plain(value)}, but must be {_WANTED[option.kind]}")
+            raise OptionError(
+                name, f"is {compact_json(value, ', ', ': ')}, but must be {_WANTED[option.kind]}"
+            )
         return None
     if option.kind in ("pair", "ints") and isinstance(value, list):
         text = "[" + ", ".join(str(int(item)) for item in value) + "]"
@@ -168,14 +169,7 @@ _WANTED = {
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, JsonNumber):
-        return value.text
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_plain, value)) + "]"
-    if isinstance(value, dict):
-        items = (f"{json.dumps(key)}: {_plain(item)}" for key, item in value.items())
-        return "{" + ", ".join(items) + "}"
-    return json.dumps(value, ensure_ascii=False)
+    return compact_json(value, ", ", ": ")
 
 
 def _number(name: str, text: str, value: float) -> Any:

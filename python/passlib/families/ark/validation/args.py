@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from passlib.dialects.json_text import JsonNumber
+from passlib.dialects.json_text import JsonNumber, compact_json
 from passlib.dialects.problem import Problem
 from passlib.errors import FormatError
 from passlib.families.ark import schema
 from passlib.families.ark.arguments import LARGEST_FLOAT, LIMITS
-from passlib.families.ark.document import TYPE_NAMES, compact_json, kind
+from passlib.families.ark.document import kind, require_key
 from passlib.families.ark.operators import FileOp
 from passlib.families.ark.shapes import Operand, fits, infer_result, matmul_sizes
 from passlib.families.ark.tensors import ITEM_SIZES, MAX_RANK, Tensor, read_tensor, same_memory
@@ -18,12 +18,7 @@ from passlib.lowering.types import Misfit
 
 
 class Report:
-    """The problems found so far.
-
-    Attributes
-    ----------
-    problems : list of Problem
-    """
+    """The problems found so far."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -38,15 +33,12 @@ class Report:
 
     def expect(self, owner: dict[str, Any], key: str, wanted: type, path: str) -> Any:
         """Return the value of a key; report an unexpected type and return None."""
-        place = f"{path}.{key}" if path else key
-        if key not in owner:
-            self.error(place, "the key is missing")
+        try:
+            return require_key(owner, key, wanted, path)
+        except FormatError as error:
+            place, _, message = str(error).partition(": ")
+            self.error(place, message)
             return None
-        value = owner[key]
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            self.error(place, f"expected {TYPE_NAMES[wanted]}, not {kind(value)}")
-            return None
-        return value
 
 
 def check_args(report: Report, op: FileOp) -> bool:
@@ -137,13 +129,7 @@ def derive(
     """Compute the derived arguments of a Matmul.
 
     Raises `Misfit` if the tensors do not fit together.
-
-    Parameters
-    ----------
-    reads : sequence of Tensor
-        Its two operands.
-    args : mapping
-        Bare values of its arguments.
+    ``reads`` are its two operands, ``args`` bare values of its arguments.
     """
     left, right = reads
     _, m, n, k = matmul_sizes(
@@ -170,12 +156,8 @@ def _leading(tensor: Tensor) -> list[int]:
 class TensorChecker:
     """Checks the tensors of one file, each by itself and against its other mentions.
 
-    Parameters
-    ----------
-    rank, world : int or None
-        Of the file; None if damaged.
-    plan : bool
-        Whether it is a plan, in which one Id may stand for several boxes.
+    ``rank`` and ``world`` are None if the file is damaged. In a plan, one Id may stand for several
+    boxes.
     """
 
     def __init__(
@@ -294,21 +276,9 @@ class TensorChecker:
 def misfits(
     op: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
 ) -> Iterator[str]:
-    """Check the tensors and arguments of an op of a known type.
+    """Yield what is wrong with the tensors and bare arguments of an op of a known type.
 
-    Parameters
-    ----------
-    op : str
-        Its type.
-    args : mapping
-        Bare values of its arguments.
-    reads, writes : sequence of Tensor
-        As many as the operator takes.
-
-    Yields
-    ------
-    str
-        One problem.
+    There are as many tensors as the operator takes.
     """
     operands = [Operand(tensor.dtype, tensor.shape) for tensor in reads]
     try:

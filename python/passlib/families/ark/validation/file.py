@@ -138,15 +138,7 @@ def _matmul(report: Report, op: FileOp, args: dict[str, Any]) -> None:
 
 
 def check_graph(report: Report, units: Sequence[dict[str, Any]], ops: Sequence[FileOp]) -> None:
-    """Check the edges between nodes.
-
-    Parameters
-    ----------
-    units : sequence of dict
-        The nodes, structurally sound.
-    ops : sequence of FileOp
-        All their ops.
-    """
+    """Check the edges between nodes, which are structurally sound."""
     positions: dict[int, int] = {}
     for number, unit in enumerate(units):
         if positions.setdefault(unit["Id"], number) != number:
@@ -253,13 +245,7 @@ def _hazards(
 
 
 def validate(text: bytes) -> list[Problem]:
-    """Check the text of a model file or of a plan file.
-
-    Returns
-    -------
-    list of Problem
-        In the order of the file; problems of the graph as a whole come last.
-    """
+    """Return the problems of a model file or a plan file in its order, those of the graph last."""
     report = Report()
     try:
         root = json_text.parse(text)

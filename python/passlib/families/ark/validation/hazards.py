@@ -36,10 +36,7 @@ class Budget:
 def overlapping(tensors: Mapping[K, Tensor], budget: Budget) -> dict[K, list[K]]:
     """Find for each tensor those that share bytes with it, itself included.
 
-    Parameters
-    ----------
-    budget : Budget
-        Pays for each pair whose intervals meet; once it is spent, the result is incomplete.
+    The budget pays for each pair whose intervals meet; once it is spent, the result is incomplete.
     """
     found: dict[K, list[K]] = {key: [key] for key in tensors}
     buffers: defaultdict[int, list[K]] = defaultdict(list)
@@ -95,13 +92,7 @@ class Paths:
     holds how far along each chain an item reaches back, so that a question takes one look. With
     too many chains for a table, an item's needs are searched from the latest on, as far as
     questions go.
-
-    Parameters
-    ----------
-    needs : sequence of sequence of int
-        The earlier items that each item needs.
-    budget : Budget
-        Pays for searches.
+    ``needs`` has the earlier items that each item needs; ``budget`` pays for searches.
     """
 
     def __init__(self, needs: Sequence[Sequence[int]], budget: Budget) -> None:
@@ -159,14 +150,7 @@ _MOST_STEPS = 500_000
 
 
 class Access(NamedTuple):
-    """The tensors that one op uses.
-
-    Attributes
-    ----------
-    reads, writes, results : sequence of Tensor
-    needs : sequence of int
-        Positions of the ops that must run before it.
-    """
+    """The tensors that one op uses, and the positions of the ops that must run before it."""
 
     reads: Sequence[Tensor]
     writes: Sequence[Tensor]
@@ -177,14 +161,8 @@ class Access(NamedTuple):
 class Hazard(NamedTuple):
     """Two ops that touch the same memory in an order that matters.
 
-    Attributes
-    ----------
-    first, second : int
-        Positions of the ops; the second one writes, or reads data that was overwritten.
-    buffer : int
-    stale : bool
-        Whether the second one reads a tensor that the first one has overwritten; otherwise the two
-        have no defined order.
+    The second one writes, or reads data that was overwritten: ``stale`` if it reads a tensor that
+    the first one has overwritten; otherwise the two have no defined order.
     """
 
     first: int
@@ -194,15 +172,7 @@ class Hazard(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of `find_hazards`.
-
-    Attributes
-    ----------
-    hazards : list of Hazard
-    unchecked : int or None
-        Position of the first op that was not checked, because there were too many accesses to
-        compare; None if all were.
-    """
+    """The hazards, and the first op that was not checked because there were too many accesses."""
 
     hazards: list[Hazard]
     unchecked: int | None
@@ -213,14 +183,9 @@ _Region = tuple[int, Box, str]
 
 
 def find_hazards(ops: Sequence[Access], most_steps: int = _MOST_STEPS) -> Found:
-    """Find the hazards among ops, in their order.
+    """Find the hazards among ops, each after those that it needs, in at most so many comparisons.
 
-    Parameters
-    ----------
-    ops : sequence of Access
-        Each after those that it needs. Virtual ops have neither reads nor writes.
-    most_steps : int
-        Comparisons after which the search stops.
+    Virtual ops have neither reads nor writes.
     """
     budget = Budget(most_steps)
     search = _Search(ops, budget)
@@ -298,23 +263,10 @@ def _region(tensor: Tensor) -> _Region:
 def communication_misfits(
     kind: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor], rank: int
 ) -> Iterator[tuple[str, str]]:
-    """Check the buffers and packets of an op that communicates.
+    """Yield places in an op that communicates, and what is wrong with its buffers and packets.
 
-    Parameters
-    ----------
-    kind : str
-        Its type.
-    args : mapping
-        Bare values of its arguments.
-    reads, writes : sequence of Tensor
-        As many as the operator takes.
-    rank : int
-        The rank of the file; -1 if unknown.
-
-    Yields
-    ------
-    place : str
-        A path within the op.
+    ``args`` are bare values; there are as many tensors as the operator takes. ``rank`` is that of
+    the file; -1 if unknown.
     """
     own = {-1, rank}
     if kind in ("Send", "SendPacket"):

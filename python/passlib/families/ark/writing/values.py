@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from passlib.dialects.json_text import compact_json
 from passlib.errors import GraphError, UnsupportedError
 from passlib.families.ark import arguments, schema
 from passlib.families.ark.arguments import values
-from passlib.families.ark.document import GROUPS, compact_json, plain_json
+from passlib.families.ark.document import GROUPS, plain_json
 from passlib.families.ark.operators import CONFIG, ID, FileOp
 from passlib.families.ark.reading import Template
 from passlib.families.ark.resolve import Resolved
@@ -23,14 +24,7 @@ T = TypeVar("T")
 
 
 class Item(NamedTuple):
-    """An op of the new file.
-
-    Attributes
-    ----------
-    resolved : Resolved
-    original : FileOp or None
-        The op in the file that was read; None for a new one.
-    """
+    """An op of the new file, and the one in the file that was read; None for a new one."""
 
     resolved: Resolved
     original: FileOp | None
@@ -42,12 +36,9 @@ class Item(NamedTuple):
 
 
 def written_sources(node: Node, written: Mapping[int, T]) -> Iterator[T]:
-    """Find the nodes of the new file that a node needs, directly or through implied nodes.
+    """Yield what ``written`` has for each node that a node needs, directly or by implied nodes.
 
-    Parameters
-    ----------
-    written : mapping of int to object
-        The objects to yield, by the ``id`` of their nodes.
+    ``written`` has values by the ``id`` of nodes of the new file.
     """
     pending = [*(entry.node for entry in node.inputs), *node.control_deps]
     seen: set[int] = set()
@@ -67,16 +58,9 @@ def require_fit(
 ) -> None:
     """Check the tensors of ops that a pass changed.
 
-    Raises `GraphError` if one of them breaks a rule; the message names the node.
-
-    Parameters
-    ----------
-    changed : sequence of (Resolved, mapping)
-        The ops with their ``Args``.
-    padding : bool
-        Whether the paddings of matrix products must fit too.
-    rank : int
-        The rank of the file.
+    Raises `GraphError` if one of them breaks a rule; the message names the node. ``changed`` has
+    the ops with their ``Args``, for a file of a rank. With ``padding``, the paddings of matrix
+    products must fit too.
     """
     for one, tagged in changed:
         if one.virtual:
@@ -100,13 +84,7 @@ def require_order(ops: Sequence[Resolved], before: Callable[[], Sequence[Resolve
 
     Raises `GraphError` if two accesses have lost their order; the message names the nodes;
     `UnsupportedError` if there are too many accesses to compare.
-
-    Parameters
-    ----------
-    ops : sequence of Resolved
-        After the pass.
-    before : callable
-        Returns the ops before the pass. Accesses that were unordered there may stay so.
+    ``before`` returns the ops before the pass; accesses that were unordered there may stay so.
     """
     found = _hazards(ops)
     if not found:

@@ -8,7 +8,7 @@ from typing import Any
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.dialects.json_text import Layout, parse, print_json
+from passlib.dialects.json_text import Layout, keep, parse, print_json
 from passlib.errors import GraphError, UnsupportedError
 from passlib.families.dlprim import network as notes
 from passlib.families.dlprim import options
@@ -496,7 +496,7 @@ class _Writer:
             "outputs": self._output_list(),
         }
         fields = {
-            key: _kept(root.get(key), parts[key]) for key in ("inputs", "outputs", "operators")
+            key: keep(parts[key], root.get(key)) for key in ("inputs", "outputs", "operators")
         }
         if self._document is None:
             return print_json(fields, Layout(_NEW, parse(_NEW))) + b"\n"
@@ -567,16 +567,6 @@ class _Writer:
             return [_renamed_output(output, name) for output, name in pairs]
         kept = {output.name: output for output in self._outputs}
         return [kept[name].json if name in kept else name for name in names]
-
-
-def _kept(original: Any, items: list[Any]) -> Any:
-    """Return the file's own list if it holds the very same items."""
-    if items is original:
-        return original
-    same = isinstance(original, list) and len(original) == len(items)
-    if same and all(a is b for a, b in zip(original, items, strict=True)):
-        return original
-    return items
 
 
 def _same_parameters(value: Value, original: Operator) -> bool:
