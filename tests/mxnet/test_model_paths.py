@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
+import passlib
 from passlib.mxnet import files
 
 
@@ -49,3 +53,29 @@ def test_found(folder, path, epoch, symbol, params):
 def test_not_found(folder, path, epoch, message):
     with pytest.raises(FileNotFoundError, match=message):
         files.find(folder / path, epoch)
+
+
+@pytest.mark.parametrize("name", ["net", "net-symbol.json", "net-0003.params"])
+def test_a_load_lists_the_folder_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = passlib.sym.FullyConnected(passlib.sym.var("x"), num_hidden=2, no_bias=True, name="fc")
+    weights = {"fc_weight": passlib.nd.ones((2, 3))}
+    passlib.model.save_checkpoint(tmp_path / "net", 3, model, weights, {})
+    listed: list[str] = []
+    for function in ("listdir", "scandir"):
+        original = getattr(os, function)
+        monkeypatch.setattr(
+            os,
+            function,
+            lambda path, read=original: (listed.append(os.fspath(path)), read(path))[1],
+        )
+    passlib.load(tmp_path / name)
+    assert listed == [str(tmp_path)]
+
+
+def test_an_epoch_that_was_not_saved_is_named(tmp_path: Path) -> None:
+    symbol = passlib.sym.relu(passlib.sym.var("x"))
+    passlib.model.save_checkpoint(tmp_path / "net", 3, symbol, {}, {})
+    with pytest.raises(FileNotFoundError, match="no weights of epoch 4; those saved are 3"):
+        passlib.load(tmp_path / "net-0004.params")

@@ -12,7 +12,7 @@ from passlib.dialects.weights.files import load_parts, write_parts
 from passlib.dialects.weights.params import join_names, split_names
 from passlib.files.regular import read_together, written_from
 from passlib.mxnet import files
-from passlib.mxnet.symbol import files as symbol_files
+from passlib.mxnet.symbol.namespaces import load
 from passlib.mxnet.symbol.symbol import Symbol
 from passlib.mxnet.writing import write_model
 
@@ -41,7 +41,7 @@ def load_checkpoint(
 ) -> tuple[Symbol, dict[str, AnyArray], dict[str, AnyArray]]:
     """Read a symbol and the weights of an epoch."""
     path = files.symbol_path(prefix)
-    return read_together(path, lambda: (symbol_files.load(path), *_load_params(prefix, epoch)))
+    return read_together(path, lambda: (load(path), *_load_params(prefix, epoch)))
 
 
 def save_checkpoint(

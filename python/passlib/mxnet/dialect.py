@@ -116,15 +116,15 @@ class MXNet(Dialect):
         return f"{node.name}_output" + (str(index) if node.num_outputs > 1 else "")
 
     def recognises(self, path: Path) -> bool:
+        symbol_path = files.named_files(path)[1]
         try:
-            found = files.find(path)
-            with open_regular(found.symbol) as file:
+            with open_regular(symbol_path) as file:
                 head = file.read(1)
-                file.seek(max(found.symbol.stat().st_size - _TAIL, 0))
+                file.seek(max(symbol_path.stat().st_size - _TAIL, 0))
                 tail = file.read()
         except (FormatError, OSError):
             return False
-        if found.symbol.name.endswith(files.SYMBOL_SUFFIX):
+        if symbol_path.name.endswith(files.SYMBOL_SUFFIX):
             return head == b"{"
         # The version is the last member; other programs that write NNVM's JSON have none.
         return head == b"{" and b'"mxnet_version"' in tail

@@ -20,10 +20,15 @@ from passlib.lowering.table import LoweringFunction
 from passlib.lowering.types import merged
 from passlib.lowering.walk import Complete
 from passlib.mxnet import schema
-from passlib.mxnet.inference.outputs.shapes import output_shapes
-from passlib.mxnet.inference.outputs.types import output_types, with_hidden
 from passlib.mxnet.inference.parameter_rules import QUANTIZED, RULES, bounds_of, channels_last
-from passlib.mxnet.inference.type_checks import ElementTypeError, check_types, complete_types
+from passlib.mxnet.inference.shapes import output_shapes
+from passlib.mxnet.inference.types import (
+    ElementTypeError,
+    check_types,
+    complete_types,
+    output_types,
+    with_hidden,
+)
 from passlib.mxnet.lowering import table_for
 from passlib.mxnet.lowering.real_arithmetic import is_real
 from passlib.mxnet.numpy_mode import leaves_sizes_open, mode_of, partial_shape

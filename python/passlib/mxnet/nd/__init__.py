@@ -8,7 +8,6 @@ from typing import Any
 from passlib.arrays import BaseSparseNDArray, CSRNDArray, NDArray, RowSparseNDArray
 from passlib.arrays.creation import arange, array, empty, full, ones, zeros
 from passlib.mxnet.nd import control, elementwise, functions, sampling, sparse
-from passlib.mxnet.nd.cached_op import CachedOp
 from passlib.mxnet.nd.creation import (
     eye,
     fill_element_0index,
@@ -22,6 +21,7 @@ from passlib.mxnet.nd.creation import (
     to_dlpack_for_write,
 )
 from passlib.mxnet.nd.files import load, load_frombuffer, save
+from passlib.mxnet.nd.functions import CachedOp
 from passlib.mxnet.nd.methods import METHODS, SPARSE_METHODS
 from passlib.mxnet.nd.operators import operator_names
 from passlib.mxnet.nd.shaping import (

@@ -257,22 +257,7 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 def imdecode(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raise an error: passlib does not decode images.
-
-    Raises
-    ------
-    UnsupportedError
-        Always.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> try:
-    ...     mx.nd.imdecode(b"...")
-    ... except mx.MXNetError as error:
-    ...     print(type(error).__name__)
-    UnsupportedError
-    """
+    """Raise UnsupportedError: passlib does not decode images."""
     raise UnsupportedError(
         "nd.imdecode: passlib does not decode images; read them with a package for images and "
         "pass numpy.asarray(image) to passlib.nd.array"

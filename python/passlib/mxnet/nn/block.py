@@ -20,7 +20,7 @@ from passlib.lowering import TypeSpec
 from passlib.model.graph import ModelGraph
 from passlib.mxnet import files, symbol
 from passlib.mxnet.nd import NDArray
-from passlib.mxnet.nn.initializers import Initial
+from passlib.mxnet.nn.initializer import Initial
 from passlib.mxnet.nn.parameter import (
     Parameter,
     ParameterDict,

@@ -17,7 +17,7 @@ from passlib.graph.node import VARIABLE
 from passlib.model.graph import ModelGraph
 from passlib.mxnet import nd
 from passlib.mxnet.nd.files import load_weights
-from passlib.mxnet.nn.initializers import Initial, check_initializer, fill
+from passlib.mxnet.nn.initializer import Initial, check_initializer, fill
 from passlib.mxnet.symbol.creation import var
 from passlib.mxnet.symbol.symbol import Symbol
 
@@ -325,7 +325,7 @@ class Parameter:
         Parameters
         ----------
         init : Initial, optional
-            ``"uniform"`` by default, see `passlib.nn.initializers.fill`.
+            ``"uniform"`` by default, see `passlib.nn.ParameterDict.initialize`.
         ctx : Context or sequence of Context, optional
             Only the CPU.
         force_reinit : bool

@@ -26,8 +26,17 @@ from passlib.mxnet.symbol.creation import (
     zeros,
 )
 from passlib.mxnet.symbol.creation import group as Group  # noqa: N812 (MXNet's name)
-from passlib.mxnet.symbol.files import load, load_json
-from passlib.mxnet.symbol.namespaces import contrib, image, linalg, op, operator, random, sparse
+from passlib.mxnet.symbol.namespaces import (
+    contrib,
+    image,
+    linalg,
+    load,
+    load_json,
+    op,
+    operator,
+    random,
+    sparse,
+)
 from passlib.mxnet.symbol.namespaces import internal as _internal  # noqa: F401 (MXNet's name)
 from passlib.mxnet.symbol.symbol import Symbol
 

@@ -16,19 +16,18 @@ from passlib.dialects import find, infer
 from passlib.dialects.operator_types import refusals
 from passlib.errors import UnsupportedError
 from passlib.files.regular import replacing
-from passlib.graph.node import Entry
+from passlib.graph.node import Entry, Node, postorder
 from passlib.graph.plain import PlainGraph
 from passlib.model import inferred
 from passlib.model.graph import ModelGraph
 from passlib.mxnet.inference.infer import infer as infer_mxnet
-from passlib.mxnet.inference.type_checks import ElementTypeError
+from passlib.mxnet.inference.types import ElementTypeError
 from passlib.mxnet.numpy_mode import is_numpy
 from passlib.mxnet.reading import read_symbol
 from passlib.mxnet.schema.calls import INTERNAL
 from passlib.mxnet.schema.operator import HIDDEN
 from passlib.mxnet.schema.registry import library_rules
 from passlib.mxnet.symbol.composition import method, operator, substitute
-from passlib.mxnet.symbol.mixed_precision import MIXED_PRECISION, without_casts
 from passlib.runtime import binding
 
 if TYPE_CHECKING:
@@ -386,3 +385,31 @@ def _with_plain_keys(attrs: Mapping[str, str]) -> dict[str, str]:
     """Add the attributes that stand between underscores under their plain names, as MXNet does."""
     plain = {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
     return {**plain, **attrs}
+
+
+MIXED_PRECISION = ("amp_cast", "amp_multicast")
+"""The casts that automatic mixed precision puts in."""
+
+
+def without_casts(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Rebuild the nodes without the casts of mixed precision, each replaced by its input.
+
+    A cast that is an output itself stays, as in MXNet; so does one of a damaged file, which lacks
+    the input of an output that is used.
+    """
+    made: dict[int, Node] = {}
+
+    def follow(entry: Entry) -> Entry:
+        while entry.node.op in MIXED_PRECISION and entry.index < len(entry.node.inputs):
+            entry = entry.node.inputs[entry.index]
+        return entry._replace(node=made.get(id(entry.node), entry.node))
+
+    for node in postorder(entry.node for entry in entries):
+        inputs = [follow(entry) for entry in node.inputs]
+        if all(new.node is old.node for new, old in zip(inputs, node.inputs, strict=True)):
+            continue
+        deps = [made.get(id(dep), dep) for dep in node.control_deps]
+        made[id(node)] = Node(
+            node.op, node.name, node.attrs, inputs, node.num_outputs, deps, node.subgraphs
+        )
+    return tuple(e._replace(node=made.get(id(e.node), e.node)) for e in entries)

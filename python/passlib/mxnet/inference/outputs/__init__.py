@@ -1,1 +1,0 @@
-"""Types and shapes of outputs that follow without lowering."""
