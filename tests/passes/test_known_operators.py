@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from passlib.families.nnvm.lowering import load_table as load_nnvm_table
-from passlib.families.nnvm.lowering.table import table as nnvm_table
+from passlib.families.nnvm.lowering.layers import table as nnvm_table
 from passlib.library.registry import find_operator
 from passlib.mxnet import schema
 from places import ROOT

@@ -28,7 +28,7 @@ from nnvm_cases import (
     w5,
     whole,
 )
-from passlib.families.nnvm.lowering.table import table
+from passlib.families.nnvm.lowering.layers import table
 
 pytest.importorskip("onnxruntime")
 

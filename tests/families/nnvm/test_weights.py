@@ -13,7 +13,7 @@ import pytest
 import passlib
 from nnvm_files import NNVM_CORE, text_of
 from passlib.errors import FormatError, UnsupportedError
-from passlib.families.nnvm.reading import tvm_params
+from passlib.families.nnvm.reading.weights import read_params
 from passlib.families.nnvm.writing.file import write
 
 BFLOAT16 = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
@@ -48,8 +48,8 @@ def weights() -> dict[str, Any]:
 def test_the_format_is_tvms(tmp_path: Path) -> None:
     path = tmp_path / "one.params"
     path.write_bytes(ONE)
-    np.testing.assert_array_equal(tvm_params.read(path)["w"], np.array([1.5, -2], np.float32))
-    write(tmp_path / "again.params", tvm_params.read(path))
+    np.testing.assert_array_equal(read_params(path)["w"], np.array([1.5, -2], np.float32))
+    write(tmp_path / "again.params", read_params(path))
     assert (tmp_path / "again.params").read_bytes() == ONE
 
 
@@ -58,7 +58,7 @@ def test_every_element_type(dtype: Any, tmp_path: Path) -> None:
     array = np.arange(6).reshape(2, 3).astype(dtype)
     arrays = {"ä": array, "scalar": array[0, 1:2].reshape(()), "none": array[:0]}
     write(tmp_path / "p", arrays)
-    content = tvm_params.read(tmp_path / "p")
+    content = read_params(tmp_path / "p")
     assert [(n, a.dtype, a.shape) for n, a in content.items()] == [
         ("ä", array.dtype, (2, 3)),
         ("scalar", array.dtype, ()),

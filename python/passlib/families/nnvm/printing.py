@@ -111,21 +111,14 @@ def _takes_lines(value: dict[str, Any] | list[Any], style: Style) -> bool:
     if isinstance(value, dict):
         # Nodes and graphs always have several members, attributes may have one.
         return len(value) > 1
-    if _is_typed_pair(value):
-        return False
+    if len(value) == 2 and isinstance(value[0], str) and not isinstance(value[1], str):
+        return False  # a typed attribute
     if any(isinstance(item, (dict, str)) for item in value):
         return True
     if any(isinstance(item, list) for item in value):
-        return len(value) > _LONG or not _are_entries(value)
+        entries = all(isinstance(item, list) and len(item) in (2, 3) for item in value)
+        return len(value) > _LONG or not entries
     return len(value) > _LONG
-
-
-def _is_typed_pair(value: list[Any]) -> bool:
-    return len(value) == 2 and isinstance(value[0], str) and not isinstance(value[1], str)
-
-
-def _are_entries(value: list[Any]) -> bool:
-    return all(isinstance(item, list) and len(item) in (2, 3) for item in value)
 
 
 def _plain(value: Any) -> bytes:

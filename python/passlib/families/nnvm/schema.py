@@ -36,7 +36,7 @@ HIDDEN_OUTPUTS = {"batch_norm": 3, "dropout": 2}
 """Number of outputs of NNVM's own operators whose first output alone may be used."""
 
 NOT_LOWERED = frozenset(
-    (
+    [
         "arange",
         "get_valid_counts",
         "left_shift",
@@ -47,7 +47,7 @@ NOT_LOWERED = frozenset(
         "yolo_region",
         "yolo_reorg",
         "yolov3_yolo",
-    )
+    ]
 )
 """NNVM's own operators that are known by name alone."""
 
@@ -55,7 +55,7 @@ DECLARING = frozenset((TVM_OPERATOR, "split", "SliceChannel"))
 """Operators whose attributes declare their number of outputs."""
 
 _ONLY_NNVM = frozenset(
-    (
+    [
         "avg_pool2d",
         "batch_norm",
         "block_grad",
@@ -79,7 +79,7 @@ _ONLY_NNVM = frozenset(
         "resize",
         "strided_slice",
         "upsampling",
-    )
+    ]
 )
 """Operators of NNVM whose names MXNet does not have."""
 
@@ -122,11 +122,7 @@ def is_mxnet(operators: Iterable[str], graph_attributes: str) -> bool:
 
     They do if the graph states MXNet's version, or has operators that only MXNet has and none
     that only NNVM has.
-
-    Parameters
-    ----------
-    graph_attributes : str
-        The typed attributes of the graph, as JSON.
+    ``graph_attributes`` are the typed attributes of the graph, as JSON.
     """
     if "mxnet_version" in _members(graph_attributes):
         return True
@@ -141,11 +137,6 @@ def saved_version(graph_attributes: str) -> int:
     """Return the version of MXNet that wrote a graph, such as 10500 for 1.5.0.
 
     Up to 0.8.0 files state none.
-
-    Parameters
-    ----------
-    graph_attributes : str
-        The typed attributes of the graph, as JSON.
     """
     pair = _members(graph_attributes).get("mxnet_version")
     if isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int:

@@ -63,21 +63,10 @@ def _lives(steps: Sequence[Step], heads: Sequence[int]) -> list[_Life]:
 def conflicts(
     steps: Sequence[Step], heads: Sequence[int], storage: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Find entries that are written while another one is live in the same buffer.
+    """Yield pairs of a live entry, and one that is written to the same buffer.
 
-    Parameters
-    ----------
-    steps : sequence of Step
-        One for each node, in order of execution.
-    heads : sequence of int
-        Entries that are outputs of the graph.
-    storage : sequence of int
-        Buffer of each entry; negative numbers stand for none.
-
-    Yields
-    ------
-    before, after : int
-        The live entry, and the one that is written.
+    There is a step for each node, in order of execution; ``heads`` are the outputs of the graph,
+    ``storage`` has the buffer of each entry; negative numbers stand for none.
     """
     last: dict[int, _Life] = {}
     for life in _lives(steps, heads):

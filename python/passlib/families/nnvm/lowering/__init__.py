@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from passlib.errors import UnsupportedError
-from passlib.families.nnvm.lowering.table import table
+from passlib.families.nnvm.lowering.layers import table
 from passlib.families.nnvm.schema import is_mxnet, saved_version
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node, postorder
@@ -63,12 +63,11 @@ def lower(
     Raises `UnsupportedError`, for example for ``tvm_op``, whose computation the graph does not
     state.
     """
-    both = load_table()
     attributes = getattr(graph, "attributes", {}).get("attrs", "")
     if is_mxnet((node.op for node in graph.nodes()), attributes):
         _refuse_old(graph.nodes(), saved_version(attributes))
         return mxnet.lower(graph, inputs, params, train=train)
-    return lower_graph(graph, both, inputs, params, train=train, complete=_complete)
+    return lower_graph(graph, load_table(), inputs, params, train=train, complete=_complete)
 
 
 def _refuse_old(nodes: Sequence[Node], version: int) -> None:
@@ -87,16 +86,9 @@ def _refuse_old(nodes: Sequence[Node], version: int) -> None:
 
 
 def infer_node(node: Node, known: Mapping[str, TypeSpec]) -> list[TypeSpec]:
-    """Infer the types of a node's outputs.
+    """Infer the types of a node's outputs; its inputs are variables of known types.
 
     Raises `GraphError` if the inputs do not fit the operator.
-
-    Parameters
-    ----------
-    node : Node
-        Its inputs are variables.
-    known : mapping of str to TypeSpec
-        Their types.
     """
     found = infer_graph(_Single(node), load_table(), known, _complete).value_of
     values = [found.get((node, index)) for index in range(max(node.num_outputs, 1))]

@@ -1,14 +1,16 @@
-"""Dense layers, activations with parameters, normalization."""
+"""Layers: convolution, pooling, dense layers, activations with parameters, normalization."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from passlib.errors import GraphError
-from passlib.families.nnvm.lowering.table import table
 from passlib.graph.attributes import blame
-from passlib.lowering import Operation, Value
+from passlib.lowering import Lowerings, Operation, Value
 from passlib.lowering.extents import dot, pad_spatial, vector
+
+table = Lowerings("nnvm")
+
 
 DATA = "NCHW"
 """Batch, channel, height, width: ONNX's order of axes."""
@@ -39,11 +41,12 @@ def transposed(op: Operation, value: Value, source: str, target: str) -> Value:
     return op.emit("Transpose", value, perm=[source.index(axis) for axis in target])
 
 
-def uses_order(op: Operation, value: Value, layout: str) -> Value:
-    """Transpose data from their layout to ONNX's order of axes."""
-    if op.rank_of(value) != len(DATA):
-        op.unsupported(f"needs data with four axes, not {op.rank_of(value)}")
-    return transposed(op, value, layout, DATA)
+def image(op: Operation) -> tuple[str, Value]:
+    """Return the layout of the first input, and the input in ONNX's order of axes."""
+    layout, data = axis_order(op, "layout", DATA, DATA), op.inputs[0]
+    if op.rank_of(data) != len(DATA):
+        op.unsupported(f"needs data with four axes, not {op.rank_of(data)}")
+    return layout, transposed(op, data, layout, DATA)
 
 
 def pair(op: Operation, name: str, default: int | None = None) -> list[int]:
@@ -176,8 +179,7 @@ def _extent(op: Operation) -> tuple[int, int, list[int]]:
 
 def _inputs(op: Operation) -> tuple[str, Value, Value, Value | None]:
     """Return the layout, and data, weight and bias in ONNX's order of axes."""
-    layout = axis_order(op, "layout", DATA, DATA)
-    data = uses_order(op, op.inputs[0], layout)
+    layout, data = image(op)
     kernel_layout = axis_order(op, "kernel_layout", KERNEL, KERNEL)
     weight = transposed(op, op.inputs[1], kernel_layout, KERNEL)
     bias = op.inputs[2] if op.bool("use_bias", True) else None
@@ -225,8 +227,7 @@ def max_pooling(op: Operation) -> Value:
     ``data`` (N, C, H, W) or by ``layout``. A size becomes
     ``(size + padding - pool_size) // strides + 1``, rounded up with ``ceil_mode``.
     """
-    layout = axis_order(op, "layout", DATA, DATA)
-    data = uses_order(op, op.inputs[0], layout)
+    layout, data = image(op)
     window = _Window(op, data)
     padding = window.pads
     if window.is_wide:
@@ -246,8 +247,7 @@ def average_pooling(op: Operation) -> Value:
     It is over the elements inside the input, or over the whole window with
     ``count_include_pad``.
     """
-    layout = axis_order(op, "layout", DATA, DATA)
-    data = uses_order(op, op.inputs[0], layout)
+    layout, data = image(op)
     window = _Window(op, data)
     include = op.bool("count_include_pad", False)
     padding, shares = window.pads, None
@@ -277,8 +277,7 @@ def global_average_pooling(op: Operation) -> Value:
 
 
 def _global(op: Operation, operator: str) -> Value:
-    layout = axis_order(op, "layout", DATA, DATA)
-    data = uses_order(op, op.inputs[0], layout)
+    layout, data = image(op)
     return transposed(op, op.emit(operator, data), DATA, layout)
 
 

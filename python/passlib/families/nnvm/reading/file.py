@@ -18,10 +18,10 @@ from passlib.dialects.json_text import parse_plain
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, PasslibError, UnsoundFileError
 from passlib.families.nnvm.printing import NNVM, print_value
-from passlib.families.nnvm.reading.findings import Finding
 from passlib.families.nnvm.reading.structure import (
     ATTRIBUTE_KEYS,
     GRAPH_ATTRIBUTE_KEYS,
+    Finding,
     control_dependencies,
     examine,
 )
@@ -38,20 +38,10 @@ PLACE = "__id__"
 
 @dataclass(frozen=True)
 class GraphTemplate:
-    """A graph object of a file, and the graph that was made of it.
+    """A graph object of a file as parsed, and the graph that was made of it, if there is a file.
 
-    Attributes
-    ----------
-    root : dict
-        The object as parsed.
-    names : sequence of str
-        Unique names of the nodes in the graph.
-    outputs : sequence of int
-        Number of outputs of each node.
-    graph : _core.Graph or None
-        The graph that passes see, which must not be changed; None if there was no file.
-    nested : mapping of (int, int) to GraphTemplate
-        Nested graphs, by place of the node and number of the graph.
+    ``names`` are unique names of the nodes, ``outputs`` their numbers of outputs; ``nested`` has
+    nested graphs by place of the node and number of the graph. Nothing changes ``graph``.
     """
 
     root: dict[str, Any]
@@ -68,19 +58,10 @@ class GraphTemplate:
 
 
 def parse(text: bytes, *, warnings: bool = True) -> tuple[Any, list[Finding]]:
-    """Parse a text and check it.
+    """Parse a text and check it; findings are in the order of the file.
 
-    Raises `FormatError` if the text is not JSON.
-
-    Parameters
-    ----------
-    warnings : bool
-        Whether to make also slow checks that yield only warnings.
-
-    Returns
-    -------
-    findings : list of Finding
-        In the order of the file.
+    ``warnings`` asks also for slow checks that yield only warnings. Raises `FormatError` if the
+    text is not JSON.
     """
     root = json_text.parse(text)
     findings: list[Finding] = []
@@ -230,7 +211,6 @@ class Document:
 
     Attributes
     ----------
-    text : bytes
     native : _core.Graph
         The graph that passes see, which must not be changed.
     attributes : mapping of str to str

@@ -1,23 +1,217 @@
-"""The checks of a graph object: its nodes, edges, lists of numbers, and nested graphs."""
+"""The checks of a graph object: its nodes, edges, lists of numbers, attributes, nested graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
+from passlib.dialects.json_text import JsonNumber
 from passlib.families.nnvm import storage
-from passlib.families.nnvm.reading import executor, graph_attributes
-from passlib.families.nnvm.reading.findings import (
-    LIMIT,
-    Finding,
-    Report,
-    describe_type,
-    integers,
-    is_integer,
-)
-from passlib.families.nnvm.schema import TVM_OPERATOR
+from passlib.families.nnvm.schema import TVM_OPERATOR, declared_outputs
 from passlib.graph.node import MOST_OUTPUTS, VARIABLE
 from passlib.graph.ordering import stuck_items
+
+LIMIT = 2**31
+"""Node numbers, output numbers and versions are below this in every program that reads them."""
+
+
+class Finding(NamedTuple):
+    """An error or a warning."""
+
+    severity: Literal["error", "warning"]
+    place: str
+    message: str
+    unsound: bool = False
+    """Whether the file is well formed and its graph contradicts itself."""
+    bearable: bool = False
+    """Whether the graph can be read and written nevertheless."""
+
+
+Report = Callable[[Finding], None]
+"""Receives findings one by one."""
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a parsed value is a non-negative integer of 31 bits."""
+    return type(value) is int and 0 <= value < LIMIT
+
+
+def integers(value: Any) -> bool:
+    """Whether a parsed value is a list of integers."""
+    return isinstance(value, list) and all(type(item) is int for item in value)
+
+
+def describe_type(value: Any) -> str:
+    """Describe a parsed value for messages by its JSON type, or itself if it is short."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"the number {getattr(value, 'text', value)}"
+
+
+PER_ENTRY = {
+    "shape": "list_shape",
+    "dltype": "list_str",
+    "dtype": "list_int",
+    "storage_id": "list_int",
+    "device_index": "list_int",
+    "storage_inplace_index": "list_int",
+    "storage_scope": "list_str",
+    "layout": "list_layout",
+}
+"""Attributes with a value for each output of each node, and their types."""
+
+_NEEDED = ("dltype", "storage_id", "shape")
+"""The attributes that TVM's graph executor needs."""
+
+_READ = frozenset((*_NEEDED, "device_index", "storage_scope"))
+_SKIPPED = ("list_int", "size_t")
+"""Types of other attributes, which TVM's graph executor skips."""
+
+_ELEMENT = re.compile(r"(bool|handle|(custom\[\w+\]|int|uint|float|bfloat|e\dm\d_float)\d+)\w*")
+"""Names of element types in TVM."""
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _shapes(value: Any) -> bool:
+    return isinstance(value, list) and all(integers(item) for item in value)
+
+
+def _size(value: Any) -> bool:
+    if isinstance(value, JsonNumber):  # unsigned 64-bit integers
+        return value.text.isdigit() and int(value.text[:21]) < 1 << 64
+    return type(value) is int and value >= 0
+
+
+VALUE_TYPES = {
+    "int": lambda value: type(value) is int,
+    "size_t": _size,
+    "str": lambda value: isinstance(value, str),
+    "list_int": integers,
+    "list_str": _strings,
+    "list_layout": _strings,
+    "list_shape": _shapes,
+}
+"""The check of the value, by known type."""
+
+
+def is_per_entry(name: str, pair: list[Any], entries: int) -> bool:
+    """Whether an attribute has a value for each of the graph's entries.
+
+    An attribute of unknown name does if it is a list with as many values.
+    """
+    if name in PER_ENTRY:
+        return True
+    return isinstance(pair[1], list) and pair[0].startswith("list_") and len(pair[1]) == entries
+
+
+def examine_attributes(
+    value: Any, where: str, entries: int | None, report: Report, *, executable: bool
+) -> bool:
+    """Check the attributes of a graph, and return whether they can be edited with its nodes.
+
+    ``where`` is their path in the file, ``entries`` the number of all outputs of all nodes if the
+    file states it; ``executable`` whether this is a graph for TVM's executor.
+    """
+    fine = True
+
+    def error(place: str, message: str) -> None:
+        nonlocal fine
+        fine = False
+        report(Finding("error", place, message))
+
+    if not isinstance(value, dict):
+        error(where, f"must be an object, not {describe_type(value)}")
+        return False
+    for name, pair in value.items():
+        place = f"{where}.{name}"
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)):
+            error(place, "must be a pair of a type and a value")
+            continue
+        kind, content = pair
+        wanted = PER_ENTRY.get(name, kind)
+        if kind != wanted:
+            error(f"{place}[0]", f"is of type {kind!r}, must be {wanted!r}")
+            continue
+        if executable and name not in _READ and kind not in _SKIPPED:
+            message = f"is {kind!r}, but TVM's graph executor skips only {' and '.join(_SKIPPED)}"
+            report(Finding("error", f"{place}[0]", message, bearable=True))
+        elif kind not in VALUE_TYPES:
+            report(Finding("warning", f"{place}[0]", f"{kind!r} is not a known type; kept"))
+        if kind in VALUE_TYPES and not VALUE_TYPES[kind](content):
+            error(f"{place}[1]", f"is not of type {kind!r}")
+        elif name in PER_ENTRY:
+            if entries is not None and len(content) != entries:
+                error(f"{place}[1]", f"has {len(content)} values for {entries} outputs of nodes")
+            entries = len(content) if entries is None else entries
+    if executable and fine:
+        for name in _NEEDED:
+            if name not in value:
+                message = "is missing, and TVM's graph executor needs it"
+                report(Finding("error", f"{where}.{name}", message, bearable=True))
+        for i, dtype in enumerate(value["dltype"][1] if "dltype" in value else ()):
+            if not _ELEMENT.fullmatch(dtype):
+                what = f"{dtype!r} is unknown" if dtype else "is not stated"
+                message = f"{what}, and TVM's graph executor needs it"
+                report(Finding("warning", f"{where}.dltype[1][{i}]", message))
+        for i, shape in enumerate(value["shape"][1] if "shape" in value else ()):
+            if any(size < 0 for size in shape):
+                report(Finding("warning", f"{where}.shape[1][{i}]", "has a negative size"))
+    return fine
+
+
+TVM_NODE_KEYS = frozenset(("op", "name", "inputs", "attr", "attrs", "control_deps"))
+"""The keys of a node that the executor reads."""
+
+TVM_GRAPH_KEYS = ("nodes", "arg_nodes", "node_row_ptr", "heads", "attrs")
+"""The keys of a graph that the executor reads."""
+
+TVM_LAST_KEY = "metadata"
+"""The key at which the executor stops reading."""
+
+_CALL_ATTRIBUTES = ("func_name", "num_inputs", "num_outputs", "flatten_data")
+
+
+def examine_call(node: Mapping[str, Any], outputs: int | None) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a ``tvm_op`` whose inputs are a list, each with its path in the node.
+
+    ``outputs`` is its number of outputs by ``node_row_ptr``, if that was read.
+    """
+    place = "attr" if "attr" in node and "attrs" not in node else "attrs"
+    attributes, inputs = node.get(place, {}), len(node["inputs"])
+    if not isinstance(attributes, dict) or not all(
+        isinstance(value, str) for value in attributes.values()
+    ):
+        return
+    for name in _CALL_ATTRIBUTES:
+        if name not in attributes:
+            yield place, f"a tvm_op needs the attribute {name}"
+    if attributes.get("func_name") == "":
+        yield f"{place}.func_name", "is empty, but a tvm_op calls a function"
+    flatten = attributes.get("flatten_data", "0")
+    if flatten not in ("0", "1"):
+        yield f"{place}.flatten_data", f"must be '0' or '1', not {flatten!r}"
+    stated = attributes.get("num_inputs")
+    if stated is not None and stated != str(inputs):
+        yield f"{place}.num_inputs", f"is {stated!r}, but there are {inputs} inputs"
+    stated = attributes.get("num_outputs")
+    count = declared_outputs(TVM_OPERATOR, attributes)
+    if stated is not None and not count:
+        yield f"{place}.num_outputs", f"{stated!r} is not a number of outputs"
+    elif count and outputs is not None and outputs != count:
+        yield f"{place}.num_outputs", f"is {stated!r}, but node_row_ptr states {outputs}"
+
 
 ATTRIBUTE_KEYS = ("param", "attr", "attrs")
 """Keys of a node under which programs store its attributes; a later one takes precedence."""
@@ -37,14 +231,8 @@ _GRAPH_KEYS = frozenset(("nodes", "arg_nodes", "node_row_ptr", "heads", *GRAPH_A
 def examine(root: Any, report: Report, path: str = "", *, warnings: bool = True) -> None:
     """Check a graph object, and report all findings in the order of the file.
 
-    Parameters
-    ----------
-    root : object
-        The text as parsed by `json_text.parse`, or a nested graph in it.
-    path : str
-        The place of the graph in the file: empty, or a path that ends in a dot.
-    warnings : bool
-        Whether to make also those checks that are slow and yield only warnings.
+    ``path`` is its place in the file: empty, or a path that ends in a dot. ``warnings`` asks for
+    checks that are slow and yield only warnings.
     """
     if not isinstance(root, dict):
         place = path.rstrip(".") or "the file"
@@ -107,11 +295,11 @@ class _Examiner:
     def _graph_keys(self) -> None:
         keys = list(self.root)
         for place, key in enumerate(keys):
-            if self.executable and key == executor.LAST_KEY:
+            if self.executable and key == TVM_LAST_KEY:
                 for other in keys[place + 1 :]:
-                    if other in executor.GRAPH_KEYS:
+                    if other in TVM_GRAPH_KEYS:
                         self.fault(key, f"must be last: TVM's graph executor would skip {other}")
-            elif self.executable and key not in executor.GRAPH_KEYS:
+            elif self.executable and key not in TVM_GRAPH_KEYS:
                 self.fault(key, "is not a key that TVM's graph executor reads; kept")
             elif key not in _GRAPH_KEYS:
                 self.warn(key, "is not a key of the format; kept")
@@ -183,7 +371,7 @@ class _Examiner:
         for key, value in node.items():
             if key in ATTRIBUTE_KEYS:
                 self._node_attributes(f"{where}.{key}", value)
-            if self.executable and key not in executor.NODE_KEYS:
+            if self.executable and key not in TVM_NODE_KEYS:
                 self.fault(f"{where}.{key}", "is not a key that TVM's graph executor reads; kept")
             elif key not in _NODE_KEYS:
                 self.warn(f"{where}.{key}", "is not a key of the format; kept")
@@ -262,7 +450,7 @@ class _Examiner:
 
     def _call(self, where: str, place: int, node: dict[str, Any]) -> None:
         outputs = None if self.rows is None else self.rows[place + 1] - self.rows[place]
-        for faulty, message in executor.examine_call(node, outputs):
+        for faulty, message in examine_call(node, outputs):
             self.fault(f"{where}.{faulty}", message)
 
     def _arg_nodes(self) -> None:
@@ -335,7 +523,7 @@ class _Examiner:
         key = present[0]
         value = self.root[key]
         entries = None if self.rows is None else self.rows[-1]
-        fine = graph_attributes.examine(
+        fine = examine_attributes(
             value, f"{self.path}{key}", entries, self.report, executable=self.executable
         )
         self.has_errors |= not fine

@@ -21,7 +21,7 @@ from passlib.families.nnvm.reading.file import (
     own_attributes,
 )
 from passlib.families.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
-from passlib.families.nnvm.reading.tvm_params import (
+from passlib.families.nnvm.reading.weights import (
     ARRAY_MAGIC,
     BFLOAT_KIND,
     BOOL,
@@ -74,10 +74,10 @@ def _changed_members(
             members[key] = value
             continue
         now = _parsed(name, attributes[name])
-        members[key] = value if now == value else _unchanged_parts(_plain(now), value)
+        members[key] = value if now == value else _unchanged_parts(json_text.plain(now), value)
     for name, json in attributes.items():
         if name not in taken and name not in STRUCTURE:
-            members[name] = _plain(_parsed(name, json))
+            members[name] = json_text.plain(_parsed(name, json))
     return members
 
 
@@ -86,15 +86,6 @@ def _parsed(name: str, json: str) -> Any:
         return json_text.parse(json.encode())
     except FormatError as error:
         raise GraphError(f"graph attribute {name!r} is not JSON: {error}") from error
-
-
-def _plain(value: Any) -> Any:
-    """Copy containers to plain ones, without a place in a text."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _unchanged_parts(now: Any, before: Any) -> Any:

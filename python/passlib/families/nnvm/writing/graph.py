@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import passlib._core as _core
+from passlib.dialects.json_text import keep
 from passlib.errors import UnsupportedError
 from passlib.families.nnvm.reading.file import (
     PLACE,
@@ -15,11 +16,11 @@ from passlib.families.nnvm.reading.file import (
     listed_types,
     visible_attributes,
 )
-from passlib.families.nnvm.reading.findings import is_integer
 from passlib.families.nnvm.reading.structure import (
     ATTRIBUTE_KEYS,
     BACKWARD_SOURCE,
     GRAPH_ATTRIBUTE_KEYS,
+    is_integer,
 )
 from passlib.families.nnvm.schema import TVM_OPERATOR
 from passlib.families.nnvm.writing.outputs import (
@@ -149,14 +150,8 @@ def changed_object(
 ) -> dict[str, Any]:
     """Return the object of a changed node, with its unchanged members.
 
-    Parameters
-    ----------
-    original : mapping
-        The node object.
-    attributes : mapping of str to str
-        All current attributes of the node.
-    changes : mapping
-        New values of other members; None removes one.
+    ``attributes`` are all of the node's own now; ``changes`` are new values of other members, None
+    removes one.
     """
     members = dict(original)
     if visible_attributes(original) != attributes:
@@ -246,12 +241,8 @@ def graph_object(
 ) -> dict[str, Any]:
     """Return the object of a graph: the original one if nothing changed.
 
-    Parameters
-    ----------
-    members : mapping of str to value
-        Members of the object besides the graph itself, as in the file or as a pass left them.
-    arrays : mapping of str to array
-        Parameters by name.
+    ``members`` are its members besides the graph itself, as in the file or as a pass left them;
+    ``arrays`` are parameters by name.
     """
     root = template.root
     before = {key: value for key, value in root.items() if key not in STRUCTURE}
@@ -280,7 +271,7 @@ class _Writer:
         """Return the graph object; ``members`` as in `graph_object`."""
         root, heads = self.template.root, self.arrangement.heads
         made: dict[str, Any] = {
-            "nodes": self._node_objects(),
+            "nodes": keep([self._node_object(p) for p in self.arrangement.order], root["nodes"]),
             "arg_nodes": self._arg_nodes(),
             "heads": _kept(entry_list(heads, root["heads"], self.style), root["heads"]),
         }
@@ -303,29 +294,22 @@ class _Writer:
             return root
         return result
 
-    def _node_objects(self) -> list[Any]:
-        originals = self.template.root["nodes"]
-        objects = [self._node_object(position) for position in self.arrangement.order]
-        if len(objects) == len(originals) and all(map(_same, objects, originals)):
-            same: list[Any] = originals
-            return same
-        return objects
-
     def _node_object(self, position: int) -> Any:
         arrangement, number = self.arrangement, self.arrangement.number
         op, name, attributes, entries, _, dependencies, subgraphs = arrangement.nodes[position]
         inputs = [(number[p], index, version) for p, index, version in entries]
         waits = [number[p] for p in dependencies]
         place = arrangement.origins[position]
-        if op == TVM_OPERATOR:
-            attributes = self._with_inputs(place, attributes, len(entries))
+        original = self.template.nodes[place] if place >= 0 else {}
+        if op == TVM_OPERATOR and (place < 0 or len(entries) != len(original["inputs"])):
+            # A call declares its number of inputs.
+            attributes = {**attributes, "num_inputs": str(len(entries))}
         nested = [self._nested(place, i, subgraph) for i, subgraph in enumerate(subgraphs)]
         if op == VARIABLE and self.executable:
             # TVM's reader takes the attributes of any node for those of a tvm_op.
-            attributes = visible_attributes(self.template.nodes[place]) if place >= 0 else {}
+            attributes = visible_attributes(original)
         if place < 0:
             return new_object(op, name, attributes, inputs, waits, nested, self.style)
-        original = self.template.nodes[place]
         changes: dict[str, Any] = {}
         if name != self.template.names[place]:
             changes["name"] = name
@@ -339,22 +323,14 @@ class _Writer:
         if moved != source:
             changes[BACKWARD_SOURCE] = moved
         before = original.get("subgraphs", [])
-        if len(nested) != len(before) or not all(map(_same, nested, before)):
+        if keep(nested, before) is not before:
             changes["subgraphs"] = nested or None
         if not changes and visible_attributes(original) == attributes:
             return original
         return changed_object(original, op, attributes, changes, self.style)
 
-    def _with_inputs(self, place: int, attributes: dict[str, str], count: int) -> dict[str, str]:
-        """Update the declared number of inputs of a call whose edges a pass changed."""
-        if place >= 0 and len(self.template.nodes[place]["inputs"]) == count:
-            return attributes
-        return {**attributes, "num_inputs": str(count)}
-
     def _nested(self, place: int, i: int, graph: _core.Graph) -> dict[str, Any]:
-        template = self.template.nested.get((place, i))
-        if template is None:
-            template = EMPTY
+        template = self.template.nested.get((place, i), EMPTY)
         members = {k: v for k, v in template.root.items() if k not in STRUCTURE}
         return graph_object(graph, template, members, self.arrays)
 
@@ -404,10 +380,6 @@ class _Writer:
                         f"graph lists {known.dtype} of shape {known.shape} for it, and a type for "
                         "each result that depends on it; change these graph attributes, too"
                     )
-
-
-def _same(left: Any, right: Any) -> bool:
-    return left is right
 
 
 def _kept(value: list[_T], original: list[_T]) -> list[_T]:

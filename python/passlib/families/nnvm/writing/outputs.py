@@ -15,7 +15,7 @@ from passlib.arrays import dtypes
 from passlib.errors import GraphError, PasslibError, UnsupportedError
 from passlib.families.nnvm.lowering import infer_node
 from passlib.families.nnvm.reading.file import PLACE, GraphTemplate, named_dtype, visible_attributes
-from passlib.families.nnvm.reading.graph_attributes import PER_ENTRY, is_per_entry
+from passlib.families.nnvm.reading.structure import PER_ENTRY, is_per_entry
 from passlib.families.nnvm.schema import TVM_OPERATOR, count_outputs
 from passlib.families.nnvm.storage import Step, separated
 from passlib.graph.attributes import parse_int, parse_optional_ints, parse_position
@@ -29,8 +29,6 @@ class Arrangement:
 
     Attributes
     ----------
-    template : GraphTemplate
-        The graph object of the file.
     nodes : list of NodeTuple
         In the order of the graph; a position is an index of this list.
     origins : list of int
@@ -138,48 +136,34 @@ _SAME_TYPE = ("__nop", "__copy")
 
 
 def new_types(
-    op: str,
-    name: str,
-    attributes: Mapping[str, str],
-    inputs: Sequence[TypeSpec],
-    count: int,
-    arrays: Mapping[str, Any],
+    node: _core.NodeTuple, inputs: Sequence[TypeSpec], count: int, arrays: Mapping[str, Any]
 ) -> list[TypeSpec]:
-    """Determine the types of a new node's outputs.
+    """Determine the types of the outputs of a new node; ``arrays`` are parameters by name.
 
     A pass may state them in the attributes ``__shape__`` and ``__dtype__``. Otherwise a variable
     has the type of its array, ``__nop`` and ``__copy`` have that of their input, and those of
     other operators are inferred if ``onnx`` is installed.
-
-    Parameters
-    ----------
-    count : int
-        Number of outputs.
-    arrays : mapping of str to array
-        Parameters by name.
     """
     found = [UNKNOWN] * count
-    if op == VARIABLE:
-        array = arrays.get(name)
+    if node.op == VARIABLE:
+        array = arrays.get(node.name)
         if isinstance(array, np.ndarray):
             found[0] = TypeSpec(array.dtype, tuple(array.shape))
-    elif op == TVM_OPERATOR:
-        if attributes.get("func_name") in _SAME_TYPE and inputs:
+    elif node.op == TVM_OPERATOR:
+        if node.attrs.get("func_name") in _SAME_TYPE and inputs:
             found[0] = inputs[0]
     elif importlib.util.find_spec("onnx") is not None:
-        found = _inferred(op, name, attributes, inputs, count)
+        found = _inferred(node, inputs, count)
     first = found[0]
-    stated = stated_type(attributes)
+    stated = stated_type(node.attrs)
     shape = first.shape if stated.shape is None else stated.shape
     found[0] = TypeSpec(stated.dtype or first.dtype, shape)
     return found
 
 
-def _inferred(
-    op: str, name: str, attributes: Mapping[str, str], inputs: Sequence[TypeSpec], count: int
-) -> list[TypeSpec]:
+def _inferred(new: _core.NodeTuple, inputs: Sequence[TypeSpec], count: int) -> list[TypeSpec]:
     variables = [Node(VARIABLE, f"input{i}") for i in range(len(inputs))]
-    node = Node(op, name, attributes, [Entry(variable) for variable in variables], count)
+    node = Node(new.op, new.name, new.attrs, [Entry(variable) for variable in variables], count)
     known = {variable.name: spec for variable, spec in zip(variables, inputs, strict=True)}
     try:
         return infer_node(node, known)
@@ -230,7 +214,6 @@ class Outputs:
         For each used output, the first output of its first user.
     steps : sequence of Step
         The nodes, in order.
-    heads : sequence of int
     rewired : bool
         Whether nodes, edges or their order differ from the file.
     """
@@ -303,14 +286,7 @@ def types_by_output(
 ) -> list[TypeSpec]:
     """Return the types of all outputs: as listed, and for new nodes from their inputs.
 
-    Parameters
-    ----------
-    outputs : Outputs
-        See `number_outputs`.
-    listed : sequence of TypeSpec
-        Types of the outputs of the file.
-    arrays : mapping of str to array
-        Parameters by name.
+    ``listed`` has the types of the outputs of the file; ``arrays`` are parameters by name.
     """
     first = _first_outputs(arrangement)
     types = [listed[i] if 0 <= i < len(listed) else UNKNOWN for i in outputs.old]
@@ -318,7 +294,7 @@ def types_by_output(
         if arrangement.origins[position] < 0:
             node, count = arrangement.nodes[position], arrangement.counts[position]
             given = [types[first[p] + index] for p, index, _ in node.inputs]
-            found = new_types(node.op, node.name, node.attrs, given, count, arrays)
+            found = new_types(node, given, count, arrays)
             types[first[position] : first[position] + count] = found
     return types
 
@@ -345,15 +321,8 @@ def edited(
     the new nor the old length; `UnsupportedError` if a list of unknown name would need a value for
     a new output.
 
-    Parameters
-    ----------
-    original, current : mapping of str to [str, value]
-        As in the file, and as the pass left them: ``original`` itself if unchanged.
-
-    Returns
-    -------
-    mapping
-        ``current`` itself if nothing changes.
+    ``original`` is as in the file, ``current`` as the pass left it; the result is ``current``
+    itself if nothing changes.
     """
     result = dict(current)
     for name, pair in current.items():
