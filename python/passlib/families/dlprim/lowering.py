@@ -56,7 +56,7 @@ def size_of(op: Operation, value: Value, axis: int) -> int:
 
 def vector_of_one(op: Operation, value: Value) -> Value:
     """Convert a scalar to a tensor of shape (1), since DLPrimitives has no scalars."""
-    return op.emit("Reshape", value, op.constant([1], np.int64))
+    return op.emit("Reshape", value, [1])
 
 
 _PAST_END = 2**63 - 1
@@ -129,18 +129,17 @@ def transposed_convolution(op: Operation) -> Value:
     if late:
         stops = [-cut or _PAST_END for cut in cuts[2:]]
         bounds = (cuts[:2], stops, [2, 3])
-        result = op.emit("Slice", result, *(op.constant(bound, "int64") for bound in bounds))
+        result = op.emit("Slice", result, *bounds)
     return activate(op, result, options["activation"])
 
 
 def _extended(op: Operation, value: Value, extra: list[int], bias: bool) -> Value:
     """Add rows and columns that no window reaches, which hold only the bias."""
-    added = op.constant([0, 0, 0, 0, 0, 0, *extra], "int64")
+    added = [0, 0, 0, 0, 0, 0, *extra]
     if not bias:
         return op.emit("Pad", value, added)
-    shift = op.emit("Reshape", op.inputs[2], op.constant([1, -1, 1, 1], "int64"))
-    plain = op.emit("Pad", op.emit("Sub", value, shift), added)
-    return op.emit("Add", plain, shift)
+    shift = op.emit("Reshape", op.inputs[2], [1, -1, 1, 1])
+    return op.emit("Pad", value - shift, added) + shift
 
 
 def _weights(op: Operation, options: dict[str, Any]) -> list[Value]:
@@ -187,13 +186,12 @@ def batch_norm(op: Operation) -> Value:
 
 def _of_batch(op: Operation, data: Value, momentum: float) -> tuple[Value, Value]:
     shape = op.shape_of(data)
-    axes = op.constant([axis for axis in range(len(shape)) if axis != 1], np.int64)
+    axes = [axis for axis in range(len(shape)) if axis != 1]
     count = np.prod([size for axis, size in enumerate(shape) if axis != 1], dtype=np.float64)
     mean = op.emit("ReduceMean", data, axes, keepdims=1)
-    centred = op.emit("Sub", data, mean)
-    variance = op.emit("ReduceMean", op.emit("Mul", centred, centred), axes, keepdims=1)
-    flat = op.constant([-1], np.int64)
-    mean, variance = (op.emit("Reshape", value, flat) for value in (mean, variance))
+    centred = data - mean
+    variance = op.emit("ReduceMean", centred * centred, axes, keepdims=1)
+    mean, variance = (op.emit("Reshape", value, [-1]) for value in (mean, variance))
     with np.errstate(divide="ignore"):
         # A single value has no unbiased variance; the original divides by zero too.
         unbiased = momentum * float(count / np.float64(count - 1))
@@ -204,8 +202,7 @@ def _of_batch(op: Operation, data: Value, momentum: float) -> tuple[Value, Value
 
 def _average(op: Operation, index: int, new: Value, momentum: float, share: float) -> None:
     old = op.inputs[index]
-    kept = op.emit("Mul", old, op.constant_like(1 - momentum, old))
-    op.update(index, op.emit("Add", kept, op.emit("Mul", new, op.constant_like(share, new))))
+    op.update(index, old * (1 - momentum) + new * share)
 
 
 @TABLE.register("GlobalPooling")
@@ -258,7 +255,7 @@ def _pooled_average(
     if _too_wide(options, pads):
         data, pads = pad_spatial(op, data, pads, 0), [0] * 4
     mean = _mean(op, data, options, pads, True)
-    return op.emit("Mul", mean, op.constant_like(shares, mean))
+    return mean * shares
 
 
 def _shares(
@@ -368,8 +365,8 @@ def _blended(
     parts = []
     for index, weight in ((lower, _FLOAT(1) - share), (upper, share)):
         taken = op.emit("Gather", data, op.constant(index, np.int64), axis=axis)
-        parts.append(op.emit("Mul", taken, op.constant_like(weight.reshape(shape), data)))
-    return op.emit("Add", *parts)
+        parts.append(taken * weight.reshape(shape))
+    return parts[0] + parts[1]
 
 
 @TABLE.register("Abs")
@@ -402,10 +399,10 @@ def elementwise(op: Operation) -> Value:
     left, right = op.operands(2)
     first, second = options["coef1"], options["coef2"]
     if options["operation"] == "prod":
-        value = _scaled(op, op.emit("Mul", left, right), first * second)
+        value = _scaled(left * right, first * second)
     else:
         kind = "Add" if options["operation"] == "sum" else "Max"
-        value = op.emit(kind, _scaled(op, left, first), _scaled(op, right, second))
+        value = op.emit(kind, _scaled(left, first), _scaled(right, second))
     return activate(op, value, options["activation"])
 
 
@@ -424,12 +421,11 @@ def threshold(op: Operation) -> Value:
     """Return 1 where an element is above ``threshold``, otherwise 0."""
     (data,) = op.operands(1)
     floats(op, data)
-    above = op.emit("Greater", data, op.constant_like(options_of(op)["threshold"], data))
-    return op.cast(above, op.dtype_of(data))
+    return op.cast(data > options_of(op)["threshold"], op.dtype_of(data))
 
 
-def _scaled(op: Operation, value: Value, factor: float) -> Value:
-    return value if factor == 1 else op.emit("Mul", value, op.constant_like(factor, value))
+def _scaled(value: Value, factor: float) -> Value:
+    return value if factor == 1 else value * factor
 
 
 _METHODS = {
@@ -455,13 +451,11 @@ def reduction(op: Operation) -> Value:
         axes = reduced(options, rank)
     except Misfit as error:
         op.unsupported(str(error), "dims" if options["dims"] else "start_axis")
-    indices = op.constant(axes, np.int64)
     keep = int(options["keep_dim"])
-    result = op.emit(_METHODS[options["method"]], data, indices, keepdims=keep)
+    result = op.emit(_METHODS[options["method"]], data, axes, keepdims=keep)
     if not keep and len(axes) == rank:
         result = vector_of_one(op, result)
-    scale = options["output_scale"]
-    return result if scale == 1 else op.emit("Mul", result, op.constant_like(scale, result))
+    return _scaled(result, options["output_scale"])
 
 
 @TABLE.register("Concat")
@@ -484,8 +478,7 @@ def slice_(op: Operation) -> Value:
     size = size_of(op, data, dim)
     if not 0 <= begin < (size if end == -1 else end) <= size:
         op.unsupported(f"cannot take {begin} to {end} of {size} elements", "end")
-    bounds = (begin, size if end == -1 else end, dim)
-    return op.emit("Slice", data, *(op.constant([bound], np.int64) for bound in bounds))
+    return op.emit("Slice", data, [begin], [size if end == -1 else end], [dim])
 
 
 @TABLE.register("Flatten")
@@ -509,14 +502,14 @@ def squeeze(op: Operation) -> Value:
         op.unsupported(str(error), "dims")
     if not axes:
         return op.emit("Identity", data)
-    result = op.emit("Squeeze", data, op.constant(axes, np.int64))
+    result = op.emit("Squeeze", data, axes)
     return vector_of_one(op, result) if len(axes) == len(shape) else result
 
 
 @TABLE.register("Reshape")
 def reshape(op: Operation) -> Value:
     """Reshape to ``dims``: 0 copies the size of the input, -1 follows from the other sizes."""
-    return op.emit("Reshape", op.inputs[0], op.constant(options_of(op)["dims"], np.int64))
+    return op.emit("Reshape", op.inputs[0], options_of(op)["dims"])
 
 
 @TABLE.register("Parameter")
@@ -546,10 +539,9 @@ def softmax_with_loss(op: Operation) -> Value:
     classes = size_of(op, scores, 1)
     index = _column(op, label)
     # ONNX counts negative indices from the end, but here they must fail.
-    valid = op.emit("GreaterOrEqual", index, op.constant(0, np.int64))
-    index = op.emit("Where", valid, index, op.constant(classes, np.int64))
+    index = op.where(index >= 0, index, classes)
     chosen = op.emit("GatherElements", op.emit("LogSoftmax", scores, axis=1), index, axis=1)
-    return vector_of_one(op, op.emit("Neg", op.emit("ReduceMean", chosen, keepdims=0)))
+    return vector_of_one(op, -op.emit("ReduceMean", chosen, keepdims=0))
 
 
 @TABLE.register("NLLLoss")
@@ -561,24 +553,22 @@ def negative_log_likelihood(op: Operation) -> Value:
     scores, label = op.operands(2)
     floats(op, scores)
     classes = np.arange(size_of(op, scores, 1))[None, :]
-    own = op.emit("Equal", _column(op, label), op.constant(classes, np.int64))
-    masked = op.emit("Where", own, scores, op.constant_like(0, scores))
-    chosen = op.emit("ReduceSum", masked, op.constant([1], np.int64), keepdims=0)
-    return _reduced(op, op.emit("Neg", chosen))
+    masked = op.where(_column(op, label).equals(classes), scores, 0)
+    return _reduced(op, -op.emit("ReduceSum", masked, [1], keepdims=0))
 
 
 @TABLE.register("MSELoss")
 def mean_square_error(op: Operation) -> Value:
     """Square the difference of two tensors; return each element, their mean or their sum."""
     floats(op, *op.inputs)
-    difference = op.emit("Sub", *op.inputs)
-    return _reduced(op, op.emit("Mul", difference, difference))
+    left, right = op.operands(2)
+    difference = left - right
+    return _reduced(op, difference * difference)
 
 
 def _column(op: Operation, label: Value) -> Value:
     """Convert integer or real labels to indices of shape (N, 1), truncating as C does."""
-    index = op.cast(label, np.int64)
-    return op.emit("Reshape", index, op.constant([-1, 1], np.int64))
+    return op.emit("Reshape", op.cast(label, np.int64), [-1, 1])
 
 
 def _reduced(op: Operation, value: Value) -> Value:

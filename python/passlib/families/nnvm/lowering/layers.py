@@ -7,7 +7,7 @@ import numpy as np
 from passlib.errors import GraphError
 from passlib.graph.attributes import blame
 from passlib.lowering import Lowerings, Operation, Value
-from passlib.lowering.extents import dot, pad_spatial, vector
+from passlib.lowering.extents import dot, pad_spatial
 
 table = Lowerings("nnvm")
 
@@ -260,7 +260,7 @@ def average_pooling(op: Operation) -> Value:
         "AveragePool", data, kernel_shape=window.kernel, strides=window.strides, pads=padding
     )
     if shares is not None:
-        result = op.emit("Mul", result, shares)
+        result = result * shares
     return transposed(op, result, DATA, layout)
 
 
@@ -309,8 +309,8 @@ def dense(op: Operation) -> Value:
         require_shape(op, bias, units)
     if op.rank_of(data) == 2:
         return op.emit("Gemm", data, weight, bias, transB=1)
-    product = op.emit("MatMul", data, op.emit("Transpose", weight, perm=[1, 0]))
-    return product if bias is None else op.emit("Add", product, bias)
+    product = data @ op.emit("Transpose", weight, perm=[1, 0])
+    return product if bias is None else product + bias
 
 
 @table.register("matmul")
@@ -339,7 +339,7 @@ def prelu(op: Operation) -> Value:
     require_shape(op, alpha, data.shape[axis] if data.shape else None)
     following = op.rank_of(data) - axis - 1
     if following:
-        alpha = op.emit("Unsqueeze", alpha, vector(op, *range(1, following + 1)))
+        alpha = op.emit("Unsqueeze", alpha, range(1, following + 1))
     return op.emit("PRelu", data, alpha)
 
 
@@ -391,10 +391,10 @@ def dropout(op: Operation) -> list[Value]:
 def l2_normalize(op: Operation) -> Value:
     """Divide by ``sqrt(max(sum of squares along axis, eps))``."""
     data = op.inputs[0]
-    axes = vector(op, *(op.axis(data, axis) for axis in op.ints("axis")))
-    total = op.emit("ReduceSum", op.emit("Mul", data, data), axes, keepdims=1)
+    axes = [op.axis(data, axis) for axis in op.ints("axis")]
+    total = op.emit("ReduceSum", data * data, axes, keepdims=1)
     least = op.emit("Max", total, op.constant_like(op.float("eps"), data))
-    return op.emit("Div", data, op.emit("Sqrt", least))
+    return data / op.emit("Sqrt", least)
 
 
 @table.register("lrn")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -14,7 +14,7 @@ from passlib.families.nnvm.lowering.layers import DATA, image, pair, table, tran
 from passlib.families.nnvm.schema import TVM_OPERATOR
 from passlib.graph.attributes import parse_int
 from passlib.lowering import Operation, Value
-from passlib.lowering.extents import LAST, extent, flattened, vector
+from passlib.lowering.extents import LAST, extent, flattened
 
 
 @table.register("copy", "block_grad", "identity")
@@ -28,7 +28,7 @@ def elemwise_sum(op: Operation) -> Value:
     """Add all inputs, which have one shape."""
     total = op.inputs[0]
     for value in op.inputs[1:]:
-        total = op.emit("Add", total, value)
+        total = total + value
     return total if len(op.inputs) > 1 else op.emit("Identity", total)
 
 
@@ -39,14 +39,14 @@ def _mod(op: Operation, a: Value, b: Value) -> Value:
 
 def _shift_left(op: Operation, a: Value, b: Value) -> Value:
     _require_whole(op, a)
-    return op.emit("Mul", a, _power_of_two(op, a, b))
+    return a * _power_of_two(op, a, b)
 
 
 def _shift_right(op: Operation, a: Value, b: Value) -> Value:
     """Divide by a power of two, rounding toward negative infinity."""
     _require_whole(op, a)
     divisor = _power_of_two(op, a, b)
-    return op.emit("Div", op.emit("Sub", a, op.emit("Mod", a, divisor)), divisor)
+    return (a - op.emit("Mod", a, divisor)) / divisor
 
 
 def _power_of_two(op: Operation, like: Value, exponent: Value) -> Value:
@@ -55,8 +55,7 @@ def _power_of_two(op: Operation, like: Value, exponent: Value) -> Value:
         if not np.all((exponent.constant >= 0) & (exponent.constant < bits)):
             op.unsupported(f"integers of {bits} bits can be shifted by 0 to {bits - 1}")
         return op.constant_like(2.0 ** np.asarray(exponent.constant, np.float64), like)
-    two = op.constant(2.0, np.float64)
-    return op.cast(op.emit("Pow", two, op.cast(exponent, np.float64)), op.dtype_of(like))
+    return op.cast(2.0 ** op.cast(exponent, np.float64), op.dtype_of(like))
 
 
 def _require_whole(op: Operation, value: Value) -> None:
@@ -72,7 +71,7 @@ def _comparison(onnx_operator: str) -> Callable[[Operation, Value, Value], Value
 
 
 def _unequal(op: Operation, a: Value, b: Value) -> Value:
-    return op.cast(op.emit("Not", op.emit("Equal", a, b)), op.dtype_of(a))
+    return op.cast(~a.equals(b), op.dtype_of(a))
 
 
 def _plain(onnx_operator: str) -> Callable[[Operation, Value, Value], Value]:
@@ -113,12 +112,12 @@ _BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
 _SCALAR: dict[str, Callable[[Operation, Value, Value], Value]] = {
     "__add_scalar__": _plain("Add"),
     "__sub_scalar__": _plain("Sub"),
-    "__rsub_scalar__": lambda op, a, b: op.emit("Sub", b, a),
+    "__rsub_scalar__": lambda op, a, b: b - a,
     "__mul_scalar__": _plain("Mul"),
     "__div_scalar__": _plain("Div"),
-    "__rdiv_scalar__": lambda op, a, b: op.emit("Div", b, a),
+    "__rdiv_scalar__": lambda op, a, b: b / a,
     "__pow_scalar__": _plain("Pow"),
-    "__rpow_scalar__": lambda op, a, b: op.emit("Pow", b, a),
+    "__rpow_scalar__": lambda op, a, b: b**a,
     "__lshift_scalar__": _shift_left,
     "__rshift_scalar__": _shift_right,
 }
@@ -188,7 +187,7 @@ def _filled(op: Operation, value: float) -> Value:
     if min(shape, default=1) < 0:
         op.unsupported("has a negative size", "shape")
     dtype = op.dtype("dtype", np.dtype(np.float32)) or np.dtype(np.float32)
-    return op.emit("Expand", op.constant(np.asarray(value).astype(dtype)), vector(op, *shape))
+    return op.emit("Expand", op.constant(np.asarray(value).astype(dtype)), shape)
 
 
 @table.register("argmax")
@@ -222,7 +221,7 @@ def _position(op: Operation, operator: str) -> Value:
     else:
         found = op.emit(operator, flattened(op, data), axis=0, keepdims=1)
         if keep:
-            found = op.emit("Reshape", found, vector(op, *[1] * op.rank_of(data)))
+            found = op.emit("Reshape", found, [1] * op.rank_of(data))
     return op.cast(found, dtype)
 
 
@@ -238,8 +237,8 @@ def collapse_sum(op: Operation) -> Value:
     axes = [*range(lead), *stretched]
     if not axes:
         return op.emit("Identity", data)
-    total = op.emit("ReduceSum", data, vector(op, *axes), keepdims=1)
-    return op.emit("Reshape", total, vector(op, *wanted)) if lead else total
+    total = op.emit("ReduceSum", data, axes, keepdims=1)
+    return op.emit("Reshape", total, wanted) if lead else total
 
 
 @table.register("expand_like")
@@ -259,7 +258,7 @@ def expand_like(op: Operation) -> Value:
     kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
     if math.prod(op.shape_of(data)) != math.prod(kept):
         op.unsupported(f"the shape {op.shape_of(data)} is not {sizes} without these axes", "axis")
-    return op.emit("Expand", op.emit("Reshape", data, vector(op, *kept)), vector(op, *sizes))
+    return op.emit("Expand", op.emit("Reshape", data, kept), sizes)
 
 
 @table.register("concatenate")
@@ -284,7 +283,7 @@ def split(op: Operation) -> list[Value]:
         sizes = [after - before for before, after in itertools.pairwise(bounds)]
         if min(sizes) < 0:
             op.unsupported(f"are not ascending positions below {size}", "indices_or_sections")
-    return op.emit("Split", data, vector(op, *sizes), axis=axis, outputs=len(sizes))
+    return op.emit("Split", data, sizes, axis=axis, outputs=len(sizes))
 
 
 @table.register("expand_dims")
@@ -294,7 +293,7 @@ def expand_dims(op: Operation) -> Value:
     if not 1 <= count <= 16:
         op.unsupported("must be from 1 to 16", "num_newaxis")
     axis = op.axis(data, op.int("axis"), extra=1)
-    return op.emit("Unsqueeze", data, vector(op, *range(axis, axis + count)))
+    return op.emit("Unsqueeze", data, range(axis, axis + count))
 
 
 @table.register("squeeze")
@@ -307,7 +306,7 @@ def squeeze(op: Operation) -> Value:
         axes = sorted(axes)[1:]
     if not axes:
         return op.emit("Identity", data)
-    return op.emit("Squeeze", data, vector(op, *sorted(axes)))
+    return op.emit("Squeeze", data, sorted(axes))
 
 
 @table.register("pad")
@@ -322,7 +321,7 @@ def pad(op: Operation) -> Value:
         numbers = []
     if re.sub(r"[\d\s,()\[\]L-]", "", text) or len(numbers) != 2 * rank or min(numbers) < 0:
         op.unsupported(f"needs a pair of numbers for each of {rank} axes", "pad_width")
-    amounts = vector(op, *numbers[::2], *numbers[1::2])
+    amounts = [*numbers[::2], *numbers[1::2]]
     return op.emit("Pad", data, amounts, op.constant_like(op.float("pad_value", 0.0), data))
 
 
@@ -338,10 +337,10 @@ def take(op: Operation) -> Value:
         data, axis = flattened(op, data), 0
     axis = op.axis(data, axis)
     indices = op.cast(indices, np.int64)
-    last = op.emit("Sub", extent(op, data, axis), vector(op, 1))
-    inside = op.emit("Max", op.emit("Min", indices, last), vector(op, 0))
+    last = extent(op, data, axis) - 1
+    inside = op.emit("Max", op.emit("Min", indices, last), [0])
     if op.rank_of(indices) == 0:
-        inside = op.emit("Squeeze", inside, vector(op, 0))
+        inside = op.emit("Squeeze", inside, [0])
     return op.emit("Gather", data, inside, axis=axis)
 
 
@@ -360,11 +359,10 @@ def strided_slice(op: Operation) -> Value:
     if 0 in stride:
         op.unsupported("must not be 0", "stride")
     bounds = (
-        vector(op, *given, *[missing] * (count - len(given)))
-        for given, missing in ((begin, 0), (end, LAST))
+        [*given, *[missing] * (count - len(given))] for given, missing in ((begin, 0), (end, LAST))
     )
-    steps = vector(op, *stride, *[1] * (count - len(stride)))
-    return op.emit("Slice", data, *bounds, vector(op, *range(count)), steps)
+    steps = [*stride, *[1] * (count - len(stride))]
+    return op.emit("Slice", data, *bounds, range(count), steps)
 
 
 @table.register("slice_like")
@@ -374,7 +372,7 @@ def slice_like(op: Operation) -> Value:
     common = range(min(op.rank_of(data), op.rank_of(like)))
     axes = [op.axis(data, axis) for axis in op.ints("axis", ())] or common
     for axis in axes:
-        data = op.emit("Slice", data, vector(op, 0), extent(op, like, axis), vector(op, axis))
+        data = op.emit("Slice", data, [0], extent(op, like, axis), [axis])
     return data
 
 
@@ -383,8 +381,8 @@ def flip(op: Operation) -> Value:
     """Reverse along ``axis``."""
     data = op.inputs[0]
     axis = op.axis(data, op.int("axis", 0))
-    bounds = vector(op, LAST), vector(op, -LAST)
-    return op.emit("Slice", data, *bounds, vector(op, axis), vector(op, -1))
+    bounds = [LAST], [-LAST]
+    return op.emit("Slice", data, *bounds, [axis], [-1])
 
 
 @table.register("__layout_transform__", "layout_transform")
@@ -429,7 +427,7 @@ def resize(op: Operation) -> Value:
     height, width = pair(op, "size")
     if min(height, width) < 1:
         op.unsupported("must be at least 1", "size")
-    sizes = vector(op, *op.shape_of(data)[:2], height, width)
+    sizes = [*op.shape_of(data)[:2], height, width]
     result = _resized(op, data, _METHODS[1], sizes=sizes, aligned=aligned)
     return transposed(op, result, DATA, layout)
 
@@ -440,7 +438,7 @@ def _resized(
     default: str,
     *,
     scales: Value | None = None,
-    sizes: Value | None = None,
+    sizes: Sequence[int] | None = None,
     aligned: bool,
 ) -> Value:
     method = op.string("method", default, choices=_METHODS)
