@@ -131,6 +131,7 @@ def _child(check: Check, seed: int, count: int, folder: Path) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         sys.stdout.write(f"{number}: ")
+        sys.stdout.flush()
         with passlib.limits(tensor_bytes=256 << 20):
             wrong = list(check(number, folder))
         signal.setitimer(signal.ITIMER_PROF, 0)
