@@ -11,6 +11,7 @@ from passlib.dialects.onnx.soundness.acceptance import (
     are_accepted,
     check_accepted,
     objection_to_types,
+    states_elements,
     without_weights,
 )
 from passlib.dialects.onnx.soundness.inference import (
@@ -40,6 +41,7 @@ __all__ = [
     "name_omitted",
     "objection_to_types",
     "open_sizes",
+    "states_elements",
     "unsafe_to_infer",
     "without_weights",
 ]

@@ -102,6 +102,11 @@ def lacks_type(value: Any) -> bool:
     return bool(_missing(value.type))
 
 
+def states_elements(kind: Any) -> bool:
+    """Whether a type states that of its elements, with or without the number of dimensions."""
+    return _missing(kind) in ("", "number of dimensions")
+
+
 def _is_sound(model: Any) -> bool:
     try:
         check_model(model)

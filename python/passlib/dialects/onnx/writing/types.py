@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from passlib.dialects.onnx.nested import copy_of
-from passlib.dialects.onnx.soundness import inferred_with_disputes
+from passlib.dialects.onnx.soundness import inferred_with_disputes, states_elements
 from passlib.errors import GraphError
 
 Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
@@ -57,7 +57,7 @@ def renewed_types(
         if not names:
             continue
         found = {v.name: v.type for v in (*known[place].value_info, *known[place].output)}
-        found = {name: kind for name, kind in found.items() if kind.WhichOneof("value")}
+        found = {name: kind for name, kind in found.items() if states_elements(kind)}
         certain = {name: kind for name, kind in found.items() if name not in disputed}
         values = {v.name: _serialized(certain.get(v.name)) for v in graph.value_info}
         other = [
