@@ -283,6 +283,11 @@ class Dialect(ABC):
         del data, options
         raise UnsupportedError(f"models of {self.title} are read from files only")
 
+    def refuses_to_save(self, model: ModelData) -> bool:
+        """Whether the format's own checker refuses what passes made of a model; by default no."""
+        del model
+        return False
+
     @abstractmethod
     def save(self, path: Path, model: ModelData, **options: Any) -> tuple[str, ...]:
         """Write a model as a whole or not at all, in the form it was read in.

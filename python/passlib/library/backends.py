@@ -209,6 +209,11 @@ def register(new: Mapping[str, Backend]) -> None:
             (_standard if _is_standard(backend) else _backends)[name] = backend
 
 
+def is_one_of_ours(backend: str | Backend) -> bool:
+    """Whether `find_backend` finds a pass that comes with passlib."""
+    return _is_standard(find_backend(backend) if isinstance(backend, str) else backend)
+
+
 def _is_standard(backend: Backend) -> bool:
     """Whether a pass comes with passlib."""
     if isinstance(backend, PythonPass):

@@ -22,7 +22,7 @@ from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError
 from passlib.files.regular import collection_off, durability, written_from
 from passlib.graph.plain import ORIGIN, without_origins
-from passlib.library.backends import find_pipeline, pipelines
+from passlib.library.backends import find_pipeline, is_one_of_ours, pipelines
 from passlib.library.lent import NumpyArrays
 from passlib.library.pipeline import (
     Step,
@@ -366,12 +366,35 @@ class Model:
         steps = as_steps(name)
         if steps is not None and has_named(steps):
             return self._through(steps, name if isinstance(name, str) else "", options)
+        made = self.after_passes(name, **options)
+        if steps is None and not is_one_of_ours(name):
+            return made
+        kept = self.unless_refused(made)
+        if kept is self and steps is not None and made.symbol.graph is not self._symbol.graph:
+            return self._through(steps, name if isinstance(name, str) else "", options)
+        return kept
+
+    def after_passes(self, name: Any, /, **options: Any) -> Model:
+        """As `optimize_for`, without named pipelines and without `unless_refused`."""
         # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
         args, aux = NumpyArrays(self._args), NumpyArrays(self._aux)
         graph = self._symbol.optimize_for(name, args, aux, **options)
         with collection_off():
             drop_removed(self._symbol, graph, args, aux)
             return self.of_parts(graph, args, aux, self._template, owned=True)
+
+    def unless_refused(self, made: Model) -> Model:
+        """Return a model that standard passes made of this one; this one if it cannot be saved.
+
+        Types that a pass makes known may show the checker of the format that a branch which is
+        never taken cannot run; runtimes with the same check refuse such a model.
+        """
+        if made.symbol.graph is self._symbol.graph:
+            return made
+        refuses = self._format.refuses_to_save
+        if refuses(made.data(whole=False)) and not refuses(self.data(whole=False)):
+            return self
+        return made
 
     def _through(self, steps: Steps, text: str, options: Mapping[str, Any]) -> Model:
         """Run steps of which one is a named pipeline."""

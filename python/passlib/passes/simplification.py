@@ -199,7 +199,7 @@ class Simplification(NamedPipeline):
 
         whole = content_of(model)
         content = None if whole is None else changed_nested(whole, smaller)
-        return model if content is None else of_content(model, content)
+        return model if content is None else model.unless_refused(of_content(model, content))
 
 
 def _itself(model: Model) -> Model:
@@ -227,9 +227,17 @@ class _Run:
         self._max_growth = max_growth
         self._max_rounds = max_rounds
         self._skip = skip
+        self._careful = False  # whether each step is left out whose result the format refuses
 
     def rounds(self, model: Model) -> Model:
         """Run the passes until none lowers the cost."""
+        made = self._rounds(model)
+        if model.unless_refused(made) is made:
+            return made
+        self._careful = True
+        return self._rounds(model)
+
+    def _rounds(self, model: Model) -> Model:
         exact = self._pipeline.exact
         passes = [
             (backend, _options(backend.declaration, exact))
@@ -293,9 +301,8 @@ class _Run:
     def _step(self, backend: Backend, options: dict[str, Any], model: Model) -> Model:
         step = Step(backend.declaration.name, tuple((k, str(v)) for k, v in options.items()))
         # Not by its name, which a pass of the user's may have.
-        return self.watch(
-            step, model, lambda: model.optimize_for(backend, skip_infer=True, **options)
-        )
+        apply = model.optimize_for if self._careful else model.after_passes
+        return self.watch(step, model, lambda: apply(backend, skip_infer=True, **options))
 
 
 def _options(declaration: Declaration, exact: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from passlib.errors import GraphError
 from passlib.files.regular import check_path, read_together
 from passlib.graph.attributes import parse_position
 from passlib.graph.node import Node
-from passlib.graph.plain import PlainGraph
+from passlib.graph.plain import WITH_GRAPHS, PlainGraph
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
 
@@ -158,6 +158,13 @@ class ONNX(Dialect):
         from passlib.dialects.onnx.lowering.inference import infer
 
         return infer(graph, shapes, types, default_dtype=default_dtype, train=train)
+
+    def refuses_to_save(self, model: ModelData) -> bool:
+        from passlib.dialects.onnx.writing.saving import is_refused
+
+        # The other nodes all run, so that a model in which one cannot fails before and after.
+        nested = any(True for _ in model.graph.nodes_with(WITH_GRAPHS))
+        return nested and is_refused(model)
 
     def misfit(self, model: ModelData) -> str:
         from passlib.dialects.onnx.lowering.model import misfit

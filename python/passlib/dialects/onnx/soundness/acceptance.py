@@ -107,6 +107,40 @@ def states_elements(kind: Any) -> bool:
     return _missing(kind) in ("", "number of dimensions")
 
 
+def loses_captured_casts(model: Any) -> bool:
+    """Whether ONNX Runtime may lose a value that a nested graph captures.
+
+    ONNX Runtime 1.32 removes casts there and back, also with all optimizations off. If no node
+    computes what they begin with, nested graphs that capture their result lack it.
+    """
+    for graph in graphs_within(model.graph):
+        casts = {
+            node.output[0]: node.input[0]
+            for node in graph.node
+            if node.op_type == "Cast" and not schema.plain(node.domain)
+        }
+        made = {name for node in graph.node for name in node.output}
+        pairs = {name for name, source in casts.items() if source in casts}
+        if not pairs:
+            continue
+        inside = graphs_within(
+            *(each.g for node in graph.node for each in node.attribute if each.HasField("g"))
+        )
+        captured = {
+            name
+            for nested in inside
+            for names in (*(node.input for node in nested.node), [v.name for v in nested.output])
+            for name in names
+        }
+        for name in pairs & captured:
+            source = name
+            while source in casts:
+                source = casts[source]
+            if source not in made:
+                return True
+    return False
+
+
 def _is_sound(model: Any) -> bool:
     try:
         check_model(model)

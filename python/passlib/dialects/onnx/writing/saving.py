@@ -15,7 +15,12 @@ import passlib._core as _core
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import Document, document_of, map_file, parse_model
-from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted, check_accepted
+from passlib.dialects.onnx.soundness import (
+    MOST_KINDS,
+    are_accepted,
+    check_accepted,
+    loses_captured_casts,
+)
 from passlib.dialects.onnx.writing import wire
 from passlib.dialects.onnx.writing.assembly import (
     Assembled,
@@ -29,7 +34,7 @@ from passlib.dialects.onnx.writing.assembly import (
 )
 from passlib.dialects.onnx.writing.options import converted, place
 from passlib.dialects.protocol import ModelData
-from passlib.errors import FormatError, UnsupportedError
+from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.regular import Save, free_name
 
 INLINE_LIMIT = (1 << 31) - (1 << 24)
@@ -368,24 +373,44 @@ def save(
     GraphError, UnsupportedError
         ONNX's checker would refuse the file, or the model has no form as ONNX.
     """
-    document = model.template
-    if not isinstance(document, Document):
-        document = document_of(model.attributes)
-    params = _joined(model.args, model.aux)
-    omitted = model.omitted
-    assembled = assemble_for_file(model.graph, model.attributes, document, params, omitted)
+    document, assembled = _assembled(model)
     made = None
     if opset is not None:
         made = converted(assembled or as_in_file(document), opset, document.outline)
     if made is not None:
         assembled = made
     elif assembled is not None:
-        writer = assembled.writer
-        kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
-        if kinds is None or not are_accepted(kinds, writer.changed_outputs()):
-            shown = assembled.model if assembled.edited else assembled.outline
-            check_accepted(shown, assembled.held, document.outline)
+        _check(assembled, document)
     return _store(path, assembled, document, placement)
+
+
+def is_refused(model: ModelData) -> bool:
+    """Whether ONNX's checker would refuse the file of a model, or ONNX Runtime lose a value."""
+    try:
+        document, assembled = _assembled(model)
+        if assembled is not None:
+            _check(assembled, document)
+    except (GraphError, UnsupportedError):
+        return True
+    return assembled is not None and loses_captured_casts(assembled.outline)
+
+
+def _assembled(model: ModelData) -> tuple[Document, Assembled | None]:
+    document = model.template
+    if not isinstance(document, Document):
+        document = document_of(model.attributes)
+    params = _joined(model.args, model.aux)
+    return document, assemble_for_file(
+        model.graph, model.attributes, document, params, model.omitted
+    )
+
+
+def _check(assembled: Assembled, document: Document) -> None:
+    writer = assembled.writer
+    kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
+    if kinds is None or not are_accepted(kinds, writer.changed_outputs()):
+        shown = assembled.model if assembled.edited else assembled.outline
+        check_accepted(shown, assembled.held, document.outline)
 
 
 def _joined(args: Mapping[str, Any], aux: Mapping[str, Any]) -> dict[str, Any]:
