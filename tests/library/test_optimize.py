@@ -331,7 +331,7 @@ def test_other_threads_run_during_a_pass(
 def test_misaligned_arrays_are_lent_as_copies() -> None:
     library = passlib.library.load_standard()
     raw = np.zeros(13, "u1")[1:].view("f4")
-    lent = passlib.library.lent.Lent("args", {"w": raw}, ["w"])
+    lent = passlib.library.compiled.Lent("args", {"w": raw}, ["w"])
     assert [array.flags.aligned for _, array, _ in lent.params] == [True]
     symbol = passlib.sym.broadcast_add(passlib.sym.var("x"), passlib.sym.var("w\0v"))
     with pytest.raises(passlib.GraphError, match="NUL byte"):
@@ -349,7 +349,7 @@ def test_weights_that_go_while_they_are_lent() -> None:
             return np.ones(2, "f4")
 
     args.update(a=Clearing(), b=np.full(2, 3, "f4"))
-    lent = passlib.library.lent.Lent("args", args, ["a", "b"])
+    lent = passlib.library.compiled.Lent("args", args, ["a", "b"])
     assert [(name, array.tolist()) for name, array, _ in lent.params] == [
         ("a", [1.0, 1.0]),
         ("b", [3.0, 3.0]),

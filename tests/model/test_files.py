@@ -123,8 +123,8 @@ def test_damaged_symbol_is_named(tmp_path):
         model.load(tmp_path / "x")
 
 
-def test_an_onnx_model_is_read_and_saved_through_few_modules(tmp_path: Path) -> None:
-    """A reader follows each from the public function to its last line through eight files."""
+def test_an_onnx_model_passes_through_few_modules(tmp_path: Path) -> None:
+    """A reader follows each call from the public function to its last line through eight files."""
     onnx_models = pytest.importorskip("onnx_models", reason="needs the package onnx")
     path = onnx_models.save(onnx_models.CHAIN, tmp_path / "m.onnx")
     passlib.load(path).save(tmp_path / "first.onnx")  # imports what is imported lazily
@@ -142,3 +142,15 @@ def test_an_onnx_model_is_read_and_saved_through_few_modules(tmp_path: Path) -> 
     loaded = passlib.load(path)
     assert len(files_of(lambda: passlib.load(path))) <= 8
     assert len(files_of(lambda: loaded.save(tmp_path / "again.onnx"))) <= 8
+
+    @passlib.graph_pass
+    def drop_identity(graph: passlib.Graph) -> None:
+        for node in graph.sorted():
+            if node.op == "Identity" and not node.output(0).is_output:
+                graph.replace(node.output(0), node.inputs[0])
+                graph.remove(node)
+
+    passlib.library.load_standard()
+    for name in ("drop_identity", "removeDeadNodes"):
+        loaded.optimize_for(name)
+        assert len(files_of(lambda name=name: loaded.optimize_for(name))) <= 8, name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import gc
 import hashlib
 import itertools
 import json
@@ -23,22 +22,6 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import passlib._core as _core
 from passlib.errors import FormatError, PasslibError
-
-
-@contextmanager
-def collection_off() -> Iterator[None]:
-    """Disable the collector in the block, which makes the many objects of a graph.
-
-    The collector would traverse all of them repeatedly and find no garbage.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
 
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copyreg
+import gc
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
 
 import passlib._core as _core
-from passlib.files.regular import collection_off
 from passlib.graph.node import VARIABLE, Entry, Node, postorder
 
 
@@ -120,6 +121,21 @@ def freeze(
     graph = _core.Graph.build(described, heads)
     graph.check()
     return graph
+
+
+@contextmanager
+def collection_off() -> Iterator[None]:
+    """Disable the collector in the block, which makes the many objects of a graph.
+
+    The collector would traverse all of them repeatedly and find no garbage.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def rebuild(content: bytes) -> _core.Graph:

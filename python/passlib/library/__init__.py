@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from passlib.library import ending as ending
 from passlib.library.backends import find_backend, passes
-from passlib.library.call import Backend
+from passlib.library.call import MXNET_VERSION, Backend, Library
 from passlib.library.declared import Declaration, Option
-from passlib.library.handle import MXNET_VERSION, Library
 from passlib.library.loading import (
     load,
     load_standard,

@@ -11,9 +11,8 @@ from typing import Any, Final
 from passlib.errors import PasslibError, did_you_mean, listed
 from passlib.files.fork_lock import ForkLock
 from passlib.files.optional import load_extensions
-from passlib.library.call import Backend
+from passlib.library.call import Backend, standard_path
 from passlib.library.declared import Declaration
-from passlib.library.handle import standard_path
 from passlib.library.python import PythonPass
 
 _SHOWN = 30
@@ -76,9 +75,8 @@ def pipelines() -> dict[str, NamedPipeline]:
 
 def find_pipeline(name: str) -> NamedPipeline | None:
     """Return a named pipeline; None if there is none, or a pass has its name."""
-    with _lock:
-        if name in _backends or name in _standard:
-            return None
+    if name in _backends or name in _standard:
+        return None
     return pipelines().get(name)
 
 
@@ -118,10 +116,7 @@ def find_backend(name: str) -> Backend:
     >>> pl.library.find_backend("removeDeadNodes").declaration.is_partitioner
     False
     """
-    with _lock:
-        found = _backends.get(name)
-    if found is None:
-        found = _standard_pass(name)
+    found = _backends.get(name) or _standard_pass(name)
     if found is not None:
         return found
     known = passes()
@@ -156,9 +151,8 @@ def _standard_pass(name: str) -> Backend | None:
         if provider is not None:
             # Without the lock, which the imports of another thread may be waiting for.
             provider()
-        with _lock:
-            if name in _standard:
-                return _standard[name]
+        if name in _standard:
+            return _standard[name]
     return None
 
 

@@ -1,22 +1,77 @@
-"""What `optimize_for` runs by name, what it is called with, and what it returns."""
+"""Loaded libraries, and the calls of their passes and of passes in Python."""
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 import passlib._core as _core
 from passlib.dialects import Dialect
-from passlib.errors import UnsupportedError
-from passlib.library.declared import Declaration, list_text
-from passlib.library.handle import Library
+from passlib.library.declared import Declaration, PassNames
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+MXNET_VERSION: Final = 10901
+"""The version that ``initialize`` gets by default: that of the MXNet that passlib follows."""
+
+_STANDARD: Final = "libpasslib_passes.so"
+
+
+@cache
+def standard_path() -> Path:
+    """Return the path of the library of standard passes, which is installed with passlib."""
+    return Path(_core.__file__).with_name(_STANDARD)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A loaded library. It stays loaded until the process ends.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path of the file.
+    sha256 : str
+        Of the file as it was loaded, in hexadecimal.
+    abi_version : int
+        Version of the extension ABI: 7 (MXNet 1.7) to 11 (1.9, 2.0).
+    passes : PassNames
+        Names of the passes that the library registered, in its order; ``passes[name]`` is what a
+        pass declares.
+    partitioners, ops : tuple of str
+        Names that the library registered, in its order.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> library = pl.library.load_standard()
+    >>> library.abi_version, len(library.sha256)
+    (11, 64)
+    >>> "removeDeadNodes" in library.passes
+    True
+    """
+
+    path: str
+    sha256: str
+    abi_version: int
+    passes: PassNames
+    partitioners: tuple[str, ...]
+    ops: tuple[str, ...]
+    core: _core.Library = field(repr=False, compare=False)
+
+    @property
+    def handover(self) -> str:
+        """How passes and partitioners get their graph.
+
+        ``"flat"``: as arrays of plain structs; ``"json"``: as text, which MXNet's header reads and
+        which takes longer.
+        """
+        return self.core.handover
+
 
 Param = tuple[str, "np.ndarray[Any, Any]", int]
 """A parameter as inference takes it: name, array, MXNet's dtype code."""
@@ -80,33 +135,6 @@ class Call:
     types_known: bool = False
     types: Callable[[], list[tuple[str, str]]] | None = None
     own_attributes: Mapping[str, str] = field(default_factory=dict)
-
-    def option_texts(self, *, declared: bool = False) -> list[tuple[str, str]]:
-        """Return the options as a library gets them.
-
-        Parameters
-        ----------
-        declared : bool
-            Whether the pass declares its options: then lists are written as JSON, otherwise as
-            Python prints them, as MXNet does.
-
-        Raises
-        ------
-        UnsupportedError
-            One has half of a surrogate pair in it, which UTF-8 cannot express.
-        """
-        texts = [
-            (key, list_text(value) if declared and isinstance(value, tuple) else str(value))
-            for key, value in self.options.items()
-        ]
-        for key, value in texts:
-            if _SURROGATE.search(key + value):
-                message = (
-                    f"the option {key!r} has half of a surrogate pair in it and cannot be passed "
-                    "to a library, whose texts are UTF-8"
-                )
-                raise UnsupportedError(message)
-        return texts
 
 
 class Outcome(NamedTuple):

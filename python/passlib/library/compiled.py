@@ -1,25 +1,239 @@
-"""Passes and partitioners of libraries."""
+"""Passes and partitioners of libraries, and the weights that are lent to them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, MutableMapping, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
+
+import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
+from passlib.arrays.ndarray import NDArray
+from passlib.arrays.sparse_array import BaseSparseNDArray
+from passlib.arrays.views import computed
 from passlib.dialects import Dialect
-from passlib.errors import PassError
+from passlib.errors import PassError, UnsupportedError
 from passlib.graph.node import Node
+from passlib.graph.plain import collection_off
 from passlib.library import registry
-from passlib.library.call import Backend, Call, Outcome
-from passlib.library.handle import Library, standard_path
-from passlib.library.lent import Lent, lent_arrays
+from passlib.library.call import Arrays, Backend, Call, Library, Outcome, Param, standard_path
+from passlib.library.declared import Lending, list_text
 from passlib.library.output import write, write_escaped
 
 _WAYS: Final = ("flat", "json")
 """How a graph may cross, from the fastest way to the slowest."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_code = cache(dtypes.code)
+
+
+class NumpyArrays(dict[str, Any]):
+    """Weights of a model by name, of which large models have very many.
+
+    Passes of libraries add arrays of NumPy, which nobody can write to.
+
+    Attributes
+    ----------
+    gone : sequence of str or None
+        The variables that the pass of a library removed; None if no such pass ran.
+    """
+
+    gone: Sequence[str] | None = None
+
+
+class Lent:
+    """The arrays of ``args`` or of ``aux``, lent to one call of a pass.
+
+    A pass gets the memory of every array itself, so nothing is copied. An array that is not
+    C-contiguous, not aligned, not in native byte order, read-only, sparse or no array at all is
+    lent as a copy; `commit` copies the pass's writes back. Large read-only arrays in mapped files
+    are lent without copies: the system copies the pages that a pass writes to.
+
+    Parameters
+    ----------
+    kind : {"args", "aux"}
+        For messages.
+    given : mutable mapping of str to array, or None
+        The caller's dictionary. The pass does not see names outside ``names``.
+    names : sequence of str
+        The variables of the graph, in its order.
+    lending : {"whole", "on demand", "nothing"}
+        Lend all memory, what the pass asks for, or none: names, shapes and types only.
+
+    Attributes
+    ----------
+    arrays : _core.LentArrays
+        What the library gets.
+
+    Raises
+    ------
+    TypeError
+        A value is no array.
+    GraphError
+        A name has a NUL byte in it, where texts of libraries end.
+    UnsupportedError
+        MXNet's ABI has no code for an element type.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        given: MutableMapping[str, Any] | None,
+        names: Sequence[str],
+        lending: Lending = "whole",
+    ) -> None:
+        self._kind = kind
+        self._given = given
+        self._copies: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
+        if type(given) is dict or type(given) is NumpyArrays:
+            plain = given
+        else:
+            plain = {name: given[name] for name in names if name in given} if given else {}
+        other = self._describe if lending == "nothing" else self._lend_other
+        with collection_off():
+            self.arrays = _core.LentArrays(
+                plain, names, _code, other, lending, are_args=kind == "args"
+            )
+
+    @property
+    def params(self) -> list[Param]:
+        """The arrays of the graph's variables, as the caller gave them where nothing is lost."""
+        return self.arrays.params
+
+    @property
+    def accepts_new(self) -> bool:
+        """Whether there is a dictionary to put new parameters into."""
+        return self._given is not None
+
+    def _describe(self, name: str, value: Any) -> Param:
+        """Return an array of the shape and type of a value, whose memory is not for use."""
+        if isinstance(value, (BaseSparseNDArray, _core.ScaledArray)):
+            value = np.broadcast_to(np.zeros((), value.dtype), value.shape)
+        array = as_lent_array(f"{self._kind}[{name!r}]", value)
+        return name, array, dtypes.code(array.dtype.newbyteorder("="))
+
+    def _lend_other(self, name: str, value: Any) -> Param:
+        """Lend a copy of what is not one sequence of elements in native byte order."""
+        array = as_lent_array(f"{self._kind}[{name!r}]", value)
+        copy = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+        self._copies[name] = (copy, array)
+        return name, copy, dtypes.code(copy.dtype)
+
+    def commit(self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]) -> None:
+        """Bring the caller's dictionary up to date; see `Holder.commit`."""
+        if type(self._given) is NumpyArrays:
+            self._commit_to_model(self._given, gone, new)
+            return
+        removed = [name for name in gone if is_parameter(name)]
+        if self._given is None:
+            if removed:
+                shown = ", ".join(removed[:5]) + (", ..." if len(removed) > 5 else "")
+                warnings.warn(
+                    f"the pass removed parameters ({shown}), but optimize_for was given no "
+                    f"{self._kind}: remove them from your weights, or pass "
+                    f"{self._kind}=...",
+                    stacklevel=4,
+                )
+            return
+        over = {*removed, *new}
+        for name, copy in self._written(over):
+            self._given[name] = copy.view(NDArray)
+        self._write_back(self._copies.keys() - over)
+        for name in removed:
+            self._given.pop(name, None)
+        for name, array in new.items():
+            made = array.computed() if isinstance(array, _core.ScaledArray) else array
+            self._given[name] = made.view(NDArray)
+
+    def _commit_to_model(self, weights: NumpyArrays, gone: Sequence[str], new: Arrays) -> None:
+        """Put what is new into the weights of a model, which drops those of ``gone`` itself."""
+        weights.gone = gone
+        over = {*gone, *new}
+        made: dict[str, Any] = dict(self._written(over))
+        self._write_back(self._copies.keys() - over)
+        made.update(new)
+        _core.freeze_arrays(made)
+        weights.update(made)
+
+    def _written(self, over: set[str]) -> list[tuple[str, np.ndarray[Any, Any]]]:
+        """Return the lent copies that the pass wrote to, but those of some names."""
+        with collection_off():
+            return self.arrays.changed(over)
+
+    def _changed(self, among: Iterable[str]) -> list[str]:
+        """Return the names of parameters whose copies differ in any bit from the originals."""
+        names = list(among)
+        pairs = (
+            (copy, np.ascontiguousarray(before, dtype=copy.dtype))
+            for copy, before in (self._copies[name] for name in names)
+        )
+        return [names[position] for position in _core.differing_arrays(pairs)]
+
+    def _write_back(self, among: Iterable[str]) -> None:
+        """Bring what was lent as a copy of another form up to date, if the pass wrote to it."""
+        assert self._given is not None
+        for name in self._changed(among):
+            copy, original = self._copies[name][0], self._given[name]
+            if isinstance(original, np.ndarray) and original.flags.writeable:
+                original[...] = copy
+            elif isinstance(original, BaseSparseNDArray):
+                self._given[name] = copy.view(NDArray).tostype(original.stype)
+            else:
+                self._given[name] = copy.view(NDArray)
+
+
+def as_lent_array(what: str, value: Any) -> np.ndarray[Any, Any]:
+    """Return a weight as an array; a sparse one as a dense copy.
+
+    Raises
+    ------
+    TypeError
+        It is no array.
+    """
+    value = computed(value)
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, BaseSparseNDArray):
+        return np.asarray(value.asnumpy())
+    if isinstance(value, (Mapping, str, bytes)) or not hasattr(value, "__array__"):
+        message = f"{what} must be an array, not {type(value).__name__}"
+        raise TypeError(message)
+    return np.asarray(value)
+
+
+def _option_texts(
+    options: Mapping[str, object], *, declared: bool = False
+) -> list[tuple[str, str]]:
+    """Return options as a library gets them: lists as JSON if it declares them, else as MXNet does.
+
+    Raises `UnsupportedError` if one has half of a surrogate pair in it, which UTF-8 cannot express.
+    """
+    texts = [
+        (key, list_text(value) if declared and isinstance(value, tuple) else str(value))
+        for key, value in options.items()
+    ]
+    for key, value in texts:
+        if _SURROGATE.search(key + value):
+            message = (
+                f"the option {key!r} has half of a surrogate pair in it and cannot be passed "
+                "to a library, whose texts are UTF-8"
+            )
+            raise UnsupportedError(message)
+    return texts
+
+
+def _lent_arrays(call: Call) -> tuple[_core.LentArrays, _core.LentArrays]:
+    """Return what was lent to a call of a library, of ``args`` and of ``aux``."""
+    assert isinstance(call.args, Lent)
+    assert isinstance(call.aux, Lent)
+    return call.args.arrays, call.aux.arrays
 
 
 @dataclass(frozen=True)
@@ -91,8 +305,8 @@ class CompiledPass(Compiled):
             self.index,
             graph,
             dict(call.attributes),
-            call.option_texts(declared=self.declaration.options is not None),
-            *lent_arrays(call),
+            _option_texts(call.options, declared=self.declaration.options is not None),
+            *_lent_arrays(call),
             settings,
             call.types,
             dtypes.from_code,
@@ -132,7 +346,7 @@ class Partitioner(Compiled):
                 "addStrategy was not called where it is registered"
             )
             raise PassError(message)
-        options = call.option_texts()
+        options = _option_texts(call.options)
         for strategy in range(len(strategies)):
             # Only reviews are told which variables are auxiliary states.
             reviews = self.source.core.reviews_subgraphs(self.index, strategy)
@@ -152,7 +366,7 @@ class Partitioner(Compiled):
                 graph,
                 dict(call.attributes),
                 options,
-                *lent_arrays(call),
+                *_lent_arrays(call),
                 settings,
                 suffix,
                 write,

@@ -15,10 +15,9 @@ from passlib.files.fork_lock import ForkLock
 from passlib.files.regular import read_regular
 from passlib.library import registry
 from passlib.library.backends import provide, register, require_free, require_pipelines
-from passlib.library.call import Backend
+from passlib.library.call import MXNET_VERSION, Backend, Library, standard_path
 from passlib.library.compiled import CompiledPass, Partitioner
 from passlib.library.declared import Declaration, PassNames, read_declarations
-from passlib.library.handle import MXNET_VERSION, Library, standard_path
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import passlib._core as _core
 from passlib.arrays.sparse_array import CSR
 from passlib.errors import OperatorError, UnsupportedError
 from passlib.library.arrays import DENSE, STORAGE, ArrayType, Lent, take_outputs, type_of
-from passlib.library.handle import Library
+from passlib.library.call import Library
 from passlib.library.operator_state import OperatorState
 from passlib.library.settings import settings
 from passlib.library.types import extents, merge_dtypes, merge_shapes, type_codes

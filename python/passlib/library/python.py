@@ -16,7 +16,7 @@ from passlib.dialects import Dialect
 from passlib.errors import PassError, PassResultError, listed
 from passlib.graph.plain import PlainGraph
 from passlib.library.call import Arrays, Backend, Call, Outcome, Param
-from passlib.library.lent import as_lent_array, require_dictionary
+from passlib.library.compiled import as_lent_array
 
 
 class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
@@ -32,17 +32,11 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         The caller's dictionary. The pass does not see names outside ``names``.
     names : sequence of str
         The variables of the graph, in its order.
-
-    Raises
-    ------
-    TypeError
-        ``given`` is neither None nor a mutable mapping.
     """
 
     def __init__(
         self, kind: str, given: MutableMapping[str, Any] | None, names: Sequence[str]
     ) -> None:
-        require_dictionary(kind, given)
         self._kind = kind
         self._given = given
         self._names = {name: None for name in names if given is not None and name in given}

@@ -6,7 +6,7 @@ from passlib import dialects
 from passlib.dialects import Dialect
 from passlib.errors import LoadError, UnsupportedError
 from passlib.files.fork_lock import ForkLock
-from passlib.library.handle import Library
+from passlib.library.call import Library
 from passlib.library.operator import Operator
 
 _lock = ForkLock()

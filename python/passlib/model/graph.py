@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import logging
 import os
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from dataclasses import dataclass, field, replace
+from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 import passlib._core as _core
-from passlib.arrays.dtypes import as_shapes, as_types
+from passlib.arrays.context import Context, require_host
+from passlib.arrays.dtypes import as_mapping, as_shapes, as_types
 from passlib.arrays.shape_mode import is_np_shape
+from passlib.arrays.views import read_only
 from passlib.dialects import Dialect, find, infer
-from passlib.errors import UnsupportedError, listed, printable
+from passlib.dialects.inference import ext_dtype, ext_shape
+from passlib.errors import GraphError, PasslibError, UnsupportedError, listed, printable
 from passlib.files.regular import replacing
-from passlib.graph.node import VARIABLE, Entry
-from passlib.graph.plain import ORIGIN, PlainGraph
+from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.graph.plain import ORIGIN, PlainGraph, collection_off
 from passlib.graph.tables import Table
-from passlib.library.pipeline import name_of
+from passlib.library import backends
+from passlib.library.call import Backend, Call, Holder, Outcome, Param
+from passlib.library.pipeline import (
+    Repeat,
+    Step,
+    Steps,
+    check,
+    execute,
+    has_named,
+    name_of,
+    parse,
+    steps_of,
+    weights_differ,
+)
 from passlib.model import inferred
-from passlib.model.optimize import Request, optimize_graph
-from passlib.model.sequence import as_steps, refuse_options, run_steps
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, framed
 
-if TYPE_CHECKING:
-    from passlib.arrays.context import Context
+logger = logging.getLogger(__name__)
 
 _G = TypeVar("_G", bound="ModelGraph")
 
@@ -186,40 +213,22 @@ class ModelGraph(PlainGraph):
         GraphError
             Shapes contradict each other, or one is given for a variable that does not exist.
         """
-        if callable(backend):  # the function of a pass
-            backend = name_of(backend)
         del stype_dict  # MXNet's argument; storage types do not reach a pass
-        steps = as_steps(backend)
-        # Where Model and convert say shapes and types; a pass's own options are no mappings.
-        given_as = ["shape_dict", "type_dict"]
-        if isinstance(options.get("shapes"), Mapping):
-            given_as[0] = "shapes"
-            shape_dict = _once("shapes", options.pop("shapes"), "shape_dict", shape_dict)
-        if isinstance(options.get("types"), Mapping):
-            given_as[1] = "types"
-            type_dict = _once("types", options.pop("types"), "type_dict", type_dict)
-        if steps is not None:
-            refuse_options(options)
-            common: dict[str, Any] = {given_as[0]: shape_dict, given_as[1]: type_dict, "ctx": ctx}
-            common.update(skip_infer=skip_infer, keep_inferred=keep_inferred)
-
-            def run(symbol: _G, name: str, args: Any, aux: Any, *, chosen: Any) -> _G:
-                return symbol.optimize_for(name, args, aux, **{**common, **chosen})
-
-            return run_steps(self, steps, backend, (args, aux), run)
-        request = Request(
-            backend=backend,
-            args=args,
-            aux=aux,
+        if callable(backend):
+            backend = name_of(backend)
+        return optimized(
+            self,
+            backend,
+            as_steps(backend),
+            args,
+            aux,
             ctx=ctx,
-            shapes={} if shape_dict is None else shape_dict,
-            types={} if type_dict is None else type_dict,
-            given_as=(given_as[0], given_as[1]),
+            shape_dict=shape_dict,
+            type_dict=type_dict,
             skip_infer=skip_infer,
             keep_inferred=keep_inferred,
-            options=options,
+            **options,
         )
-        return self.of_native(*optimize_graph(self, request), self._conventions)
 
     # Shapes.
 
@@ -381,8 +390,441 @@ def _are_of_one_file(first: Mapping[str, str], second: Mapping[str, str]) -> boo
     )
 
 
+_PUNCTUATION = frozenset(",{<(")
+"""Characters of a pipeline's text that no name of a pass has."""
+
+_DIALECT = "dialect"
+"""The attribute of the graph by which a pass sees the dialect."""
+
+_INFERRED = ("__ext_shape__", "__ext_dtype__")
+
+_kept: WeakKeyDictionary[_core.Graph, tuple[list[Any], list[tuple[str, str]]]] = WeakKeyDictionary()
+"""The types of a graph's nodes, with the weights that they were inferred for."""
+
+
+def as_steps(backend: Any) -> Steps | None:
+    """Return the steps that an argument of ``optimize_for`` stands for; None for a single pass.
+
+    Parameters
+    ----------
+    backend : str, function, Pipeline, list or tuple
+        The name or the function of a pass, the text of a pipeline where no pass has that name, a
+        pipeline, or a list of what `passlib.Pipeline` takes.
+
+    Raises
+    ------
+    FormatError
+        The text is no pipeline.
+    TypeError
+        An item of the list is no step.
+    """
+    if isinstance(backend, str):
+        is_name = not _PUNCTUATION.intersection(backend) or backend in backends.passes()
+        if is_name and not backends.find_pipeline(backend):
+            return None
+        return parse(backend)
+    if isinstance(backend, tuple) and len(backend) == 2 and isinstance(backend[1], Mapping):
+        return steps_of(backend)
+    if isinstance(backend, (list, tuple)):
+        return tuple(step for item in backend for step in as_steps(item) or steps_of(item))
+    steps = getattr(backend, "steps", None)
+    return steps if isinstance(steps, tuple) else None
+
+
+def refuse_options(options: Mapping[str, Any]) -> None:
+    """Raise if options are given next to a pipeline, which has its own."""
+    if options:
+        raise PasslibError(
+            f"option {next(iter(options))!r} was given next to a pipeline; options of a pass "
+            "stand after its name: 'first, second{level=2}'"
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a call of ``optimize_for``; `ModelGraph.optimize_for` describes them.
+
+    ``given_as`` has the names under which the caller gave shapes and types, for messages.
+    """
+
+    backend: str | Backend
+    args: MutableMapping[str, Any] | list[Any] | None = None
+    aux: MutableMapping[str, Any] | list[Any] | None = None
+    ctx: Context | None = None
+    shapes: Mapping[str, Sequence[int]] | None = None
+    types: Mapping[str, Any] | None = None
+    given_as: tuple[str, str] = ("shape_dict", "type_dict")
+    skip_infer: bool = False
+    keep_inferred: bool = False
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+def optimized(
+    graph: _G,
+    backend: Any,
+    steps: Steps | None,
+    args: MutableMapping[str, Any] | list[Any] | None,
+    aux: MutableMapping[str, Any] | list[Any] | None,
+    /,
+    *,
+    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    type_dict: Mapping[str, Any] | None = None,
+    stype_dict: object = None,
+    **others: Any,
+) -> _G:
+    """Run a pass, or the steps that `as_steps` returned, as `ModelGraph.optimize_for` does."""
+    # Model and convert call them shapes and types; a pass's own options are no mappings.
+    given_as = ["shape_dict", "type_dict"]
+    if isinstance(others.get("shapes"), Mapping):
+        given_as[0] = "shapes"
+        shape_dict = _once("shapes", others.pop("shapes"), "shape_dict", shape_dict)
+    if isinstance(others.get("types"), Mapping):
+        given_as[1] = "types"
+        type_dict = _once("types", others.pop("types"), "type_dict", type_dict)
+    request = Request(
+        backend=backend,
+        args=args,
+        aux=aux,
+        ctx=others.pop("ctx", None),
+        shapes=shape_dict,
+        types=type_dict,
+        given_as=(given_as[0], given_as[1]),
+        skip_infer=others.pop("skip_infer", False),
+        keep_inferred=others.pop("keep_inferred", False),
+        options=others,
+    )
+    if steps is None:
+        return graph.of_native(*optimize_graph(graph, request), graph.family)
+    refuse_options(others)
+    return _run_steps(graph, steps, request)
+
+
 def _once(name: str, given: Any, other: str, known: Any) -> Any:
     """Return a mapping that may be given under one of two names."""
     if known:
         raise TypeError(f"{name} and {other} are two names of one argument; give one of them")
     return given
+
+
+class _State(NamedTuple):
+    """A graph with args and aux."""
+
+    symbol: Any
+    weights: tuple[dict[str, Any] | None, ...]
+
+
+class _Observer:
+    """Runs steps on graphs with the arguments of a request."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def apply(self, step: Step, options: dict[str, Any], subject: _State) -> _State:
+        args, aux = (None if given is None else dict(given) for given in subject.weights)
+        request = replace(self._request, backend=step.name, args=args, aux=aux, options=options)
+        symbol = subject.symbol
+        made = symbol.of_native(*optimize_graph(symbol, request), symbol.family)
+        return _State(made, (args, aux))
+
+    def differs(self, before: _State, after: _State) -> bool:
+        return not before.symbol.graph.equals(after.symbol.graph) or any(
+            weights_differ(old or {}, new or {})
+            for old, new in zip(before.weights, after.weights, strict=True)
+        )
+
+
+def _run_steps(graph: _G, steps: Steps, request: Request) -> _G:
+    """Run passes in order; args and aux change when all of them have succeeded."""
+    if has_named(steps):
+        raise UnsupportedError(
+            "simplify and clean work on models: passlib.Model(symbol, args, aux).optimize_for(...)"
+        )
+    text = request.backend if isinstance(request.backend, str) else ""
+    options = check(steps, text, graph.dialect)
+    # A repeat would not see writes of a pass to memory that was lent to it.
+    watched = any(isinstance(step, Repeat) for step in steps)
+    weights: list[MutableMapping[str, Any] | None] = []
+    for given in (request.args, request.aux):
+        if isinstance(given, list):
+            raise TypeError("args and aux of several passes must be dictionaries of arrays by name")
+        weights.append(given)
+    held = tuple(
+        None if given is None else {n: _shown(a, watched) for n, a in given.items()}
+        for given in weights
+    )
+    result = execute(steps, _State(graph, held), options, _Observer(request))
+    for given, before, after in zip(weights, held, result.weights, strict=True):
+        if given is not None and before is not None and after is not None:
+            _update(given, before, after)
+    made: _G = result.symbol
+    return made
+
+
+def _shown(array: Any, watched: bool) -> Any:
+    return read_only(array) if watched and isinstance(array, np.ndarray) else array
+
+
+def _update(
+    given: MutableMapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Bring the caller's dictionary up to date, arrays of the same kind in their memory."""
+    for name in given.keys() - after.keys():
+        del given[name]
+    for name, array in after.items():
+        if name in before and array is before[name]:
+            continue
+        own = given.get(name)
+        if (
+            isinstance(own, np.ndarray)
+            and own.flags.writeable
+            and (own.shape, own.dtype) == (array.shape, array.dtype)
+        ):
+            own[...] = array
+        else:
+            given[name] = array
+
+
+def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+    """Run a pass or a partitioner on a graph; errors are those of `ModelGraph.optimize_for`.
+
+    Returns
+    -------
+    graph : _core.Graph
+        In post-order, with all numbers of outputs.
+    attributes : dict of str to str
+        Its own attributes, as JSON by key.
+    """
+    if not isinstance(request.backend, (str, Backend)):
+        message = f"backend must be the name of a pass or partitioner, not {request.backend!r}"
+        raise TypeError(message)
+    if request.ctx is not None:
+        require_host(request.ctx, "optimize_for")
+    found = request.backend
+    if isinstance(found, str):
+        found = backends.find_backend(found)
+    args, aux = request.args, request.aux
+    if isinstance(args, list) or isinstance(aux, list):
+        return _of_lists(symbol, request)
+    dialect = find(symbol.dialect)
+    declaration = found.declaration
+    declaration.require_dialect(dialect.name)
+    options = declaration.checked(request.options)
+    shapes, types = _given_types(symbol, request)
+    before = symbol.graph
+    given = args is not None or aux is not None
+    arguments, states = dialect.variables(before) if given else ([], [])
+    weights = [*_arrays("args", args), *_arrays("aux", aux)]
+    _core.check_files(weights)
+    lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
+    # A pass that declares itself also gets what a model without weights states or determines.
+    known = args or aux or shapes or types or (declaration.options is not None and _can_infer())
+    wanted = declaration.needs_shapes or request.keep_inferred
+    reader, shown = None, None
+    if known and wanted and not request.skip_infer:
+        if _can_infer():
+            reader = _Types(symbol, lambda: [*lent[0].params, *lent[1].params], shapes, types)
+        else:
+            logger.warning(
+                "shapes are not inferred for the pass, because the package onnx is not installed: "
+                "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
+            )
+    # What the caller gives must fit, whether the pass reads it or not.
+    early = request.keep_inferred or shapes or types
+    if reader is not None and (early or not found.reads_types(before)):
+        shown = reader.shown()
+    hidden, attributes = dialect.own_attributes, symbol.attributes
+    visible = {k: v for k, v in attributes.items() if k not in hidden}
+    own = {k: v for k, v in attributes.items() if k in hidden}
+    visible[_DIALECT] = json.dumps(dialect.name)
+    call = Call(
+        options,
+        visible,
+        *lent,
+        types_known=shown is not None,
+        types=reader if shown is None else None,
+        own_attributes=own,
+    )
+    try:
+        outcome = found.run(call, shown if shown is not None else before, dialect)
+    finally:
+        if reader is not None and reader.error is not None:
+            raise reader.error from None
+    _core.check_files(weights)
+    if reader is not None and not request.keep_inferred:
+        outcome.graph.drop_node_attributes(list(_INFERRED))
+    with collection_off():
+        dialect.complete(outcome.graph)
+        # The operator that wrote to a state may be gone already; names in aux count as states.
+        _commit(symbol, outcome, lent, {*states, *(aux or ())})
+        outcome.attributes.pop(_DIALECT, None)
+        own = dialect.own_after(symbol, outcome.graph)
+        return outcome.graph, {**outcome.attributes, **own}
+
+
+def _arrays(kind: str, given: Any) -> Iterable[Any]:
+    if given is not None and not isinstance(given, MutableMapping):
+        message = f"{kind} must be a dictionary of arrays by name, not {type(given).__name__}"
+        raise TypeError(message)
+    return given.values() if isinstance(given, dict) else ()
+
+
+def _of_lists(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, dict[str, str]]:
+    """Take lists, as MXNet 1.7 does: in the order of the variables, new arrays at the end."""
+    variables = find(symbol.dialect).variables(symbol.graph)
+    by_name: list[MutableMapping[str, Any] | None] = []
+    for what, given, names in zip(
+        ("args", "aux"), (request.args, request.aux), variables, strict=True
+    ):
+        if isinstance(given, list):
+            if given and len(given) != len(names):
+                raise ValueError(
+                    f"{what} has {len(given)} arrays, but the symbol wants {len(names)}: "
+                    f"{', '.join(names) or 'none'}"
+                )
+            by_name.append(dict(zip(names, given, strict=False)))
+        else:
+            by_name.append(given)
+    result = optimize_graph(symbol, replace(request, args=by_name[0], aux=by_name[1]))
+    for given, found, names in zip((request.args, request.aux), by_name, variables, strict=True):
+        if isinstance(given, list) and found is not None:
+            # Those of removed variables keep their places.
+            given[:] = [found.get(name, old) for name, old in zip(names, given, strict=False)]
+            known = set(names)
+            given.extend(array for name, array in found.items() if name not in known)
+    return result
+
+
+def _commit(
+    symbol: PlainGraph, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
+) -> None:
+    """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
+
+    @cache
+    def parameters() -> set[str]:
+        readable = {name for part in lent for name, *_ in part.params}
+        return _removed_parameters(symbol, outcome.graph, outcome.gone, readable)
+
+    for part, new, is_arg in zip(lent, outcome.params, (True, False), strict=True):
+        gone = [name for name in outcome.gone if (name not in was_aux) == is_arg]
+        part.commit(gone, new, lambda name: name in parameters())
+
+
+def _given_types(
+    symbol: PlainGraph, request: Request
+) -> tuple[dict[str, tuple[int | None, ...]], dict[str, np.dtype[Any]]]:
+    """Return the shapes and element types that the caller gives, checked."""
+    shapes_name, types_name = request.given_as
+    if not (request.shapes or request.types):
+        # The names of variables, which take time in a large graph, are not needed.
+        for what, given in ((shapes_name, request.shapes), (types_name, request.types)):
+            if given is not None:
+                as_mapping(what, given, "...")
+        return {}, {}
+    weights = {*(request.args or ()), *(request.aux or ())}
+    inputs = [n for n in find(symbol.dialect).data_inputs(symbol.graph) if n not in weights]
+    hint = inputs[0] if inputs else ""
+    shapes = as_shapes(shapes_name, request.shapes, hint)
+    types = as_types(types_name, request.types, hint)
+    unknown = sorted({*shapes, *types} - set(symbol.list_inputs()))
+    if unknown:
+        which = shapes_name if unknown[0] in shapes else types_name
+        raise GraphError(
+            f"{which}: the graph has no variable {listed([repr(name) for name in unknown])}; its "
+            f"inputs are {listed(inputs)}"
+        )
+    return shapes, types
+
+
+@cache
+def _can_infer() -> bool:
+    return importlib.util.find_spec("onnx") is not None
+
+
+class _Types:
+    """Infers the types of a symbol's nodes and keeps the exception that inference raises.
+
+    Shapes and types are those that the caller gave for variables.
+    """
+
+    def __init__(
+        self,
+        symbol: PlainGraph,
+        params: Callable[[], Sequence[Param]],
+        shapes: Mapping[str, Sequence[int | None]],
+        types: Mapping[str, np.dtype[Any]],
+    ) -> None:
+        self._symbol = symbol
+        self._params = params
+        self._given = (shapes, types)
+        self.error: BaseException | None = None
+
+    def __call__(self) -> list[tuple[str, str]]:
+        """Return the texts of ``__ext_shape__`` and ``__ext_dtype__`` of each node."""
+        try:
+            return self._texts()
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _texts(self) -> list[tuple[str, str]]:
+        params, symbol = self._params(), self._symbol
+        if any(self._given):
+            return self._inferred(params)
+        key = [(name, array.ctypes.data, array.shape, array.dtype) for name, array, _ in params]
+        kept = _kept.get(symbol.graph)
+        if kept is not None and kept[0] == key:
+            return kept[1]
+        arrays = {name: array for name, array, _ in params}
+        texts = find(symbol.dialect).stated_texts(symbol, arrays) or self._inferred(params)
+        _kept[symbol.graph] = (key, texts)
+        return texts
+
+    def _inferred(self, params: Sequence[Param]) -> list[tuple[str, str]]:
+        given_shapes, given_types = self._given
+        shapes: dict[str, tuple[int | None, ...]] = {name: array.shape for name, array, _ in params}
+        shapes.update({name: tuple(shape) for name, shape in given_shapes.items()})
+        types = {name: array.dtype for name, array, _ in params}
+        types.update(given_types)
+        # As in MXNet, unknown types are float32.
+        found = infer(self._symbol, shapes, types, default_dtype=np.dtype(np.float32)).outputs
+        each = (found[node] for node in self._symbol.nodes())
+        return [(ext_shape(specs), ext_dtype(specs)) for specs in each]
+
+    def shown(self) -> _core.Graph:
+        """Return a copy of the graph, each node with these attributes."""
+        graph = self._symbol.graph.copy()
+        graph.set_node_attributes(
+            [
+                (position, key, text)
+                for position, texts in enumerate(self())
+                for key, text in zip(_INFERRED, texts, strict=True)
+            ]
+        )
+        return graph
+
+
+def _removed_parameters(
+    symbol: PlainGraph, after: _core.Graph, gone: Sequence[str], lent: Collection[str]
+) -> set[str]:
+    """Return those of the removed variables that were parameters.
+
+    These are the variables that only parameters can be, by the operators that used them, and those
+    of ``lent``, whose arrays the pass could read, that it computed with: all their users are gone
+    as well, and depended on arrays alone.
+    """
+    found = find(symbol.dialect).parameters_among(symbol.graph, set(gone))
+    rest = {name for name in gone if name in lent and name not in found}
+    if not rest:
+        return found
+    remaining = {node.name for node in after.nodes()}
+    constant: dict[Node, bool] = {}
+    folded = dict.fromkeys(rest, True)
+    for node in symbol.nodes():
+        if node.is_variable:
+            constant[node] = node.name in lent
+            continue
+        constant[node] = all(constant[entry.node] for entry in node.inputs)
+        for entry in node.inputs:
+            if entry.node.is_variable and entry.node.name in folded:
+                folded[entry.node.name] &= constant[node] and node.name not in remaining
+    return found | {name for name, was in folded.items() if was}

@@ -8,7 +8,8 @@ from typing import Any
 
 from passlib import dialects
 from passlib.errors import FormatError
-from passlib.files.regular import collection_off, memory_named
+from passlib.files.regular import memory_named
+from passlib.graph.plain import collection_off
 from passlib.model.model import Model
 from passlib.model.weights import check_weights, is_foreign
 

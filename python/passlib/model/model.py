@@ -20,16 +20,17 @@ from passlib.arrays.views import from_parts, still_to_compute, to_parts
 from passlib.dialects import ModelData
 from passlib.dialects.targets import check_target
 from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError
-from passlib.files.regular import collection_off, durability, written_from
-from passlib.graph.plain import ORIGIN, without_origins
+from passlib.files.regular import durability, written_from
+from passlib.graph.plain import ORIGIN, collection_off, without_origins
 from passlib.library.backends import find_pipeline, is_one_of_ours, pipelines
-from passlib.library.lent import NumpyArrays
+from passlib.library.compiled import NumpyArrays
 from passlib.library.pipeline import (
     Step,
     Steps,
     check,
     execute,
     has_named,
+    name_of,
     steps_of,
     text_of_shapes,
     weights_differ,
@@ -39,13 +40,11 @@ from passlib.lowering.builder import OPSET
 from passlib.lowering.types import partial_shape
 from passlib.model.appearance import Summary, described, described_type, page, summarized
 from passlib.model.edits import extracted, renamed
-from passlib.model.graph import ModelGraph, graph_of
+from passlib.model.graph import ModelGraph, as_steps, graph_of, optimized, refuse_options
 from passlib.model.inputs import as_fed, hint, lowered_for, unknown_inputs
-from passlib.model.sequence import as_steps, refuse_options
 from passlib.model.weights import (
     Weights,
     check_weights,
-    drop_removed,
     frozen,
     owner,
     remaining,
@@ -363,10 +362,12 @@ class Model:
         PassError
             The pass failed; the message includes that of its library.
         """
+        if callable(name):
+            name = name_of(name)
         steps = as_steps(name)
         if steps is not None and has_named(steps):
             return self._through(steps, name if isinstance(name, str) else "", options)
-        made = self.after_passes(name, **options)
+        made = self.after_passes(name, steps, **options)
         if steps is None and not is_one_of_ours(name):
             return made
         kept = self.unless_refused(made)
@@ -374,13 +375,13 @@ class Model:
             return self._through(steps, name if isinstance(name, str) else "", options)
         return kept
 
-    def after_passes(self, name: Any, /, **options: Any) -> Model:
-        """As `optimize_for`, without named pipelines and without `unless_refused`."""
+    def after_passes(self, name: Any, steps: Steps | None = None, /, **options: Any) -> Model:
+        """Run a pass, or ``steps``, as `optimize_for` does, but without `unless_refused`."""
         # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
         args, aux = NumpyArrays(self._args), NumpyArrays(self._aux)
-        graph = self._symbol.optimize_for(name, args, aux, **options)
+        graph = optimized(self._symbol, name, steps, args, aux, **options)
         with collection_off():
-            drop_removed(self._symbol, graph, args, aux)
+            _drop_removed(self._symbol, graph, args, aux)
             return self.of_parts(graph, args, aux, self._template, owned=True)
 
     def unless_refused(self, made: Model) -> Model:
@@ -745,6 +746,18 @@ def _declared(attributes: Mapping[str, str]) -> TypeSpec:
         return TypeSpec(None, None)
     # In MXNet, an unknown rank may be declared as one of 0.
     return TypeSpec(spec.dtype, partial_shape(spec.shape) if spec.shape else None)
+
+
+def _drop_removed(before: ModelGraph, after: ModelGraph, *weights: NumpyArrays) -> None:
+    """Take the weights of variables that a pass removed out of what was lent to it."""
+    stated = [arrays.gone for arrays in weights if arrays.gone is not None]
+    if len(stated) == len(weights):
+        gone = {name for names in stated for name in names}
+    else:
+        gone = set(before.graph.missing_variables(after.graph))
+    for arrays in weights:
+        for name in gone:
+            arrays.pop(name, None)
 
 
 def _refuse_types(given: Mapping[str, Any]) -> None:

@@ -16,7 +16,6 @@ from passlib.arrays.dtypes import as_mapping
 from passlib.arrays.views import computed, read_only
 from passlib.dialects import Dialect, ModelData, find, infer
 from passlib.errors import GraphError, listed
-from passlib.library.lent import NumpyArrays
 from passlib.model.graph import ModelGraph
 
 _SHOWN = 20
@@ -231,15 +230,3 @@ def remaining(
     if not gone:
         return list(weights)
     return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]
-
-
-def drop_removed(before: ModelGraph, after: ModelGraph, *weights: NumpyArrays) -> None:
-    """Take the weights of variables that a pass removed out of what was lent to it."""
-    stated = [arrays.gone for arrays in weights if arrays.gone is not None]
-    if len(stated) == len(weights):
-        gone = {name for names in stated for name in names}
-    else:
-        gone = set(before.graph.missing_variables(after.graph))
-    for arrays in weights:
-        for name in gone:
-            arrays.pop(name, None)

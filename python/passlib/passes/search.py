@@ -11,8 +11,7 @@ from passlib.errors import GraphError
 from passlib.library.declared import Declaration
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
-from passlib.model.graph import ModelGraph
-from passlib.model.optimize import Request, optimize_graph
+from passlib.model.graph import ModelGraph, Request, optimize_graph
 from passlib.passes.rewriting import Patterns
 
 

@@ -29,7 +29,8 @@ from passlib.dialects.onnx.writing.stated import stated_type, stated_types
 from passlib.dialects.onnx.writing.types import Renewed, renewed_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.optional import require
-from passlib.files.regular import collection_off, is_regular, is_temporary, open_regular
+from passlib.files.regular import is_regular, is_temporary, open_regular
+from passlib.graph.plain import collection_off
 from passlib.lowering.types import TypeSpec
 
 OUTPUTS = "__outputs__"
