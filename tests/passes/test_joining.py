@@ -95,6 +95,18 @@ def test_the_order() -> None:
     assert "drop_log" in names
 
 
+def test_cheap_passes_at_one_place_run_first() -> None:
+    for place in ("", "foldConstants"):
+        for op, cost in {"abs": "runs", "relu": "nodes", "tanh": "weights"}.items():
+            joins = Joins(["simplify"], after=place, cost=cost)  # type: ignore[arg-type]
+            register(op, joins=joins)
+        result = pl.Pipeline("simplify{max_rounds=1}").run(model())
+        names = [step.name for step in result.steps]
+        own = [name for name in names if name.startswith("drop_")]
+        assert own == ["drop_relu", "drop_tanh", "drop_abs"]
+        assert names.index("drop_relu") == (1 if place else len(names) - 3)
+
+
 def test_a_circle_has_an_order() -> None:
     register("abs", joins=Joins(["simplify"], after="drop_relu"))
     register("relu", joins=Joins(["simplify"], after="drop_abs"))

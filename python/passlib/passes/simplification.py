@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import passlib._core as _core
 from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
 from passlib.library.call import Backend
-from passlib.library.declared import Declaration, Option, OptionError
+from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of
 from passlib.model import Model, load
 from passlib.model.edits import with_sizes
@@ -322,7 +322,10 @@ def _limit(start: Cost, now: Cost, growth: int) -> int:
 
 
 def _ordered(pipeline: Simplification) -> list[Backend]:
-    """Return the passes of a pipeline, each behind the one that it names, or at the end."""
+    """Return the passes of a pipeline, each behind the one that it names, or at the end.
+
+    Of users' passes at one place, those of cheaper cost classes run first.
+    """
     followers: dict[str, list[Backend]] = defaultdict(list)
     found = joined(pipeline.declaration.name)
     names = {backend.declaration.name for backend in found}
@@ -330,17 +333,28 @@ def _ordered(pipeline: Simplification) -> list[Backend]:
         joins = backend.declaration.joins
         after = joins.after if joins is not None else ""
         followers[after if after in names else ""].append(backend)
+
+    def place(backend: Backend, sign: int = 1) -> tuple[bool, int]:
+        joins = backend.declaration.joins
+        expense = 0 if joins is None else get_args(CostClass).index(joins.cost)
+        return not is_standard(backend.declaration.name), sign * expense
+
     ordered: dict[str, Backend] = {}
     # The chain of the standard passes begins with the one that follows none; those of users that
     # follow none, or one another in a circle, come last.
-    for root in (*followers[""], *found):
+    for root in (*sorted(followers[""], key=place), *found):
         pending = [root]
         while pending:
             backend = pending.pop()
             if ordered.setdefault(backend.declaration.name, backend) is backend:
-                # A user's pass stands directly behind the one that it names.
-                later = followers[backend.declaration.name]
-                pending += [each for each in later if each.declaration.name not in ordered]
+                # The last is the next: users' passes stand directly behind the one that they name.
+                later = [
+                    each
+                    for each in followers[backend.declaration.name]
+                    if each.declaration.name not in ordered
+                ]
+                later.sort(key=partial(place, sign=-1))
+                pending += later
     return list(ordered.values())
 
 
