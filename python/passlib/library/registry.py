@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from passlib import dialects
 from passlib.dialects import Dialect
 from passlib.errors import LoadError, UnsupportedError
 from passlib.files.fork_lock import ForkLock
 from passlib.library.call import Library
-from passlib.library.operator import Operator
+
+if TYPE_CHECKING:
+    from passlib.library.operator import Operator
 
 _lock = ForkLock()
 _operators: dict[str, Operator] = {}
@@ -70,6 +74,10 @@ def require_names(library: Library, *, replace: bool) -> None:
 
 def register(library: Library) -> None:
     """Make a library's operators known, after `require_names` has found their names free."""
+    if not library.ops:
+        return
+    from passlib.library.operator import Operator
+
     with _lock:
         for index, name in enumerate(library.ops):
             holder = _operators.get(name)

@@ -49,8 +49,6 @@ from passlib.library.pipeline import (
     steps_of,
     weights_differ,
 )
-from passlib.model import inferred
-from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, framed
 
 logger = logging.getLogger(__name__)
 
@@ -262,6 +260,8 @@ class ModelGraph(PlainGraph):
     def _inferred_shapes(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
     ) -> Any:
+        from passlib.model import inferred
+
         shapes = as_shapes("infer_shape", inferred.named(self, args, kwargs))
         known = infer(self, shapes, {}, default_dtype=np.dtype(np.float32)).outputs
         return inferred.shapes(self, known, partial=partial, numpy=is_np_shape())
@@ -280,6 +280,8 @@ class ModelGraph(PlainGraph):
     def _inferred_types(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
     ) -> Any:
+        from passlib.model import inferred
+
         types = as_types("infer_type", inferred.named(self, args, kwargs))
         return inferred.types(self, infer(self, {}, types).outputs, partial=partial)
 
@@ -337,6 +339,8 @@ class ModelGraph(PlainGraph):
         )
 
     def _repr_html_(self) -> str:
+        from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, framed
+
         counts = sorted(self.graph.operators().items(), key=lambda item: (-item[1], item[0]))
         rows = [(op, str(count)) for op, count in counts if op != VARIABLE]
         table = Table(("operator", "count"), rows)._repr_html_()

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -38,10 +38,7 @@ from passlib.library.pipeline import (
 from passlib.lowering import TypeSpec
 from passlib.lowering.builder import OPSET
 from passlib.lowering.types import partial_shape
-from passlib.model.appearance import Summary, described, described_type, page, summarized
-from passlib.model.edits import extracted, renamed
 from passlib.model.graph import ModelGraph, as_steps, graph_of, optimized, refuse_options
-from passlib.model.inputs import as_fed, hint, lowered_for, unknown_inputs
 from passlib.model.weights import (
     Weights,
     check_weights,
@@ -50,10 +47,14 @@ from passlib.model.weights import (
     remaining,
     replaced,
 )
-from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
-from passlib.runtime.export import save_onnx
-from passlib.runtime.runner import Runner
-from passlib.runtime.settings import DEFAULT, Settings, settings_of
+
+if TYPE_CHECKING:
+    from passlib.model.appearance import Summary
+    from passlib.runtime.runner import Runner
+    from passlib.runtime.settings import Settings
+
+# Imported where they are used, since loading a model needs none of them: passlib.pages,
+# passlib.runtime, and the modules of this room that edit, run and show models.
 
 _AS_THEY_ARE = frozenset((np.ndarray, _core.ScaledArray))
 """Arrays that a model holds as readers make them and writers take them."""
@@ -164,6 +165,8 @@ class Model:
     def _runner(self) -> Runner:
         found: Runner | None = self.__dict__.get("_made_runner")
         if found is None:
+            from passlib.runtime.runner import Runner
+
             # What another thread made meanwhile may have compiled the graph already.
             found = self.__dict__.setdefault("_made_runner", Runner(self._symbol, self._format))
         return found
@@ -307,13 +310,20 @@ class Model:
         Summary
             Prints as a table; its ``rows`` have the numbers.
         """
+        from passlib.model.appearance import summarized
+
         return summarized(repr(self)[1:-1], self._symbol.graph, self._constants)
 
     def __repr__(self) -> str:
+        from passlib.model.appearance import described
+
         nodes, weights = len(self._symbol.graph), [*self._args.values(), *self._aux.values()]
         return described(self.dialect, self._input_types(), self.outputs, nodes, weights)
 
     def _repr_html_(self) -> str:
+        from passlib.model.appearance import page
+        from passlib.pages import MOST_IN_NOTEBOOKS, framed
+
         summary = self.summary()
         text = page(summary.title, self._input_types(), self.outputs, summary.table)
         if len(self._symbol.graph) > MOST_IN_NOTEBOOKS:
@@ -328,9 +338,14 @@ class Model:
         title : str
             By default the model in one line.
         """
+        from passlib.pages import document
+
         return document(title or repr(self)[1:-1], self._content())
 
     def _content(self) -> dict[str, Any]:
+        from passlib.model.appearance import described_type
+        from passlib.pages import Side, content_of
+
         facts = [("dialect", self.dialect)]
         facts += [("input", f"{n} {described_type(s)}") for n, s in self._input_types().items()]
         facts += [("output", name) for name in self.outputs]
@@ -482,6 +497,8 @@ class Model:
         KeyboardInterrupt
             SIGINT came while ONNX Runtime computed in the main thread.
         """
+        from passlib.runtime.settings import settings_of
+
         settings = settings_of(providers, threads, session_options)
         names = self.outputs
         if len(set(names)) < len(names):
@@ -520,8 +537,11 @@ class Model:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _run(
-        self, inputs: Mapping[str, Any], settings: Settings = DEFAULT, *, train: bool = False
+        self, inputs: Mapping[str, Any], settings: Settings | None = None, *, train: bool = False
     ) -> list[NDArray]:
+        from passlib.model.inputs import as_fed, hint, unknown_inputs
+        from passlib.runtime.settings import DEFAULT
+
         names = self.inputs
         given = as_mapping("inputs", inputs, "array", names[0] if names else "")
         if self._passed_on is None:
@@ -537,7 +557,7 @@ class Model:
             fed = {**{name: constants[name] for name in states}, **feeds}
             constants = {n: array for n, array in constants.items() if n not in states}
         try:
-            outcome = self._runner.run(fed, constants, train=train, settings=settings)
+            outcome = self._runner.run(fed, constants, train=train, settings=settings or DEFAULT)
         except (GraphError, UnsupportedError) as error:
             missing = [name for name in names if name not in feeds]
             weights = [*self._args.values(), *self._aux.values()]
@@ -604,6 +624,8 @@ class Model:
         GraphError
             There is no value of a name, or the outputs need inputs that are not among ``inputs``.
         """
+        from passlib.model.edits import extracted
+
         constants = self._constants
         part = extracted(self._symbol, self._format, inputs, outputs, constants)
         kept = remaining(self._symbol, part, self._args, self._aux)
@@ -628,6 +650,8 @@ class Model:
         GraphError
             Nothing has an old name, or a new one is taken.
         """
+        from passlib.model.edits import renamed
+
         made = renamed(self._symbol, self._format, names)
         args, aux = ({names.get(n, n): a for n, a in w.items()} for w in (self._args, self._aux))
         return Model.of_parts(made, args, aux, self._template)
@@ -706,6 +730,9 @@ class Model:
         PasslibError
             The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
+        from passlib.model.inputs import lowered_for
+        from passlib.runtime.export import save_onnx
+
         target = check_target(path, dialects.find("onnx"))
         save_onnx(lowered_for(self._symbol, self.data(origins=False), shapes, types), target, opset)
 

@@ -11,11 +11,19 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT, ID
-from passlib.dialects.onnx.lowering.types import input_types as stated_types
-from passlib.dialects.onnx.lowering.types import other_inputs
-from passlib.dialects.onnx.reading import Document, document_of, map_file, read, read_bytes
-from passlib.dialects.onnx.writing.assembly import OUTPUTS, Present, output_names, selection
-from passlib.dialects.onnx.writing.stated import STATED, stated_text
+from passlib.dialects.onnx.reading import (
+    OUTPUTS,
+    STATED,
+    Document,
+    Present,
+    document_of,
+    map_file,
+    output_names,
+    read,
+    read_bytes,
+    selection,
+    stated_text,
+)
 from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import GraphError
@@ -177,13 +185,17 @@ class ONNX(Dialect):
         return stated_texts(graph, params)
 
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
+        from passlib.dialects.onnx.lowering.types import other_inputs
+
         return other_inputs(graph)
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
+        from passlib.dialects.onnx.lowering.types import input_types
+
         document = model.template
         if not isinstance(document, Document):
             document = document_of(model.attributes)
-        return stated_types(model.graph, document)
+        return input_types(model.graph, document)
 
 
 dialect = ONNX()

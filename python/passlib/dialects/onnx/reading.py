@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.attributes import DOCUMENT, ID
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES, element_count
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, element_count
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
 from passlib.files.regular import open_regular
+from passlib.lowering.types import TypeSpec
 
 
 def map_file(path: Path) -> _core.FileMapping | bytes:
@@ -481,3 +483,81 @@ def _external(file: _core.OnnxFile, folder: Folder) -> list[np.ndarray[Any, Any]
         )
         arrays.append(folder.array(tensor, place))
     return arrays
+
+
+OUTPUTS = "__outputs__"
+"""The attribute of a graph that has them; graphs without it have the outputs of the file."""
+
+
+class PresentOutput(NamedTuple):
+    """One output: its name, and the node that computes it."""
+
+    name: str
+    key: str
+    """The `ID` of the node; empty for a new one."""
+    node: str
+    output: int
+
+
+class Present(NamedTuple):
+    """The outputs that a graph is compared with.
+
+    Attributes
+    ----------
+    by_place : bool
+        Whether outputs of the same number keep their names whatever computes them, as after a
+        pass. Outputs that a user chose have the names of their values.
+    outputs : tuple of PresentOutput or None
+        None stands for those of the file.
+    """
+
+    by_place: bool
+    outputs: tuple[PresentOutput, ...] | None
+
+    @classmethod
+    def of(cls, graph: _core.Graph, names: Sequence[str]) -> Present:
+        """Return the outputs of a graph under the names that it has now."""
+        heads = graph.heads_with(ID)
+        return cls(True, tuple(PresentOutput(n, *h) for n, h in zip(names, heads, strict=True)))
+
+    def text(self) -> str:
+        """Return the value of the attribute `OUTPUTS`."""
+        return json.dumps([self.by_place, self.outputs])
+
+
+def present_outputs(attributes: Mapping[str, str]) -> Present:
+    """Return the outputs that the attributes of a graph state."""
+    text = attributes.get(OUTPUTS)
+    if text is None:
+        return Present(True, None)
+    by_place, outputs = json.loads(text)
+    return Present(
+        by_place, None if outputs is None else tuple(PresentOutput(*item) for item in outputs)
+    )
+
+
+def selection(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Return the attributes of a graph whose outputs a user chose among those of another."""
+    chosen = present_outputs(attributes)._replace(by_place=False)
+    return {**attributes, OUTPUTS: chosen.text()}
+
+
+def output_names(
+    graph: _core.Graph, attributes: Mapping[str, str], document: Document
+) -> list[str]:
+    """Name the outputs of a main graph as writing does."""
+    return _core.onnx_output_names(document.file, graph, present_outputs(attributes))
+
+
+STATED: Final = "__stated__"
+"""The attribute of a graph with types of values that inference may not know, by name."""
+
+
+def stated_text(types: Mapping[str, TypeSpec]) -> str:
+    """Return the value of the attribute `STATED`, with the types that are known and ONNX has."""
+    stated = {}
+    for name, spec in types.items():
+        if spec.dtype is not None and spec.shape is not None:
+            with suppress(UnsupportedError):
+                stated[name] = code_of(spec.dtype, repr(name)), spec.shape
+    return json.dumps(stated)

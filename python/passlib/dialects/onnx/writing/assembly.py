@@ -8,7 +8,7 @@ import json
 import logging
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -22,7 +22,13 @@ from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ID
 from passlib.dialects.onnx.nested import external_tensors
-from passlib.dialects.onnx.reading import Document, map_file, parse_model
+from passlib.dialects.onnx.reading import (
+    Document,
+    map_file,
+    output_names,
+    parse_model,
+    present_outputs,
+)
 from passlib.dialects.onnx.tensors import code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.stated import stated_type, stated_types
@@ -32,62 +38,6 @@ from passlib.files.optional import require
 from passlib.files.regular import is_regular, is_temporary, open_regular
 from passlib.graph.plain import collection_off
 from passlib.lowering.types import TypeSpec
-
-OUTPUTS = "__outputs__"
-"""The attribute of a graph that has them; graphs without it have the outputs of the file."""
-
-
-class PresentOutput(NamedTuple):
-    """One output: its name, and the node that computes it."""
-
-    name: str
-    key: str
-    """The `ID` of the node; empty for a new one."""
-    node: str
-    output: int
-
-
-class Present(NamedTuple):
-    """The outputs that a graph is compared with.
-
-    Attributes
-    ----------
-    by_place : bool
-        Whether outputs of the same number keep their names whatever computes them, as after a
-        pass. Outputs that a user chose have the names of their values.
-    outputs : tuple of PresentOutput or None
-        None stands for those of the file.
-    """
-
-    by_place: bool
-    outputs: tuple[PresentOutput, ...] | None
-
-    @classmethod
-    def of(cls, graph: _core.Graph, names: Sequence[str]) -> Present:
-        """Return the outputs of a graph under the names that it has now."""
-        heads = graph.heads_with(ID)
-        return cls(True, tuple(PresentOutput(n, *h) for n, h in zip(names, heads, strict=True)))
-
-    def text(self) -> str:
-        """Return the value of the attribute `OUTPUTS`."""
-        return json.dumps([self.by_place, self.outputs])
-
-
-def present_outputs(attributes: Mapping[str, str]) -> Present:
-    """Return the outputs that the attributes of a graph state."""
-    text = attributes.get(OUTPUTS)
-    if text is None:
-        return Present(True, None)
-    by_place, outputs = json.loads(text)
-    return Present(
-        by_place, None if outputs is None else tuple(PresentOutput(*item) for item in outputs)
-    )
-
-
-def selection(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Return the attributes of a graph whose outputs a user chose among those of another."""
-    chosen = present_outputs(attributes)._replace(by_place=False)
-    return {**attributes, OUTPUTS: chosen.text()}
 
 
 def is_unchanged(
@@ -559,13 +509,6 @@ def _renames_outputs(attributes: Mapping[str, str], document: Document) -> bool:
 def as_in_file(document: Document) -> Assembled:
     """Make the model of a file."""
     return assemble(document.graph, {}, document, {})
-
-
-def output_names(
-    graph: _core.Graph, attributes: Mapping[str, str], document: Document
-) -> list[str]:
-    """Name the outputs of a main graph as `assemble` does."""
-    return _core.onnx_output_names(document.file, graph, present_outputs(attributes))
 
 
 def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:

@@ -5,27 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.nested import value_info
+from passlib.dialects.onnx.reading import STATED
 from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import UnsupportedError
-from passlib.lowering.types import TypeSpec
-
-STATED: Final = "__stated__"
-"""The attribute of a graph with types of values that inference may not know, by name."""
-
-
-def stated_text(types: Mapping[str, TypeSpec]) -> str:
-    """Return the value of the attribute `STATED`, with the types that are known and ONNX has."""
-    stated = {}
-    for name, spec in types.items():
-        if spec.dtype is not None and spec.shape is not None:
-            with suppress(UnsupportedError):
-                stated[name] = code_of(spec.dtype, repr(name)), spec.shape
-    return json.dumps(stated)
 
 
 def stated_types(attributes: Mapping[str, str]) -> dict[str, Any]:
