@@ -110,9 +110,9 @@ def as_mapping(what: str, given: Any, example: str, hint: str = "") -> Mapping[s
 
 
 def as_shape(what: str, given: Any) -> tuple[int | None, ...]:
-    """Return a shape as a tuple of sizes; None is an open one.
+    """Return a sequence of whole numbers as a tuple, None for an open size.
 
-    Raises `TypeError` if it is not a sequence of whole numbers.
+    Raises `TypeError` for anything else.
     """
     try:
         if isinstance(given, (str, bytes)):

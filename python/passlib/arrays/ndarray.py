@@ -154,14 +154,11 @@ def _number_side(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _as_element(number: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Convert a number as C does: without its fraction, integers wrap."""
-    return _truncated(np.asarray(number), dtype)
-
-
-def _truncated(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    value = np.asarray(number)
     if dtype.kind not in "iu":
-        return np.asarray(values).astype(dtype)
+        return value.astype(dtype)
     with np.errstate(invalid="ignore"):
-        whole = values if values.dtype.kind in "iu" else np.trunc(values).astype(np.int64)
+        whole = value if value.dtype.kind in "iu" else np.trunc(value).astype(np.int64)
     return whole.astype(dtype)
 
 

@@ -23,29 +23,20 @@ CSR: Final = "csr"
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """A sparse array in parts.
-
-    Parameters
-    ----------
-    stype : str
-        `ROW_SPARSE`: ``data[i]`` is the row ``indices[i]``; all other rows are zero.
-        `CSR`: row ``r`` of a matrix holds ``data[indptr[r]:indptr[r + 1]]`` in the columns
-        ``indices[indptr[r]:indptr[r + 1]]``.
-    shape : tuple of int
-        Shape of the whole array.
-    data : numpy.ndarray
-        Shape ``(n, *shape[1:])`` for rows, ``(n,)`` for a matrix.
-    indices : numpy.ndarray
-        Integers, shape ``(n,)``.
-    indptr : numpy.ndarray, optional
-        Integers, shape ``(shape[0] + 1,)``; for `CSR` only.
-    """
+    """A sparse array in parts."""
 
     stype: str
+    """`ROW_SPARSE`: ``data[i]`` is the row ``indices[i]``; all other rows are zero. `CSR`: row
+    ``r`` of a matrix holds ``data[indptr[r]:indptr[r + 1]]`` in the columns
+    ``indices[indptr[r]:indptr[r + 1]]``."""
     shape: tuple[int, ...]
+    """Shape of the whole array."""
     data: np.ndarray[Any, Any]
+    """Shape ``(n, *shape[1:])`` for rows, ``(n,)`` for a matrix."""
     indices: np.ndarray[Any, Any]
+    """Integers, shape ``(n,)``."""
     indptr: np.ndarray[Any, Any] | None = None
+    """Integers, shape ``(shape[0] + 1,)``; for `CSR` only."""
 
     @property
     def dtype(self) -> np.dtype[Any]:

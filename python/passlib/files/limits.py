@@ -40,21 +40,14 @@ _RATIO: Final = 100
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits on reading and running one file.
-
-    Attributes
-    ----------
-    graph_depth : int
-        Levels of graphs nested in one another.
-    expanded_bytes : int or None
-        Bytes that the content may take beyond those in the file; None for the default.
-    tensor_bytes : int or None
-        Bytes that one value of a graph may take; None for the default.
-    """
+    """The limits on reading and running one file."""
 
     graph_depth: int = 100
+    """Levels of graphs nested in one another."""
     expanded_bytes: int | None = None
+    """Bytes that the content may take beyond those in the file; None for the default."""
     tensor_bytes: int | None = None
+    """Bytes that one value of a graph may take; None for the default."""
 
     def expansion_of(self, size: int) -> int:
         """Return how many bytes the content of a file of ``size`` bytes may take beyond those.

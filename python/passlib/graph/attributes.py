@@ -54,10 +54,7 @@ def parse_float(text: str) -> float:
 
 
 def parse_bool(text: str) -> bool:
-    """Read ``True``, ``true``, ``1`` and their opposites.
-
-    Raises `ValueError` for other text.
-    """
+    """Read ``True``, ``true``, ``1`` and their opposites; raise `ValueError` for other text."""
     try:
         return _FLAGS[text.strip().lower()]
     except KeyError:
@@ -74,10 +71,7 @@ def parse_optional_ints(text: str) -> tuple[int | None, ...]:
 
 
 def parse_floats(text: str) -> tuple[float, ...]:
-    """Read a tuple of real numbers, written like those of `parse_optional_ints`.
-
-    Raises `ValueError` if the brackets do not match, or an element is no number.
-    """
+    """Read a tuple of real numbers, written like those of `parse_optional_ints`."""
     return tuple(parse_float(element) for element in _elements(text))
 
 

@@ -329,10 +329,7 @@ class PlainGraph:
 
 
 def whole(graph: object) -> PlainGraph:
-    """Return the argument, which must be a whole graph and no part cut out of one.
-
-    Raises `TypeError` if it is something else.
-    """
+    """Return a whole graph; raise `TypeError` for anything else, such as a part cut out of one."""
     if isinstance(graph, PlainGraph):
         return graph
     raise TypeError(f"a whole graph is needed, not {type(graph).__name__}")

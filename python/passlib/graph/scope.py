@@ -97,10 +97,6 @@ def text(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, (tuple, list)):
-        return type(value)(_plain(item) for item in value) if _is_bare(value) else value
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        return type(value)(map(_plain, value))
     return value.item() if isinstance(value, np.integer) else value
-
-
-def _is_bare(value: tuple[object, ...] | list[object]) -> bool:
-    return type(value) in (tuple, list)

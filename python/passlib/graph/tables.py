@@ -11,17 +11,11 @@ from passlib.errors import printable
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text below titles.
-
-    Attributes
-    ----------
-    titles : sequence of str
-    rows : sequence of sequence of str
-        As long as the titles. The first cell of each is a name; numbers are aligned to the right.
-    """
+    """Rows of text below titles."""
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
+    """As long as the titles. The first cell of each is a name; numbers are aligned to the right."""
 
     def __str__(self) -> str:
         lines = [self.titles, *(list(map(printable, row)) for row in self.rows)]

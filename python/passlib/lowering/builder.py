@@ -45,12 +45,8 @@ class NodeSpec(NamedTuple):
 class GraphBuilder:
     """Collects nodes, and infers the type and shape of every value when its node is added.
 
-    Parameters
-    ----------
-    blame : callable
-        Returns a description of the source node being lowered, for error messages.
-    types_only : bool
-        Infer types alone: values that nothing computes may be used.
+    ``blame`` describes the source node being lowered, for error messages. With ``types_only``,
+    values that nothing computes may be used.
     """
 
     def __init__(self, blame: Callable[[], str], *, types_only: bool = False) -> None:
@@ -90,10 +86,7 @@ class GraphBuilder:
         return self._names.fresh(wish)
 
     def tensor_type(self, dtype: np.dtype) -> int:
-        """Return ONNX's code of an element type.
-
-        Raises `UnsupportedError` if ONNX does not have the type.
-        """
+        """Return ONNX's code of an element type; raise `UnsupportedError` if ONNX lacks it."""
         try:
             return int(self.helper.np_dtype_to_tensor_dtype(dtype))
         except (KeyError, ValueError, TypeError):

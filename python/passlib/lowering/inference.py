@@ -36,17 +36,10 @@ def infer_graph(
 ) -> TypeInference:
     """Infer forward by lowering and backward by the operators' rules, until nothing changes.
 
-    ``known`` has types of the variables. Raises `GraphError` if shapes or types contradict each
-    other; the message names the node.
-
-    Parameters
-    ----------
-    complete : Complete
-        The dialect's rules.
-    leaves_open : callable, optional
-        Whether a node creates an array some of whose sizes must follow from other nodes.
-    default : callable, optional
-        Element type of a variable for which none can be inferred.
+    ``known`` has types of the variables, ``complete`` are the dialect's rules. ``leaves_open``
+    tells nodes that create arrays some of whose sizes must follow from other nodes; ``default``
+    returns the element type of a variable for which none can be inferred. Raises `GraphError` if
+    shapes or types contradict each other; the message names the node.
     """
     nodes = graph.nodes()
     specs = dict(known)

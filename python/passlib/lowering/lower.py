@@ -30,22 +30,11 @@ def lower_graph(
 ) -> Lowered:
     """Lower a graph to one ONNX model.
 
-    Parameters
-    ----------
-    inputs : mapping of str to TypeSpec
-        Variables that are fed at run time.
-    params : mapping of str to numpy.ndarray
-        Variables that are weights; names that the graph does not have are ignored.
-    complete, overriding, spared
-        See `Walk`; ``complete`` detects inputs that do not fit.
-
-    Raises
-    ------
-    GraphError
-        The inputs of a node do not fit together, or ``inputs`` names something that is not a
-        variable.
-    UnsupportedError
-        An operator, an attribute or an element type has no faithful translation.
+    ``inputs`` are variables that are fed at run time, ``params`` weights; names of weights that the
+    graph does not have are ignored. For the rest see `Walk`; here ``complete`` detects inputs that
+    do not fit. Raises `GraphError` if the inputs of a node do not fit together, or ``inputs`` names
+    something that is not a variable; `UnsupportedError` if an operator, an attribute or an element
+    type has no faithful translation.
     """
     walk = Walk(graph, table, train=train, complete=complete, overriding=overriding, spared=spared)
     walk.variables(inputs, params)

@@ -42,16 +42,10 @@ class _Inputs(list[Value]):
 
 
 class Operation(Attributes):
-    """One source node being lowered.
+    """One source node being lowered; ``overriding`` replaces attributes of the node.
 
-    Parameters
-    ----------
-    train : bool
-        Lower as for training: batch statistics, active dropout.
-    overriding : mapping of str to str
-        Attribute values that replace the node's own.
-    nested : callable, optional
-        See `subgraph`; a node without nested graphs needs none.
+    With ``train``, lower as for training: batch statistics, active dropout. A node without nested
+    graphs needs no ``nested``, see `subgraph`.
     """
 
     def __init__(
@@ -103,6 +97,9 @@ class Operation(Attributes):
     ) -> Value | list[Value]:
         """Add an ONNX node.
 
+        Raises `GraphError` if the inputs do not fit together; `UnsupportedError` if nothing
+        computes an input, or no kernel supports its element type.
+
         Parameters
         ----------
         *inputs : Value, sequence of int or None
@@ -113,13 +110,6 @@ class Operation(Attributes):
             Types of the outputs, if inference cannot find them (nested graphs).
         **attributes
             ONNX attributes; ``None`` omits one, a NumPy type becomes its code.
-
-        Raises
-        ------
-        GraphError
-            The inputs do not fit together.
-        UnsupportedError
-            Nothing computes an input, or no kernel supports its element type.
         """
         given = {
             key: self._builder.tensor_type(value) if isinstance(value, np.dtype) else value
@@ -193,10 +183,7 @@ class Operation(Attributes):
     def vector(self, *numbers: builtins.int) -> Value:
         """Add an int64 constant of shape (n,): axes, starts, shapes.
 
-        Raises
-        ------
-        Misfit
-            A number exceeds 64 bits.
+        Raises `Misfit` if a number exceeds 64 bits.
         """
         most = max(numbers, key=abs, default=0)
         if not -(2**63) <= most < 2**63:
@@ -213,10 +200,7 @@ class Operation(Attributes):
         return self.emit("Where", condition, chosen, other)
 
     def variable(self, name: str) -> Value:
-        """Return the value of one of the graph's variables.
-
-        Raises `UnsupportedError` if the graph has none of this name.
-        """
+        """Return the value of a variable of the graph; raise `UnsupportedError` if it has none."""
         value = self._builder.variables.get(name)
         if value is None:
             self.unsupported(f"the graph has no variable {name!r}")
@@ -227,10 +211,7 @@ class Operation(Attributes):
         self._builder.updates[self.inputs[index].name] = value
 
     def affordable(self, *sizes: builtins.int) -> None:
-        """Check that a constant of these sizes is not unreasonably large.
-
-        Raises `UnsupportedError` if it would have more than 2 ** 26 elements.
-        """
+        """Raise `UnsupportedError` if a constant of these sizes has more than 2 ** 26 elements."""
         if math.prod(sizes) > _CONSTANT_LIMIT:
             self.unsupported(f"would need a constant of {math.prod(sizes)} elements")
 
@@ -281,14 +262,11 @@ class Operation(Attributes):
             raise Misfit(f"{self._name_of(value)} must have {wanted} dimensions")
 
     def rank_of(self, value: Value) -> builtins.int:
-        """Return the rank of a value.
-
-        Raises `UnsupportedError` if it is unknown.
-        """
+        """Return the rank of a value; raise `UnsupportedError` if it is unknown."""
         return len(self.sizes_of(value))
 
     def sizes_of(self, value: Value) -> Shape:
-        """Return the dimensions of a value, None for each that is open.
+        """Return the dimensions of a value, None for an open one.
 
         Raises `UnsupportedError` if the rank is unknown.
         """
@@ -299,10 +277,7 @@ class Operation(Attributes):
         return value.shape
 
     def dtype_of(self, value: Value) -> np.dtype:
-        """Return the element type of a value.
-
-        Raises `UnsupportedError` if it is unknown.
-        """
+        """Return the element type of a value; raise `UnsupportedError` if it is unknown."""
         if value.dtype is None:
             if value.absent:
                 value.require(blame(self.node))

@@ -29,10 +29,7 @@ class Lowerings:
         self._functions: dict[str, LoweringFunction] = {}
 
     def register(self, *operators: str) -> Callable[[_F], _F]:
-        """Register the decorated function for these operators.
-
-        Raises `ValueError` if one of them is registered already.
-        """
+        """Register the decorated function for operators; raise `ValueError` if one is taken."""
 
         def decorate(function: _F) -> _F:
             for operator in operators:
@@ -44,10 +41,7 @@ class Lowerings:
         return decorate
 
     def alias(self, name: str, operator: str) -> None:
-        """Register the function of an operator under another name.
-
-        Raises `KeyError` if the operator has none; `ValueError` if the name is registered already.
-        """
+        """Register the function of an operator under another name, which must be free."""
         self.register(name)(self._functions[operator])
 
     def fill(self, package: str, paths: Iterable[str]) -> None:

@@ -86,33 +86,23 @@ class Value:
 
     Arithmetic, comparisons and logic with other values or numbers add one ONNX node each. A number
     becomes a constant of the value's element type. ``==`` is identity, as elsewhere in Python.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the ONNX graph.
-    dtype : numpy.dtype or None
-        Element type, ``ml_dtypes.bfloat16`` for brain floats; ``None`` if unknown.
-    shape : tuple of (int or None) or None
-        ``None`` for an unknown rank; an unknown dimension is ``None`` inside.
-    constant : numpy.ndarray or None
-        The value itself, if it is known during lowering.
-    unavailable : str
-        Why nothing computes this value, though its type may be known (a variable without data,
-        an output that no ONNX operator provides); empty for a value that is computed.
-    absent : bool
-        Whether it is unavailable because the caller passed no data.
-    scope : Scope or None
-        That of the graph; arithmetic needs it.
     """
 
     name: str
+    """Its name in the ONNX graph."""
     dtype: np.dtype | None = None
+    """Element type, ``ml_dtypes.bfloat16`` for brain floats; ``None`` if unknown."""
     shape: Shape | None = None
+    """``None`` for an unknown rank; an unknown dimension is ``None`` inside."""
     constant: np.ndarray | None = None
+    """The value itself, if it is known during lowering."""
     unavailable: str = ""
+    """Why nothing computes this value, though its type may be known (a variable without data, an
+    output that no ONNX operator provides); empty for a value that is computed."""
     absent: bool = False
+    """Whether it is unavailable because the caller passed no data."""
     scope: Scope | None = field(default=None, repr=False)
+    """That of the graph; arithmetic needs it."""
 
     __array_ufunc__: ClassVar[None] = None
     """Leaves arithmetic with NumPy's numbers and arrays to the methods below."""
@@ -174,38 +164,27 @@ Operand = Value | float | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A symbol as an ONNX model, with its weights next to it.
-
-    Attributes
-    ----------
-    model : onnx.ModelProto
-        Weights are initializers whose data is declared external: the model stays small, and
-        weights are not copied into it.
-    weights : dict of str to numpy.ndarray
-        The arrays of these initializers; contiguous, without a copy if the caller's were.
-    input_names, output_names : tuple of str
-        ONNX names, in the order of the variables and of the symbol's outputs.
-    value_of : mapping of (Node, int) to Value
-        The ONNX value of each output of each node.
-    source_of : mapping of str to Node
-        The source node of each ONNX node, by the ONNX node's name.
-    updates : mapping of str to str
-        The ONNX output that holds the new content of each variable that operators write to,
-        such as running statistics in training, by the variable's name. In the model these
-        outputs follow those of the symbol.
-    unread : frozenset of str
-        The inputs that no ONNX node reads, such as a label in inference. An exported file omits
-        them.
-    """
+    """A symbol as an ONNX model, with its weights next to it."""
 
     model: onnx.ModelProto
+    """Weights are initializers whose data is declared external: the model stays small, and weights
+    are not copied into it."""
     weights: dict[str, np.ndarray]
+    """The arrays of these initializers; contiguous, without a copy if the caller's were."""
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
+    """ONNX names, in the order of the variables and of the symbol's outputs."""
     value_of: Mapping[tuple[Node, int], Value] = field(repr=False)
+    """The ONNX value of each output of each node."""
     source_of: Mapping[str, Node] = field(repr=False)
+    """The source node of each ONNX node, by the ONNX node's name."""
     updates: Mapping[str, str] = field(default_factory=dict)
+    """The ONNX output that holds the new content of each variable that operators write to, such as
+    running statistics in training, by the variable's name. In the model these outputs follow those
+    of the symbol."""
     unread: frozenset[str] = frozenset()
+    """The inputs that no ONNX node reads, such as a label in inference. An exported file omits
+    them."""
 
 
 def type_of(entry: Entry, outputs: Mapping[Node, Sequence[TypeSpec]]) -> TypeSpec:

@@ -36,14 +36,9 @@ def visible(node: Node) -> dict[str, str]:
 def tagged(node: Node, original: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the ``Args`` of a node.
 
-    Raises `UnsupportedError` if an argument is missing, or a value does not fit its type. The
-    message names the node, the operator and the attribute.
-
-    Parameters
-    ----------
-    original : mapping, optional
-        Its ``Args`` in the file. Arguments whose text is unchanged are taken from there, changed
-        ones keep their type.
+    Arguments of the file's ``original`` whose text is unchanged are taken from there; changed ones
+    keep their type. Raises `UnsupportedError` if an argument is missing, or a value does not fit
+    its type.
     """
     known = original or {}
     texts = visible(node)

@@ -58,27 +58,18 @@ GROUPS = ("ReadTensors", "WriteTensors", "ResultTensors")
 
 @dataclass(frozen=True)
 class OpPlace:
-    """One op of a file.
-
-    Attributes
-    ----------
-    unit : int
-        Position of its node, or of its task in a plan.
-    position : int
-        Position in the unit's ``Ops``; 0 for the ``Op`` of one.
-    key : str
-        The hidden attribute ``__id__`` of its node in the graph.
-    path : str
-        JSON path, for messages.
-    value : dict
-        Its JSON object.
-    """
+    """One op of a file."""
 
     unit: int
+    """Position of its node, or of its task in a plan."""
     position: int
+    """Position in the unit's ``Ops``; 0 for the ``Op`` of one."""
     key: str
+    """The hidden attribute ``__id__`` of its node in the graph."""
     path: str
+    """JSON path, for messages."""
     value: dict[str, Any]
+    """Its JSON object."""
 
     @property
     def single(self) -> bool:
@@ -112,10 +103,9 @@ class Document:
 def ordered(
     needs: Sequence[Iterable[int]], name: Callable[[int], str], rank: Sequence[Any] | None = None
 ) -> list[int]:
-    """Order items so that each comes after those it needs.
+    """Order items so that each comes after those it needs; see `stable_order` for ``rank``.
 
-    Raises `GraphError` if items need each other in a circle.
-    ``name`` spells an item for the error; ``rank`` is as in `stable_order`.
+    Raises `GraphError`, with the names of the items, if they need each other in a circle.
     """
     order = stable_order(needs, rank)
     if len(order) < len(needs):

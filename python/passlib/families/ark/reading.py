@@ -181,11 +181,7 @@ class Parts:
 
 
 def read_parts(text: bytes) -> Parts:
-    """Read a model file or a plan file.
-
-    Raises `FormatError` if the text is not an ARK file; `UnsoundFileError` if it contradicts itself
-    or is empty.
-    """
+    """Take a file apart; errors are those of `read`."""
     document = read_document(text)
     ops = read_ops(document)
     ordered = ops if document.plan else order_units(document, ops)
@@ -562,11 +558,7 @@ _OP_KEYS = ("Type", "Name", "IsVirtual", *GROUPS, "Args")
 
 
 def read_document(text: bytes) -> Document:
-    """Read a file.
-
-    Raises `FormatError` if it is not JSON, or a key that every file has is missing or of the wrong
-    type.
-    """
+    """Read a file; errors are those of `json_text.parse` and `require_key`."""
     root = json_text.parse(text)
     if not isinstance(root, dict):
         raise FormatError(f"an ARK file is an object, not {kind(root)}")

@@ -17,26 +17,17 @@ DERIVED = ("InputDimNC", "OtherDimNC", "ShapeMNK", "StridesACDB")
 
 
 class Variant(NamedTuple):
-    """One generation of the file format.
-
-    Attributes
-    ----------
-    name : str
-    padding : str
-        The key of a tensor's padding.
-    derived_arguments : bool
-        Whether Matmul has the `DERIVED` arguments.
-    single_op : bool
-        Whether a node of a model file holds one ``Op``, not a list of ``Ops``.
-    padded_products : bool
-        Whether the padding of a Matmul must follow from that of its operands.
-    """
+    """One generation of the file format."""
 
     name: str
     padding: str
+    """The key of a tensor's padding."""
     derived_arguments: bool
+    """Whether Matmul has the `DERIVED` arguments."""
     single_op: bool
+    """Whether a node of a model file holds one ``Op``, not a list of ``Ops``."""
     padded_products: bool
+    """Whether the padding of a Matmul must follow from that of its operands."""
 
 
 VARIANTS = {
@@ -52,30 +43,20 @@ VARIANTS = {
 
 
 class Operator(NamedTuple):
-    """One operator.
-
-    Attributes
-    ----------
-    reads : int
-        Number of tensors that it reads.
-    writes : int
-        Least number of tensors that it writes; `many` allows more.
-    results : int
-        Number of tensors that it returns. The first ones describe the memory that it writes.
-    arguments : mapping of str to str
-        Types of its arguments by name. All are required.
-    effects : bool
-        Whether it has side effects, so that it must not be removed.
-    many : bool
-        Whether it may write more tensors than it returns.
-    """
+    """One operator."""
 
     reads: int
+    """Number of tensors that it reads."""
     writes: int = 1
+    """Least number of tensors that it writes; `many` allows more."""
     results: int = 1
+    """Number of tensors that it returns. The first ones describe the memory that it writes."""
     arguments: MappingProxyType[str, str] = MappingProxyType({})
+    """Types of its arguments by name. All are required."""
     effects: bool = False
+    """Whether it has side effects, so that it must not be removed."""
     many: bool = False
+    """Whether it may write more tensors than it returns."""
 
 
 def _operator(

@@ -51,20 +51,11 @@ def matmul_sizes(
 
 
 def infer_result(op: str, arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand | None:
-    """Compute the element type and shape of the smallest result of an operator.
+    """Compute the element type and shape of the smallest result of an operator from its arguments.
 
-    Raises `Misfit` if the operator cannot take these operands.
-
-    Parameters
-    ----------
-    arguments : mapping
-        Values of its arguments.
-
-    Returns
-    -------
-    Operand or None
-        None if the operands do not determine it. Unary operators may write to a larger tensor, to
-        which they broadcast. The element type of a Cast is that of its destination.
+    None if the operands do not determine it. Unary operators may write to a larger tensor, to which
+    they broadcast. The element type of a Cast is that of its destination. Raises `Misfit` if the
+    operator cannot take these operands.
     """
     rule = _RULES.get(op)
     return None if rule is None else rule(arguments, reads)

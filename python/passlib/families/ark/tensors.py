@@ -43,22 +43,15 @@ _LARGEST = 1 << 62
 
 
 class Box(NamedTuple):
-    """Where the elements of a tensor lie in its buffer.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Elements in each dimension.
-    strides : tuple of int
-        Extents of the dense row-major array that contains the box and starts at the buffer's
-        first byte. Despite the name in the file they are not distances between elements.
-    offsets : tuple of int
-        Index of the first element in that array.
-    """
+    """Where the elements of a tensor lie in its buffer."""
 
     shape: tuple[int, ...]
+    """Elements in each dimension."""
     strides: tuple[int, ...]
+    """Extents of the dense row-major array that contains the box and starts at the buffer's first
+    byte. Despite the name in the file they are not distances between elements."""
     offsets: tuple[int, ...]
+    """Index of the first element in that array."""
 
     @property
     def extent(self) -> int:
@@ -91,31 +84,20 @@ class Box(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor as a file describes it.
-
-    Attributes
-    ----------
-    id : int
-    dtype : str
-        Element type by ARK's name.
-    box : Box
-    padded : tuple of int
-        ``PaddedShape``, or ``Pads`` in the oldest files.
-    buffer : int
-        Id of the buffer.
-    rank : int
-        Rank that owns the buffer; -1 is the rank that the file is for.
-    source : mapping
-        Its JSON object.
-    """
+    """A tensor as a file describes it."""
 
     id: int
     dtype: str
+    """Element type by ARK's name."""
     box: Box
     padded: tuple[int, ...]
+    """``PaddedShape``, or ``Pads`` in the oldest files."""
     buffer: int
+    """Id of the buffer."""
     rank: int
+    """Rank that owns the buffer; -1 is the rank that the file is for."""
     source: Mapping[str, Any]
+    """Its JSON object."""
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -142,15 +124,10 @@ class Tensor(NamedTuple):
 
 
 def read_tensor(value: Any, place: str) -> Tensor:
-    """Read those members of a tensor's JSON object that a graph needs.
+    """Read those members of a tensor's JSON object, at ``place``, that a graph needs.
 
     Raises `FormatError` if a key is missing, its value is of the wrong type, or values contradict
     each other.
-
-    Parameters
-    ----------
-    place : str
-        For error messages.
     """
     if not isinstance(value, dict):
         raise FormatError(f"{place}: a tensor is an object, not {kind(value)}")

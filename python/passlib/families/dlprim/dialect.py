@@ -14,7 +14,6 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.dialects.json_text import parse_plain
-from passlib.dialects.problem import Problem
 from passlib.dialects.protocol import Dialect, ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.families.dlprim import network as notes
@@ -185,8 +184,7 @@ class DLPrimitives(Dialect):
         text = write_network(model.graph, arrays, template, _kept_names(model.attributes))
         return write_files(path, text, arrays, kind)
 
-    def validate(self, path: Path) -> list[Problem]:
-        return validate(path)
+    validate = staticmethod(validate)
 
     def lowerings(self) -> Lowerings:
         return TABLE

@@ -16,10 +16,7 @@ TABLE = Lowerings("DLPrimitives")
 
 
 def options_of(op: Operation) -> dict[str, Any]:
-    """Read the options of a node, defaults included.
-
-    Raises `UnsupportedError` if an option has an invalid value.
-    """
+    """Read the options of a node, defaults included; raise `UnsupportedError` if one is invalid."""
     try:
         return options.read(op.node.op, op.node.attrs)
     except options.OptionError as error:
@@ -44,10 +41,7 @@ def activate(op: Operation, value: Value, name: str) -> Value:
 
 
 def size_of(op: Operation, value: Value, axis: int) -> int:
-    """Return the size of one axis; others may be unknown.
-
-    Raises `UnsupportedError` if the size is unknown.
-    """
+    """Return the size of one axis, which must be known; others need not."""
     size = op.sizes_of(value)[axis]
     if size is None:
         op.unsupported(f"needs a known size of axis {axis}, has {describe(value)}")
@@ -297,9 +291,8 @@ def interpolation(op: Operation) -> Value:
     """Resize (N, C, H, W) to ``out_h`` and ``out_w``, or by ``scale_y`` and ``scale_x``.
 
     With r the step in the input, ``nearest`` takes element ``floor(i * r)``, ``nearest-exact``
-    ``floor((i + 0.5) * r)``, and ``bilinear`` blends the neighbours of
-    ``max(r * (i + 0.5) - 0.5, 0)``, or of ``r * i`` with ``align_corners``. Computed in float32, as
-    by the original.
+    ``floor((i + 0.5) * r)``, and ``bilinear`` blends the neighbours of ``max(r * (i + 0.5) - 0.5,
+    0)``, or of ``r * i`` with ``align_corners``. Computed in float32, as by the original.
     """
     (data,) = op.operands(1)
     floats(op, data)

@@ -161,32 +161,23 @@ class Input:
 
 
 class Operator(NamedTuple):
-    """An operator, as the original parser understands it.
-
-    Attributes
-    ----------
-    place : str
-        Its place in the file, such as ``operators[3]``.
-    params : tuple of str
-        Names of parameters as stated in the file, including ``auto``.
-    parameters : tuple of str
-        Names of all parameters, automatic ones spelled out.
-    attributes : mapping of str to str
-        The options that the parser respects, as text.
-    output : Spec or None
-        None if it cannot be inferred because of an error.
-    """
+    """An operator, as the original parser understands it."""
 
     place: str
+    """Its place in the file, such as ``operators[3]``."""
     name: str
     type: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     params: tuple[str, ...]
+    """Names of parameters as stated in the file, including ``auto``."""
     parameters: tuple[str, ...]
+    """Names of all parameters, automatic ones spelled out."""
     frozen: bool
     attributes: Mapping[str, str]
+    """The options that the parser respects, as text."""
     output: Spec | None
+    """None if it cannot be inferred because of an error."""
     parameter_specs: tuple[Spec, ...]
     json: JsonObject
 

@@ -23,43 +23,29 @@ RENAMED: Final = MappingProxyType({"BatchNorm2D": "BatchNorm"})
 
 @dataclass(frozen=True)
 class Option:
-    """One option of an operator.
-
-    Attributes
-    ----------
-    kind : str
-        ``pair`` is an integer or a list of two, height and width.
-    choices : tuple of str
-        The permitted words; empty if any string is permitted.
-    strict : bool
-        Whether a value of the wrong type is an error instead of counting as absent.
-    """
+    """One option of an operator."""
 
     kind: Kind
+    """``pair`` is an integer or a list of two, height and width."""
     default: Any = None
     required: bool = False
     choices: tuple[str, ...] = ()
+    """The permitted words; empty if any string is permitted."""
     strict: bool = False
+    """Whether a value of the wrong type is an error instead of counting as absent."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator type.
-
-    Attributes
-    ----------
-    inputs : int or None
-        Number of data inputs; None for one or more.
-    integer_input : int or None
-        Position of the data input that may hold integers: a label.
-    loss : bool
-        Whether the operator computes a loss.
-    """
+    """An operator type."""
 
     options: MappingProxyType[str, Option]
     inputs: int | None = 1
+    """Number of data inputs; None for one or more."""
     integer_input: int | None = None
+    """Position of the data input that may hold integers: a label."""
     loss: bool = False
+    """Whether the operator computes a loss."""
 
 
 def _operator(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,11 +74,8 @@ class NNVM(Dialect):
                 found.add(name)
         return found
 
-    def mutable_inputs(self, node: Node) -> Collection[int]:
-        return mxnet.mutable_inputs(node)
-
-    def registered_name(self, op: str) -> str:
-        return mxnet.registered_name(op)
+    mutable_inputs = staticmethod(mxnet.mutable_inputs)
+    registered_name = staticmethod(mxnet.registered_name)
 
     def visible_outputs(self, node: Node) -> int:
         return 1 if node.op in schema.HIDDEN_OUTPUTS else mxnet.visible_outputs(node)

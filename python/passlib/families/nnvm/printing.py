@@ -17,25 +17,17 @@ _LONG = 10
 
 @dataclass(frozen=True)
 class Style:
-    """The layout of a text.
-
-    Attributes
-    ----------
-    indent : int
-        Spaces for each level; 0 for a text on one line.
-    comma, colon : str
-        Separators of items, and of key and value.
-    nnvm : bool
-        Whether short objects and arrays are on one line, as in NNVM's own writer.
-    flat_lines : bool
-        Whether arrays of plain values have a line for each value.
-    """
+    """The layout of a text."""
 
     indent: int = 2
+    """Spaces for each level; 0 for a text on one line."""
     comma: str = ", "
     colon: str = ": "
+    """Separators of items, and of key and value."""
     nnvm: bool = True
+    """Whether short objects and arrays are on one line, as in NNVM's own writer."""
     flat_lines: bool = False
+    """Whether arrays of plain values have a line for each value."""
 
 
 NNVM = Style()

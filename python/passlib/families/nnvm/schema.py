@@ -120,9 +120,8 @@ def count_outputs(op: str, attributes: Mapping[str, str]) -> int:
 def is_mxnet(operators: Iterable[str], graph_attributes: str) -> bool:
     """Whether names that both registries have denote MXNet's operators.
 
-    They do if the graph states MXNet's version, or has operators that only MXNet has and none
-    that only NNVM has.
-    ``graph_attributes`` are the typed attributes of the graph, as JSON.
+    They do if the graph's typed attributes, as JSON, state MXNet's version, or it has operators
+    that only MXNet has and none that only NNVM has.
     """
     if "mxnet_version" in _members(graph_attributes):
         return True

@@ -68,12 +68,10 @@ def _listed(graph: Graph) -> list[Node]:
 def functionalise(graphs: Sequence[Graph], ranks: Sequence[int] | None = None) -> Functional:
     """Convert graphs on memory to one graph of values.
 
-    Raises `GraphError` if nodes do not fit together, or ranks wait for each other forever;
-    `UnsupportedError` if an operator communicates and ``ranks`` is not given, or memory is used as
-    another type.
-
     There is one graph, or those of all ``ranks`` of a job; then names of variables have prefixes
-    such as ``rank0/``.
+    such as ``rank0/``. Raises `GraphError` if nodes do not fit together, or ranks wait for each
+    other forever; `UnsupportedError` if an operator communicates and ``ranks`` is not given, or
+    memory is used as another type.
     """
     made = Functional()
     programs = []
@@ -180,12 +178,11 @@ def lower(
     *,
     train: bool = False,
 ) -> Lowered:
-    """Lower the model of one rank.
+    """Lower the model of one rank; ARK has no training mode.
 
     Raises `GraphError` if an input differs from its declared type and shape, or nodes do not fit
     together; `UnsupportedError` if an operator has no faithful translation, for example because it
     communicates with other ranks.
-    ARK has no training mode.
     """
     return _lower(functionalise([graph]), inputs, params, train=train)
 
@@ -195,25 +192,19 @@ def lower_ranks(
     inputs: Mapping[str, TypeSpec] | None = None,
     params: Mapping[str, np.ndarray] | None = None,
 ) -> Lowered:
-    """Lower the models of all ranks of a job to one graph, including their messages.
+    """Lower the models of all ranks of a job, in any order, to one graph, including their messages.
 
-    Raises the errors of `lower`, and `GraphError` if a rank is missing or given twice, or ranks
-    wait for each other.
+    The outputs of the first symbol come first, then those of the second, and so on. Raises the
+    errors of `lower`, and `GraphError` if a rank is missing or given twice, or ranks wait for each
+    other.
 
     Parameters
     ----------
-    symbols : sequence of Ranked
-        One for each rank, in any order.
     inputs : mapping of str to TypeSpec, optional
         Variables that are fed at run time, with names such as ``rank0/tensor``; by default all
         that are not in ``params``.
     params : mapping of str to numpy.ndarray, optional
         Variables that become constants.
-
-    Returns
-    -------
-    Lowered
-        Has the outputs of the first symbol, then those of the second, and so on.
     """
     ranks, worlds = [], set()
     for symbol in symbols:

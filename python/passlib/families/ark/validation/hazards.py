@@ -89,10 +89,9 @@ class Paths:
     """The order among items, each of which needs earlier ones.
 
     The items are divided into chains, in each of which every item needs the one before it. A table
-    holds how far along each chain an item reaches back, so that a question takes one look. With
-    too many chains for a table, an item's needs are searched from the latest on, as far as
-    questions go.
-    ``needs`` has the earlier items that each item needs; ``budget`` pays for searches.
+    holds how far along each chain an item reaches back, so that a question takes one look. With too
+    many chains for a table, an item's needs are searched from the latest on, as far as questions
+    go. ``needs`` has the earlier items that each item needs; ``budget`` pays for searches.
     """
 
     def __init__(self, needs: Sequence[Sequence[int]], budget: Budget) -> None:

@@ -364,8 +364,7 @@ def write(template: Template, graph: _core.Graph, *, allow_removed: bool = False
 
     Raises `GraphError` if a node with side effects was removed, nodes do not fit together, or two
     accesses to the same memory have lost their order; `UnsupportedError` if a new node cannot be
-    described in this format.
-    ``allow_removed`` lets nodes with side effects be missing.
+    described in this format. ``allow_removed`` lets nodes with side effects be missing.
     """
     if template.graph.equals(graph):
         return template.text

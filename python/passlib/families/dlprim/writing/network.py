@@ -148,32 +148,23 @@ class _Namer:
 
 @dataclass(eq=False)
 class Value:
-    """A tensor: an input of the network, or the output of an operator.
-
-    Attributes
-    ----------
-    node : str
-        Name of the node, and of the operator to be written.
-    wish : str
-        The preferred name of the tensor.
-    attributes : mapping of str to str
-        Options, without passlib's own attributes.
-    place : str
-        Of the original in the file; empty if there is none.
-    view : bool
-        Whether this is only another name for memory that was written to.
-    """
+    """A tensor: an input of the network, or the output of an operator."""
 
     node: str
+    """Name of the node, and of the operator to be written."""
     op: str
     wish: str
+    """The preferred name of the tensor."""
     spec: Spec
     attributes: Mapping[str, str] = field(default_factory=dict)
+    """Options, without passlib's own attributes."""
     inputs: list[Value] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     place: str = ""
+    """Of the original in the file; empty if there is none."""
     frozen: bool = False
     view: bool = False
+    """Whether this is only another name for memory that was written to."""
 
 
 @dataclass(frozen=True)
@@ -439,11 +430,10 @@ _NEW = b'{\n  "": 0}'
 def write_network(
     graph: _core.Graph, arrays: Mapping[str, Any], template: Template | None, names: Sequence[str]
 ) -> bytes:
-    """Write the network file of a graph.
+    """Write the network file of a graph; outputs keep ``names`` if their number is unchanged.
 
     Raises `GraphError` if the graph is not a valid network; `UnsupportedError` if DLPrimitives
     lacks something in the graph.
-    ``arrays`` are parameters by name; outputs keep ``names`` if their number is unchanged.
     """
     if template is not None and _unchanged(graph, arrays, template, names):
         return template.document.text

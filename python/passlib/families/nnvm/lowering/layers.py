@@ -111,8 +111,7 @@ def convolution(op: Operation) -> Value:
 
     ``data`` (N, C, H, W), ``weight`` (channels, C / groups, *kernel_size), ``bias`` (channels,)
     unless ``use_bias`` is false; other orders of axes by ``layout``, ``kernel_layout`` and
-    ``out_layout``. A size becomes
-    ``(size + padding - dilation * (kernel - 1) - 1) // stride + 1``.
+    ``out_layout``. A size becomes ``(size + padding - dilation * (kernel - 1) - 1) // stride + 1``.
     """
     layout, data, weight, bias = _inputs(op)
     channels, groups, kernel = _extent(op)
@@ -138,9 +137,8 @@ def convolution(op: Operation) -> Value:
 def transposed_convolution(op: Operation) -> Value:
     """Transpose of `convolution`: the gradient of one with the same attributes.
 
-    ``data`` (N, C, H, W), ``weight`` (C, channels / groups, *kernel_size), ``bias`` (channels,).
-    A size becomes
-    ``stride * (size - 1) + dilation * (kernel - 1) + 1 - padding + output_padding``.
+    ``data`` (N, C, H, W), ``weight`` (C, channels / groups, *kernel_size), ``bias`` (channels,). A
+    size becomes ``stride * (size - 1) + dilation * (kernel - 1) + 1 - padding + output_padding``.
     """
     layout, data, weight, bias = _inputs(op)
     channels, groups, kernel = _extent(op)
@@ -244,8 +242,7 @@ def max_pooling(op: Operation) -> Value:
 def average_pooling(op: Operation) -> Value:
     """Compute the mean of each window of ``pool_size``; sizes as in `max_pooling`.
 
-    It is over the elements inside the input, or over the whole window with
-    ``count_include_pad``.
+    It is over the elements inside the input, or over the whole window with ``count_include_pad``.
     """
     layout, data = image(op)
     window = _Window(op, data)
@@ -347,9 +344,8 @@ def prelu(op: Operation) -> Value:
 def batch_norm(op: Operation) -> list[Value]:
     """Normalize each channel by its running mean and variance, as in inference.
 
-    ``data`` any shape with channels at ``axis``; gamma, beta, moving_mean, moving_var (C,).
-    gamma is 1 without ``scale``, beta is 0 without ``center``. The outputs mean and var are for
-    training.
+    ``data`` any shape with channels at ``axis``; gamma, beta, moving_mean, moving_var (C,). gamma
+    is 1 without ``scale``, beta is 0 without ``center``. The outputs mean and var are for training.
     """
     if op.train:
         op.unsupported("is lowered for inference only")

@@ -70,10 +70,6 @@ def _comparison(onnx_operator: str) -> Callable[[Operation, Value, Value], Value
     return compare
 
 
-def _unequal(op: Operation, a: Value, b: Value) -> Value:
-    return op.cast(~a.equals(b), op.dtype_of(a))
-
-
 def _plain(onnx_operator: str) -> Callable[[Operation, Value, Value], Value]:
     return lambda op, a, b: op.emit(onnx_operator, a, b)
 
@@ -100,7 +96,7 @@ _BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
     "__left_shift_symbol__": _shift_left,
     "__right_shift_symbol__": _shift_right,
     "__equal_symbol__": _comparison("Equal"),
-    "__not_equal_symbol__": _unequal,
+    "__not_equal_symbol__": lambda op, a, b: op.cast(~a.equals(b), op.dtype_of(a)),
     "__greater_symbol__": _comparison("Greater"),
     "__greater_equal_symbol__": _comparison("GreaterOrEqual"),
     "__less_symbol__": _comparison("Less"),
@@ -123,32 +119,22 @@ _SCALAR: dict[str, Callable[[Operation, Value, Value], Value]] = {
 }
 
 
+def _scalar(op: Operation) -> Value:
+    # The number is rounded to single precision first, like the compiler's constants.
+    return op.constant_like(np.float32(op.float("scalar")), op.inputs[0])
+
+
 def _logical(onnx_operator: str, op: Operation) -> Value:
     truths = [op.cast(value, np.bool_) for value in op.inputs]
     return op.cast(op.emit(onnx_operator, *truths), op.dtype_of(op.inputs[0]))
 
 
-def _register() -> None:
-    for name, binary in _BINARY.items():
-
-        def of_two(op: Operation, compute: Callable[..., Value] = binary) -> Value:
-            left, right = op.operands(2)
-            return compute(op, left, right)
-
-        table.register(name)(of_two)
-    for name, with_number in _SCALAR.items():
-
-        def of_number(op: Operation, compute: Callable[..., Value] = with_number) -> Value:
-            # The number is rounded to single precision first, like the compiler's constants.
-            data = op.inputs[0]
-            return compute(op, data, op.constant_like(np.float32(op.float("scalar")), data))
-
-        table.register(name)(of_number)
-    for name, operator in (("logical_and", "And"), ("logical_or", "Or"), ("logical_not", "Not")):
-        table.register(name)(lambda op, operator=operator: _logical(operator, op))
-
-
-_register()
+for _name, _binary in _BINARY.items():
+    table.register(_name)(lambda op, compute=_binary: compute(op, *op.operands(2)))
+for _name, _with_number in _SCALAR.items():
+    table.register(_name)(lambda op, compute=_with_number: compute(op, op.inputs[0], _scalar(op)))
+for _name, _operator in (("logical_and", "And"), ("logical_or", "Or"), ("logical_not", "Not")):
+    table.register(_name)(lambda op, operator=_operator: _logical(operator, op))
 
 
 @table.register(TVM_OPERATOR)

@@ -207,25 +207,17 @@ STRUCTURE: Final = ("nodes", "arg_nodes", "node_row_ptr", "heads")
 
 @dataclass(frozen=True)
 class Document:
-    """A file that was read.
-
-    Attributes
-    ----------
-    native : _core.Graph
-        The graph that passes see, which must not be changed.
-    attributes : mapping of str to str
-        The top-level members that passes see, as JSON by key.
-    weights : tuple of str
-        Names in the weight file next to it, in its order.
-    mxnet_weights : bool
-        Whether the weight file was one of MXNet's, with names that begin ``arg:`` or ``aux:``.
-    """
+    """A file that was read."""
 
     text: bytes
     native: _core.Graph
+    """The graph that passes see, which must not be changed."""
     attributes: Mapping[str, str]
+    """The top-level members that passes see, as JSON by key."""
     weights: tuple[str, ...] = ()
+    """Names in the weight file next to it, in its order."""
     mxnet_weights: bool = False
+    """Whether the weight file was one of MXNet's, with names that begin ``arg:`` or ``aux:``."""
 
     @cached_property
     def graph(self) -> GraphTemplate:

@@ -84,24 +84,20 @@ def _strings(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _shapes(value: Any) -> bool:
-    return isinstance(value, list) and all(integers(item) for item in value)
-
-
 def _size(value: Any) -> bool:
     if isinstance(value, JsonNumber):  # unsigned 64-bit integers
         return value.text.isdigit() and int(value.text[:21]) < 1 << 64
     return type(value) is int and value >= 0
 
 
-VALUE_TYPES = {
+VALUE_TYPES: dict[str, Callable[[Any], bool]] = {
     "int": lambda value: type(value) is int,
     "size_t": _size,
     "str": lambda value: isinstance(value, str),
     "list_int": integers,
     "list_str": _strings,
     "list_layout": _strings,
-    "list_shape": _shapes,
+    "list_shape": lambda value: isinstance(value, list) and all(map(integers, value)),
 }
 """The check of the value, by known type."""
 

@@ -57,11 +57,7 @@ class _Reader:
 
 
 def read_params(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read named arrays; large files are mapped.
-
-    Raises `FormatError` if the file is damaged; the message has the offset; `UnsupportedError` if
-    NumPy lacks an element type of the file.
-    """
+    """Read named arrays of TVM; large files are mapped. Errors are those of `read_weights`."""
     return _read(Source.open(path))[0]
 
 
@@ -143,11 +139,9 @@ def weights_path(path: Path) -> Path | None:
 
 
 def read_weights(path: Path, states: Collection[str]) -> Weights:
-    """Read a weight file of either format.
+    """Read a weight file of either format, of a graph with some auxiliary states.
 
-    Raises `FormatError` if the file is damaged; `UnsupportedError` if NumPy lacks an element type
-    of the file.
-    ``states`` are the graph's auxiliary states.
+    Raises `FormatError` if the file is damaged; `UnsupportedError` if NumPy lacks an element type.
     """
     auxiliary = frozenset(states)
     if is_params(path):

@@ -101,10 +101,7 @@ _CPU: Final = 1
 
 
 def write(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write named arrays.
-
-    Raises `UnsupportedError` if an array is sparse, or has an element type that TVM lacks.
-    """
+    """Write named arrays; raise `UnsupportedError` if TVM lacks a type, as that of sparse ones."""
     headers = {name: _header(name, array) for name, array in arrays.items()}
     with path.open("wb") as file:
         file.write(struct.pack("<QQQ", LIST_MAGIC, 0, len(headers)))

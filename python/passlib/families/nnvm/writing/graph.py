@@ -38,30 +38,20 @@ _ORDER = ("op", "name", "attrs", "inputs", "control_deps", "subgraphs")
 
 @dataclass(frozen=True)
 class NodeStyle:
-    """The form in which the program that wrote a file writes nodes.
-
-    Attributes
-    ----------
-    order : tuple of str
-        Keys, in order.
-    attributes : str
-        The key for attributes: ``attr`` or ``attrs``.
-    has_param : bool
-        Whether attributes of operators are under ``param``, apart from the user's.
-    writes_empty : frozenset of str
-        Keys of attributes that are written even if empty.
-    constants : mapping of str to value
-        Keys that every node has with the same value.
-    entry_size : int
-        Numbers in an entry, 2 or 3.
-    """
+    """The form in which the program that wrote a file writes nodes."""
 
     order: tuple[str, ...] = _ORDER
+    """Keys, in order."""
     attributes: str = "attrs"
+    """The key for attributes: ``attr`` or ``attrs``."""
     has_param: bool = False
+    """Whether attributes of operators are under ``param``, apart from the user's."""
     writes_empty: frozenset[str] = frozenset()
+    """Keys of attributes that are written even if empty."""
     constants: Mapping[str, Any] = field(default_factory=dict)
+    """Keys that every node has with the same value."""
     entry_size: int = 3
+    """Numbers in an entry, 2 or 3."""
 
 
 def node_style(root: Mapping[str, Any]) -> NodeStyle:

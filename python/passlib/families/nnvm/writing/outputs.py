@@ -27,20 +27,9 @@ from passlib.lowering.types import Shape, TypeSpec
 class Arrangement:
     """The nodes of a graph, related to those of the file, in the order of writing.
 
-    Attributes
-    ----------
-    nodes : list of NodeTuple
-        In the order of the graph; a position is an index of this list.
-    origins : list of int
-        Place in the file of each node; -1 for a new one.
-    order : list of int
-        Positions in the order of writing.
-    number : list of int
-        Place of each node in the written file.
-    heads : list of (int, int, int)
-        Outputs of the graph, with places in the written file.
-    counts : list of int
-        Number of outputs of each node.
+    Positions are indices of ``nodes``, places are those in a file. ``origins`` has the place of
+    each node in the file that was read, -1 for a new one; ``number`` that in the written file.
+    ``order`` are positions in the order of writing, ``counts`` numbers of outputs.
     """
 
     def __init__(self, graph: _core.Graph, template: GraphTemplate) -> None:
@@ -198,34 +187,23 @@ def _stated_shape(text: str | None) -> Shape | None:
 
 @dataclass(frozen=True)
 class Outputs:
-    """All outputs of all nodes of the written graph, numbered through it.
-
-    Attributes
-    ----------
-    old : sequence of int
-        Number of each in the file, -1 for a new one.
-    old_count : int
-        Number of outputs in the file.
-    names : sequence of str
-        Name of the node of each output.
-    sources : sequence of (int or None)
-        The first input of the node of each output; None for a variable.
-    users : mapping of int to int
-        For each used output, the first output of its first user.
-    steps : sequence of Step
-        The nodes, in order.
-    rewired : bool
-        Whether nodes, edges or their order differ from the file.
-    """
+    """All outputs of all nodes of the written graph, numbered through it."""
 
     old: Sequence[int]
+    """Number of each in the file, -1 for a new one."""
     old_count: int
+    """Number of outputs in the file."""
     names: Sequence[str]
+    """Name of the node of each output."""
     sources: Sequence[int | None]
+    """The first input of the node of each output; None for a variable."""
     users: Mapping[int, int]
+    """For each used output, the first output of its first user."""
     steps: Sequence[Step]
+    """The nodes, in order."""
     heads: Sequence[int]
     rewired: bool
+    """Whether nodes, edges or their order differ from the file."""
 
     @property
     def same(self) -> bool:
