@@ -66,8 +66,7 @@ def in_range(op: Operation, value: Value, limits: tuple[float, float]) -> tuple[
 
 def step(op: Operation, bound: Value, steps: float) -> Value:
     """Return the real number that one step stands for, as a scalar."""
-    size = bound / steps
-    return op.emit("Reshape", size, op.constant(np.zeros(0, np.int64)))
+    return op.emit("Reshape", bound / steps, op.constant(np.zeros(0, np.int64)))
 
 
 def quantized(op: Operation, value: Value, size: Value, dtype: str) -> Value:
@@ -93,8 +92,7 @@ def unsigned(op: Operation, value: Value) -> tuple[Value, int]:
     """
     if bits(op, value) == "uint8":
         return value, 0
-    moved = op.cast(value, np.int32) + 128
-    return op.cast(moved, np.uint8), 128
+    return op.cast(op.cast(value, np.int32) + 128, np.uint8), 128
 
 
 @table.register("_contrib_quantized_conv")
@@ -126,8 +124,7 @@ def quantized_convolution(op: Operation) -> Sequence[Value]:
         group=op.int("num_group", 1),
     )
     if biased:
-        bias = op.cast(inputs[2], np.int32)
-        sums = sums + op.emit("Reshape", bias, [-1, 1, 1])
+        sums = sums + op.emit("Reshape", op.cast(inputs[2], np.int32), [-1, 1, 1])
     low = inputs[3 if biased else 2 :]
     # The range counts 127 steps for uint8 too.
     return sums, *_range(op, low, WHOLE_STEPS["int8"])
@@ -157,10 +154,8 @@ def quantized_fully_connected(op: Operation) -> Sequence[Value]:
     bounds = inputs[3 if biased else 2 :]
     if biased:
         unit = op.emit("Mul", *_steps(op, bounds, HALF_STEPS[dtype]))
-        bias_step = step(op, largest(op, *bounds[4:6]), WHOLE_STEPS["int8"])
-        ratio = bias_step / unit
-        bias = op.cast(inputs[2], np.float32) * ratio
-        sums = sums + op.cast(bias, np.int32)
+        ratio = step(op, largest(op, *bounds[4:6]), WHOLE_STEPS["int8"]) / unit
+        sums = sums + op.cast(op.cast(inputs[2], np.float32) * ratio, np.int32)
     return sums, *_range(op, bounds, WHOLE_STEPS[dtype])
 
 
@@ -174,8 +169,7 @@ def _steps(op: Operation, bounds: Sequence[Value], data_steps: float) -> list[Va
 
 def _range(op: Operation, bounds: Sequence[Value], data_steps: float) -> tuple[Value, Value]:
     """Return the range of int32 sums: their step is the product of the operands' steps."""
-    unit = op.emit("Mul", *_steps(op, bounds, data_steps))
-    bound = unit * INT32_STEPS
+    bound = op.emit("Mul", *_steps(op, bounds, data_steps)) * INT32_STEPS
     return symmetric(op, op.emit("Reshape", bound, [1]))
 
 
@@ -237,8 +231,7 @@ def requantize(op: Operation) -> Sequence[Value]:
     data, low, high = op.operands(3)
     limits = calibrated(op)
     dtype = _chosen(op, limits)
-    unit = step(op, largest(op, low, high), INT32_STEPS)
-    numbers = op.cast(data, np.float32) * unit
+    numbers = op.cast(data, np.float32) * step(op, largest(op, low, high), INT32_STEPS)
     if limits is not None:
         bound = real(op, max(map(abs, limits)))
     else:
@@ -346,8 +339,7 @@ def quantized_add(op: Operation) -> Sequence[Value]:
             op.unsupported("MXNet 1.9.1 drops the uint8 operand where no range is calibrated")
         total = op.emit("Add", *reach)
         steps = [step(op, bound, HALF_STEPS[dtypes[0]]) for bound in reach]
-        numbers = _sum(op, (left, right), steps)
-        wide = op.cast(numbers, np.float64) / _wide_step(op, total)
+        wide = op.cast(_sum(op, (left, right), steps), np.float64) / _wide_step(op, total)
         return op.cast(op.emit("Round", wide), np.int32), *symmetric(op, total)
     dtype = "uint8" if dtypes == ["uint8", "uint8"] else "int8"
     steps = [step(op, bound, WHOLE_STEPS[kind]) for bound, kind in zip(reach, dtypes, strict=True)]
@@ -372,11 +364,9 @@ def quantized_multiply(op: Operation) -> Sequence[Value]:
     unit = op.emit("Mul", *(step(op, bound, WHOLE_STEPS["int8"]) for bound in reach))
     limits = calibrated(op)
     if limits is None:
-        total = unit * INT32_STEPS
-        return product, *symmetric(op, op.emit("Reshape", total, [1]))
+        return product, *symmetric(op, op.emit("Reshape", unit * INT32_STEPS, [1]))
     size = op.constant(np.float32(max(map(abs, limits)) / WHOLE_STEPS["int8"]))
-    ratio = unit / size
-    scaled = op.cast(product, np.float32) * ratio
+    scaled = op.cast(product, np.float32) * (unit / size)
     ends = (op.constant(number, np.float32) for number in (-128, 127))
     return in_range(op, op.cast(op.emit("Clip", scaled, *ends), np.int8), limits)
 
@@ -421,8 +411,7 @@ def quantized_batch_norm(op: Operation) -> Sequence[Value]:
     epsilon = op.float("eps", 1e-3)
     if epsilon <= -1:
         op.unsupported("leaves no variance", "eps")
-    deviation = op.emit("Sqrt", variance + epsilon)
-    scale = gamma / deviation
+    scale = gamma / op.emit("Sqrt", variance + epsilon)
     shift = beta - mean * scale
     # oneDNN sees a variance of 1, to which it adds epsilon once more.
     scale = scale * (1 / math.sqrt(1 + epsilon))
@@ -602,8 +591,7 @@ def _finished(op: Operation, result: Value, units: Sequence[Value] | None) -> Se
     limits = calibrated(op)
     if limits is not None:
         dtype = "uint8" if limits[0] >= 0 else "int8"
-        bound = max(map(abs, limits))
-        size = op.constant(np.float32(bound / HALF_STEPS[dtype]))
+        size = op.constant(np.float32(max(map(abs, limits)) / HALF_STEPS[dtype]))
         return in_range(op, quantized(op, result, size, dtype), limits)
     if units is None:
         op.unsupported("sums without a calibrated range are not supported", "min_calib_range")

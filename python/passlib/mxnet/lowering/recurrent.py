@@ -201,8 +201,7 @@ def unpack(op: Operation, packing: Packing, packed: Value) -> list[DirectionWeig
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)
         bounds = (vector(op, at), vector(op, at + count))
         at += count
-        piece = op.emit("Slice", packed, *bounds, vector(op, 0))
-        return op.emit("Reshape", piece, shape)
+        return op.emit("Reshape", op.emit("Slice", packed, *bounds, vector(op, 0)), shape)
 
     matrices = [[cut(*shape) for shape in group] for group in packing.shapes()]
     rows = packing.gates * packing.state
@@ -377,8 +376,7 @@ def sequence_mask(op: Operation) -> Value:
     time_shape = [-1, 1, *trailing] if axis == 0 else [1, -1, *trailing]
     length = op.emit("Reshape", op.inputs[1], length_shape)
     steps = op.cast(places(op, data, axis), op.dtype_of(length))
-    time = op.emit("Reshape", steps, time_shape)
-    inside = time < length
+    inside = op.emit("Reshape", steps, time_shape) < length
     return op.where(inside, data, op.float("value", 0.0))
 
 
@@ -394,10 +392,8 @@ def sequence_last(op: Operation) -> Value:
         return op.emit("Gather", data, op.constant(-1, "int64"), axis=axis)
     last = op.cast(op.inputs[1], "int64") - 1
     if axis == 0:
-        rank = op.rank_of(data)
-        data = op.emit("Transpose", data, perm=[1, 0, *range(2, rank)])
-    index = op.emit("Unsqueeze", last, [1])
-    return op.emit("GatherND", data, index, batch_dims=1)
+        data = op.emit("Transpose", data, perm=[1, 0, *range(2, op.rank_of(data))])
+    return op.emit("GatherND", data, op.emit("Unsqueeze", last, [1]), batch_dims=1)
 
 
 @table.register("SequenceReverse")
@@ -448,8 +444,7 @@ def ctc_loss(op: Operation) -> Sequence[Value]:
     else:
         open_ = ~whole.equals(end)
         seen = op.emit("CumSum", op.cast(open_, np.int64), op.constant(1, "int64"))
-        unbroken = seen.equals(np.arange(1, count + 1)[None])
-        flags = op.cast(unbroken & open_, np.int64)
+        flags = op.cast(seen.equals(np.arange(1, count + 1)[None]) & open_, np.int64)
         label_lengths = op.emit("ReduceSum", flags, [1], keepdims=0)
 
     blanks = op.constant(np.full((batch, count, 1), blank), "int64")
@@ -468,10 +463,8 @@ def ctc_loss(op: Operation) -> Sequence[Value]:
         at = place - back
         column = op.emit("Unsqueeze", op.emit("Max", at, op.constant(0, "int64")), [1])
         found = op.emit("GatherElements", last, column, axis=1)
-        exists = op.emit("Unsqueeze", at, [1]) >= 0
-        ends.append(op.where(exists, found, _IMPOSSIBLE))
-    both = op.emit("Concat", *ends, axis=1)
-    loss = -op.emit("ReduceLogSumExp", both, [1], keepdims=0)
+        ends.append(op.where(op.emit("Unsqueeze", at, [1]) >= 0, found, _IMPOSSIBLE))
+    loss = -op.emit("ReduceLogSumExp", op.emit("Concat", *ends, axis=1), [1], keepdims=0)
     return loss, op.declare(dtype, (times, batch, classes), "the gradient is not provided")
 
 
@@ -507,10 +500,8 @@ def _recursion(op: Operation, emitted: Value, skips: Value, lengths: Value) -> V
             moved = op.emit("Slice", moved, [0], [size], [1])
             ways.append(moved if back == 1 else moved + skips)
         stacked = op.emit("Concat", *(op.emit("Unsqueeze", way, [2]) for way in ways), axis=2)
-        total = op.emit("ReduceLogSumExp", stacked, [2], keepdims=0)
-        reached = total + score
-        running = op.emit("Unsqueeze", time < lengths, [1])
-        body.output(op.where(running, reached, state))
+        reached = op.emit("ReduceLogSumExp", stacked, [2], keepdims=0) + score
+        body.output(op.where(op.emit("Unsqueeze", time < lengths, [1]), reached, state))
     return op.emit(
         "Scan",
         op.constant(start, dtype),
@@ -579,8 +570,7 @@ def hawkes_likelihood(op: Operation) -> Sequence[Value]:
 
 
 def _by_time(op: Operation, value: Value, times: int, batch: int) -> Value:
-    turned = op.emit("Transpose", value, perm=[1, 0])
-    return op.emit("Reshape", turned, [times, batch, 1])
+    return op.emit("Reshape", op.emit("Transpose", value, perm=[1, 0]), [times, batch, 1])
 
 
 def _elapsed(
@@ -588,9 +578,6 @@ def _elapsed(
 ) -> tuple[Value, Value, Value]:
     """Return, after a time without events, the intensity, the faded state, the compensator."""
     rates, excitation, decay = parameters
-    fading = op.emit("Exp", -(decay * gap))
-    faded = state * fading
-    excited = excitation * decay * faded
-    intensity = rates + excited
-    spent = excitation * (state - faded)
-    return intensity, faded, rates * gap + spent
+    faded = state * op.emit("Exp", -(decay * gap))
+    intensity = rates + excitation * decay * faded
+    return intensity, faded, rates * gap + excitation * (state - faded)

@@ -15,79 +15,37 @@ from passlib.mxnet.lowering.real_arithmetic import is_real
 from passlib.mxnet.lowering.table import table
 
 
-def _log(op: Operation, value: Value) -> Value:
-    return op.emit("Log", value)
-
-
-def _plus(op: Operation, *values: Value) -> Value:
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total
-
-
-def _minus(op: Operation, a: Value, b: Value) -> Value:
-    return a - b
-
-
-def _times(op: Operation, a: Value, b: Value) -> Value:
-    return a * b
-
-
-def _one_less(op: Operation, value: Value) -> Value:
-    return value - 1
-
-
-def _rest(op: Operation, value: Value) -> Value:
-    return 1 - value
-
-
 def _uniform(op: Operation, x: Value, low: Value, high: Value) -> Value:
     """Return -log(high - low): MXNet does not ask whether the sample is inside."""
-    level = -_log(op, high - low)
-    return level + x * 0
+    return -op.emit("Log", high - low) + x * 0
 
 
 def _normal(op: Operation, x: Value, mean: Value, deviation: Value) -> Value:
     ratio = (x - mean) / deviation
-    square = ratio * ratio * -0.5
-    level = op.constant_like(-0.5 * math.log(2 * math.pi), ratio)
-    return square + level - _log(op, deviation)
-
-
-def _exponential(op: Operation, x: Value, rate: Value) -> Value:
-    return _log(op, rate) - rate * x
+    return ratio * ratio * -0.5 - 0.5 * math.log(2 * math.pi) - op.emit("Log", deviation)
 
 
 def _gamma(op: Operation, x: Value, shape: Value, rate: Value) -> Value:
-    level = shape * _log(op, rate) - log_gamma(op, shape)
-    return level + _one_less(op, shape) * _log(op, x) - rate * x
-
-
-def _poisson(op: Operation, x: Value, rate: Value) -> Value:
-    factorial = log_gamma(op, x + 1)
-    return x * _log(op, rate) - factorial - rate
+    level = shape * op.emit("Log", rate) - log_gamma(op, shape)
+    return level + (shape - 1) * op.emit("Log", x) - rate * x
 
 
 def _negative_binomial(op: Operation, x: Value, limit: Value, chance: Value) -> Value:
-    ways = log_gamma(op, x + limit) - log_gamma(op, limit)
-    ways = ways - log_gamma(op, x + 1)
-    successes = limit * _log(op, chance)
-    return ways + successes + x * _log(op, _rest(op, chance))
+    ways = log_gamma(op, x + limit) - log_gamma(op, limit) - log_gamma(op, x + 1)
+    return ways + limit * op.emit("Log", chance) + x * op.emit("Log", 1 - chance)
 
 
 def _generalized(op: Operation, x: Value, mean: Value, dispersion: Value) -> Value:
     limit = op.emit("Reciprocal", dispersion)
-    chance = limit / (limit + mean)
-    return _negative_binomial(op, x, limit, chance)
+    return _negative_binomial(op, x, limit, limit / (limit + mean))
 
 
 _DENSITIES: dict[str, tuple[int, Callable[..., Value]]] = {
     "uniform": (2, _uniform),
     "normal": (2, _normal),
-    "exponential": (1, _exponential),
+    "exponential": (1, lambda op, x, rate: op.emit("Log", rate) - rate * x),
     "gamma": (2, _gamma),
-    "poisson": (1, _poisson),
+    "poisson": (1, lambda op, x, rate: x * op.emit("Log", rate) - log_gamma(op, x + 1) - rate),
     "negative_binomial": (2, _negative_binomial),
     "generalized_negative_binomial": (2, _generalized),
 }
@@ -102,7 +60,12 @@ def density(name: str, op: Operation) -> Value:
     count, logarithm = _DENSITIES[name]
     sample, *parameters = op.operands(1 + count)
     rank = op.rank_of(sample)
-    wide = [_aligned(op, value, rank) for value in parameters]
+    wide = [
+        value
+        if op.rank_of(value) == rank
+        else op.emit("Unsqueeze", value, range(op.rank_of(value), rank))
+        for value in parameters
+    ]
     return _finished(op, logarithm(op, sample, *wide))
 
 
@@ -120,15 +83,8 @@ def dirichlet(op: Operation) -> Value:
         places = vector(op, *range(op.rank_of(alpha) - 1, rank - 1))
         alpha = op.emit("Unsqueeze", alpha, places)
         level = op.emit("Unsqueeze", level, places)
-    terms = _one_less(op, alpha) * _log(op, sample)
+    terms = (alpha - 1) * op.emit("Log", sample)
     return _finished(op, op.emit("ReduceSum", terms, axis, keepdims=0) + level)
-
-
-def _aligned(op: Operation, value: Value, rank: int) -> Value:
-    missing = rank - op.rank_of(value)
-    if not missing:
-        return value
-    return op.emit("Unsqueeze", value, [*range(rank - missing, rank)])
 
 
 def _finished(op: Operation, logarithm: Value) -> Value:
@@ -168,16 +124,13 @@ def histogram(op: Operation) -> Sequence[Value]:
             return _counted_integers(op, data, edges, (low, high, count)), edges
         edges = op.constant_like(exact, data)
         number = count + 1
-    column = op.emit("Unsqueeze", data, [1])
-    least = op.cast(column >= edges, np.int64)
+    least = op.cast(op.emit("Unsqueeze", data, [1]) >= edges, np.int64)
     beyond = op.emit("ReduceSum", least, [0], keepdims=0)
-    last = op.emit("Slice", edges, [number - 1], [number])
-    above = op.cast(data > last, np.int64)
+    above = op.cast(data > op.emit("Slice", edges, [number - 1], [number]), np.int64)
     over = op.emit("ReduceSum", above, [0], keepdims=1)
     inner = op.emit("Slice", beyond, [0], [number - 1])
     if number > 2:
-        middle = op.emit("Slice", beyond, [1], [number - 1])
-        over = op.emit("Concat", middle, over, axis=0)
+        over = op.emit("Concat", op.emit("Slice", beyond, [1], [number - 1]), over, axis=0)
     return inner - over, op.emit("Identity", edges)
 
 
@@ -191,20 +144,12 @@ def _counted_integers(
     """
     low, high, count = bins
     wide = op.cast(data, np.float64)
-    shifted = (wide - low) * float(count)
-    exact = op.emit("Floor", shifted / (high - low))
+    exact = op.emit("Floor", (wide - low) * float(count) / (high - low))
     limits = op.constant(0.0), op.constant(count - 1.0)
     place = op.cast(op.emit("Clip", exact, *limits), np.int64)
-    below = data < op.emit("Gather", edges, place)
-    place = place - op.cast(below, np.int64)
-    following = op.emit("Gather", edges, place + 1)
-    above = (data >= following) & _before(op, place, count)
+    place = place - op.cast(data < op.emit("Gather", edges, place), np.int64)
+    above = (data >= op.emit("Gather", edges, place + 1)) & (place < count - 1)
     place = place + op.cast(above, np.int64)
-    inside = (wide >= low) & (wide <= high)
-    place = op.where(inside, place, -1)
+    place = op.where((wide >= low) & (wide <= high), place, -1)
     found = op.emit("Unsqueeze", place, [1]).equals(vector(op, *range(count)))
     return op.emit("ReduceSum", op.cast(found, np.int64), [0], keepdims=0)
-
-
-def _before(op: Operation, place: Value, count: int) -> Value:
-    return place < count - 1

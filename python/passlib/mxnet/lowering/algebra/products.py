@@ -22,8 +22,7 @@ def polyval(op: Operation) -> Value:
         op.unsupported(f"is unrolled for at most {_MOST_COEFFICIENTS} coefficients, not {count}")
     result = x * 0
     for place in range(count):
-        factor = op.emit("Gather", coefficients, op.constant(place), axis=0)
-        result = result * x + factor
+        result = result * x + op.emit("Gather", coefficients, op.constant(place), axis=0)
     return result
 
 
@@ -121,8 +120,7 @@ def khatri_rao(op: Operation) -> Value:
         op.require_rank(matrix, 2)
     result = op.inputs[0]
     for matrix in op.inputs[1:]:
-        raised = op.emit("Unsqueeze", result, [1])
-        product = raised * op.emit("Unsqueeze", matrix, [0])
+        product = op.emit("Unsqueeze", result, [1]) * op.emit("Unsqueeze", matrix, [0])
         result = reshaped(op, product, [(0, 1), (2,)])
     return result
 

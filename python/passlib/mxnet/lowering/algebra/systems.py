@@ -37,8 +37,7 @@ def gelqf(op: Operation) -> Sequence[Value]:
         work, basis = (each - _product(op, each, normal, factor) @ normal for each in (work, basis))
     lower = op.emit("Slice", work, [0], [rows], [-1])
     lower = op.emit("Trilu", lower, upper=0)
-    kept = op.emit("Slice", basis, [0], [rows], [-1])
-    return transposed(op, kept), lower
+    return transposed(op, op.emit("Slice", basis, [0], [rows], [-1])), lower
 
 
 def _square(op: Operation, data: Value, columns: int) -> Value:
@@ -57,14 +56,10 @@ def _reflection(op: Operation, work: Value, place: int) -> tuple[Value, Value]:
     pivot = op.emit("ReduceSum", row * here, axis, keepdims=1)
     zero = op.constant_like(0, work)
     length = op.emit("ReduceL2", rest, axis, keepdims=1)
-    negative = pivot < zero
-    end = op.where(negative, length, -length)
-    normal = rest - end * here
+    normal = rest - op.where(pivot < zero, length, -length) * here
     square = op.emit("ReduceSumSquare", normal, axis, keepdims=1)
     idle = op.emit("ReduceSumSquare", tail, axis, keepdims=1).equals(zero)
-    safe = op.where(idle, 1, square)
-    factor = 2 / safe
-    return normal, op.where(idle, zero, factor)
+    return normal, op.where(idle, zero, 2 / op.where(idle, 1, square))
 
 
 def _product(op: Operation, matrix: Value, normal: Value, factor: Value) -> Value:
@@ -117,8 +112,7 @@ def _solved(op: Operation, triangle: Value, right: Value, *, lower: bool) -> Val
         line = _part(op, right, -2, row, row + 1)
         if solved is not None:
             before = range(row) if lower else range(row + 1, size)
-            known = _block(op, triangle, one, before) @ solved
-            line = line - known
+            line = line - _block(op, triangle, one, before) @ solved
         line = line / _block(op, triangle, one, one)
         if solved is None:
             solved = line
@@ -172,11 +166,9 @@ def _cholesky(op: Operation, matrix: Value) -> Value:
             left = _block(op, factor, below, before)
             right = transposed(op, _block(op, factor, range(step, step + 1), before))
             column = column - left @ right
-        pivot = op.emit("Sqrt", _part(op, column, -2, 0, 1))
-        column = column / pivot
+        column = column / op.emit("Sqrt", _part(op, column, -2, 0, 1))
         if step:
-            zero = op.constant_like(0, column)
-            column = op.emit("Pad", column, [step, 0], zero, [-2])
+            column = op.emit("Pad", column, [step, 0], op.constant_like(0, column), [-2])
         factor = column if factor is None else op.emit("Concat", factor, column, axis=-1)
     if factor is None:
         op.unsupported("the matrices have no rows")
@@ -226,11 +218,9 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
         pivot = _part(op, line, 2, step, step + 1)
         pivots.append(pivot)
         if guarded:
-            is_zero = pivot.equals(0)
-            pivot = op.where(is_zero, 1, pivot)
+            pivot = op.where(pivot.equals(0), 1, pivot)
         line = line / pivot
-        column = _part(op, matrix, 2, step, step + 1)
-        rest = matrix - column * line
+        rest = matrix - _part(op, matrix, 2, step, step + 1) * line
         matrix = op.where(is_here, line, rest)
     return _Elimination(matrix, pivots, exchanges)
 
@@ -246,8 +236,7 @@ def solution(op: Operation, matrix: Value, right: Value) -> Value:
     right = reshaped(op, right, [-1, size, columns])
     pair = op.emit("Concat", matrix, right, axis=2)
     eliminated = _eliminated(op, pair, size, guarded=False).matrix
-    result = _part(op, eliminated, 2, size, size + columns)
-    return op.emit("Reshape", result, shape)
+    return op.emit("Reshape", _part(op, eliminated, 2, size, size + columns), shape)
 
 
 def inverted(op: Operation, matrix: Value) -> Value:
@@ -267,13 +256,11 @@ def _pivots(op: Operation) -> tuple[Value, Value]:
     """Return the pivots and the sign of the row exchanges of each matrix: (b, n) and (b, 1)."""
     original = op.inputs[0]
     size = _size(op, original)
-    matrix = reshaped(op, original, [-1, size, size])
-    result = _eliminated(op, matrix, size, guarded=True)
+    result = _eliminated(op, reshaped(op, original, [-1, size, size]), size, guarded=True)
     pivots = op.emit("Concat", *result.pivots, axis=1)
     exchanged = op.emit("Concat", *result.exchanges, axis=1)
     minus, plus = op.constant_like(-1, pivots), op.constant_like(1, pivots)
-    signs = op.where(exchanged, minus, plus)
-    sign = op.emit("ReduceProd", signs, [1], keepdims=0)
+    sign = op.emit("ReduceProd", op.where(exchanged, minus, plus), [1], keepdims=0)
     return op.emit("Squeeze", pivots, [2]), sign
 
 
@@ -286,8 +273,7 @@ def _one_each(op: Operation, value: Value, lone: Sequence[int]) -> Value:
 
 
 def _product_of_pivots(op: Operation, pivots: Value, sign: Value) -> Value:
-    product = op.emit("ReduceProd", pivots, [1], keepdims=1)
-    return product * sign
+    return op.emit("ReduceProd", pivots, [1], keepdims=1) * sign
 
 
 def det(lone: Sequence[int], op: Operation) -> Value:
@@ -301,8 +287,7 @@ def slogdet(lone: Sequence[int], op: Operation) -> tuple[Value, Value]:
     """Return sign and log absolute value of the determinant: 0 and -inf for singular matrices."""
     pivots, sign = _pivots(op)
     total = _product_of_pivots(op, op.emit("Sign", pivots), sign)
-    logarithms = op.emit("Log", op.emit("Abs", pivots))
-    size = op.emit("ReduceSum", logarithms, [1], keepdims=1)
+    size = op.emit("ReduceSum", op.emit("Log", op.emit("Abs", pivots)), [1], keepdims=1)
     return _one_each(op, total, lone), _one_each(op, size, lone)
 
 

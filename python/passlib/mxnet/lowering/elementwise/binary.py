@@ -93,13 +93,10 @@ def _modulo(op: Operation, a: Value, b: Value) -> Value:
     zero = op.constant_like(0, b)
     by_zero = b.equals(zero)
     if not is_real(op.dtype_of(a)):
-        divisor = op.where(by_zero, 1, b)
-        return op.emit("Mod", a, divisor)
+        return op.emit("Mod", a, op.where(by_zero, 1, b))
     sizes = op.emit("Abs", a), op.emit("Abs", b)
     rest = op.emit("Mod", *sizes, fmod=1)
-    differ = (a < zero) ^ (b < zero)
-    uneven = differ & is_true(op, rest)
-    rest = op.where(uneven, sizes[1] - rest, rest)
+    rest = op.where(((a < zero) ^ (b < zero)) & is_true(op, rest), sizes[1] - rest, rest)
     rest = op.where(b < zero, -rest, rest)
     return op.where(by_zero, zero, rest)
 
@@ -199,11 +196,8 @@ def allclose(op: Operation) -> Value:
     if not is_real(op.dtype_of(a)):
         a, b = (op.cast(value, np.float64) for value in (a, b))
     rtol, atol = op.float("rtol", 1e-5), op.float("atol", 1e-8)
-    gap = op.emit("Abs", a - b)
-    slack = op.emit("Abs", b) * rtol
-    near = gap <= slack + atol
+    near = op.emit("Abs", a - b) <= op.emit("Abs", b) * rtol + atol
     near = near | a.equals(b)
     if op.bool("equal_nan", True):
-        both = op.emit("IsNaN", a) & op.emit("IsNaN", b)
-        near = near | both
+        near = near | op.emit("IsNaN", a) & op.emit("IsNaN", b)
     return op.emit("ReduceMin", op.cast(near, np.uint8), keepdims=0)

@@ -59,21 +59,17 @@ def _log_gamma_right(op: Operation, x: Value) -> Value:
     """Compute log(gamma(x)) for x >= 0.5."""
     series = op.constant_like(_LANCZOS[0], x)
     for index, coefficient in enumerate(_LANCZOS[1:]):
-        term = coefficient / (x + float(index))
-        series = series + term
+        series = series + coefficient / (x + float(index))
     shifted = x + (_LANCZOS_G - 0.5)
-    power = (x + -0.5) * op.emit("Log", shifted)
-    body = power - shifted + 0.5 * math.log(2 * math.pi)
+    body = (x + -0.5) * op.emit("Log", shifted) - shifted + 0.5 * math.log(2 * math.pi)
     return body + op.emit("Log", series)
 
 
 def _log_gamma_parts(op: Operation, x: Value) -> tuple[Value, Value, Value]:
     """Return whether x < 0.5, log(gamma) of x or else of 1 - x, and |sin(pi x)|."""
     left = x < 0.5
-    mirror = 1 - x
-    right = _log_gamma_right(op, op.where(left, mirror, x))
-    fraction = x - op.emit("Floor", x)
-    return left, right, op.emit("Sin", fraction * np.pi)
+    right = _log_gamma_right(op, op.where(left, 1 - x, x))
+    return left, right, op.emit("Sin", (x - op.emit("Floor", x)) * np.pi)
 
 
 def _is_whole(op: Operation, x: Value) -> Value:
@@ -88,11 +84,9 @@ def log_gamma(op: Operation, value: Value) -> Value:
 
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
-        mirrored = np.log(np.pi) - op.emit("Log", sine)
-        result = op.where(left, mirrored - right, right)
+        result = op.where(left, np.log(np.pi) - op.emit("Log", sine) - right, right)
         infinity = op.constant_like(np.inf, x)
-        pole = _is_whole(op, x) & (x < 0.5)
-        endless = pole | op.emit("IsInf", x)
+        endless = _is_whole(op, x) & (x < 0.5) | op.emit("IsInf", x)
         return op.where(endless, infinity, result)
 
     return through_real(op, (value,), compute, double=True, exact=True)
@@ -115,17 +109,13 @@ def gamma(op: Operation) -> Value:
     def compute(x: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
         half = op.emit("Floor", x) * 0.5
-        is_odd = op.emit("Floor", half) < half
-        signed = op.where(is_odd, -sine, sine)
-        small = op.emit("Exp", -right)
-        mirrored = small * np.pi / signed
+        signed = op.where(op.emit("Floor", half) < half, -sine, sine)
+        mirrored = op.emit("Exp", -right) * np.pi / signed
         result = op.where(left, mirrored, op.emit("Exp", right))
-        pole = _is_whole(op, x) & (x < 0.0)
-        result = op.where(pole, np.nan, result)
+        result = op.where(_is_whole(op, x) & (x < 0.0), np.nan, result)
         at_zero = x.equals(0)
         at_zero = op.where(at_zero, op.emit("Reciprocal", x), result)
-        endless = x.equals(np.inf)
-        result = op.where(endless, x, at_zero)
+        result = op.where(x.equals(np.inf), x, at_zero)
         return op.emit("Round", result) if whole else result
 
     return through_real(op, op.inputs[:1], compute, double=True, exact=True)
@@ -166,8 +156,7 @@ def erf_of(op: Operation, x: Value) -> Value:
     result = terms[-1]
     for term in reversed(terms[:-1]):
         result = result * gap + term
-    signed = op.where(x < 0, -result, result)
-    return op.where(op.emit("IsNaN", x), x, signed)
+    return op.where(op.emit("IsNaN", x), x, op.where(x < 0, -result, result))
 
 
 @table.register("erf", "_npx_erf")
@@ -178,8 +167,7 @@ def erf(op: Operation) -> Value:
         return erf_of(op, x)
 
     def compute(x: Value) -> Value:
-        far = op.emit("Abs", x) >= 6
-        return op.emit("Sign", x) * as_number(op, far, x)
+        return op.emit("Sign", x) * as_number(op, op.emit("Abs", x) >= 6, x)
 
     return through_real(op, [x], compute, exact=True)
 
@@ -202,18 +190,12 @@ def erfinv(op: Operation) -> Value:
     def compute(x: Value) -> Value:
         size = op.emit("Abs", x)
         half = x * 0.5
-        centre = 0.180625 - half * half
-        middle = half * _ratio(op, centre, _CENTRE)
-        tail = (1 - size) * 0.5
-        depth = op.emit("Sqrt", -op.emit("Log", tail))
+        middle = half * _ratio(op, 0.180625 - half * half, _CENTRE)
+        depth = op.emit("Sqrt", -op.emit("Log", (1 - size) * 0.5))
         near = _ratio(op, depth + -1.6, _NEAR_TAIL)
         far = _ratio(op, depth + -5.0, _FAR_TAIL)
-        is_near = depth <= 5
-        outer = op.emit("Sign", x) * op.where(is_near, near, far)
-        is_middle = size <= 0.85
-        quantile = op.where(is_middle, middle, outer) * np.sqrt(0.5)
-        end = size.equals(1)
-        infinite = x / 0
-        return op.where(end, infinite, quantile)
+        outer = op.emit("Sign", x) * op.where(depth <= 5, near, far)
+        quantile = op.where(size <= 0.85, middle, outer) * np.sqrt(0.5)
+        return op.where(size.equals(1), x / 0, quantile)
 
     return through_real(op, op.inputs[:1], compute, double=True, exact=True)

@@ -44,16 +44,14 @@ def _log_of_one_plus(op: Operation, x: Value) -> Value:
     """Compute log(1 + x) as x log(u) / (u - 1) with u = 1 + x: the error of u cancels."""
     u = x + 1
     rest, plain = u - 1, op.emit("Log", u)
-    exact = u.equals(1)
-    return op.where(x < 1, op.where(exact, x, x * plain / rest), plain)
+    return op.where(x < 1, op.where(u.equals(1), x, x * plain / rest), plain)
 
 
 def _exp_minus_one(op: Operation, x: Value) -> Value:
     """Compute exp(x) - 1, near 0 as x (u - 1) / log(u) with u = exp(x): the error of u cancels."""
     u = op.emit("Exp", x)
     rest = u - 1
-    exact = u.equals(1)
-    near = op.where(exact, x, x * rest / op.emit("Log", u))
+    near = op.where(u.equals(1), x, x * rest / op.emit("Log", u))
     return op.where(op.emit("Abs", x) < 1, near, rest)
 
 
@@ -61,8 +59,7 @@ def _odd(op: Operation, x: Value, compute: Callable[[Operation, Value], Value]) 
     """Extend a function of |x| that is x near 0 to an odd one: x itself below 1e-8."""
     size = op.emit("Abs", x)
     right = compute(op, size)
-    signed = op.where(x < 0, -right, right)
-    return op.where(size < 1e-8, x, signed)
+    return op.where(size < 1e-8, x, op.where(x < 0, -right, right))
 
 
 def _half_exp(op: Operation, size: Value) -> Value:
@@ -74,8 +71,7 @@ def _half_exp(op: Operation, size: Value) -> Value:
 def _sinh(op: Operation, size: Value) -> Value:
     """Compute (e + e / (e + 1)) / 2 with e = exp(|x|) - 1."""
     grown = _exp_minus_one(op, size)
-    near = (grown + grown / (grown + 1)) * 0.5
-    return op.where(size < 20, near, _half_exp(op, size))
+    return op.where(size < 20, (grown + grown / (grown + 1)) * 0.5, _half_exp(op, size))
 
 
 def logistic(op: Operation, x: Value) -> Value:
@@ -98,16 +94,14 @@ def _log_of_twice(op: Operation, x: Value) -> Value:
 def _arcsinh(op: Operation, size: Value) -> Value:
     """Compute log(1 + a + a^2 / (1 + sqrt(a^2 + 1))) for a = |x|, and log(2 a) for a large a."""
     square = size * size
-    part = square / (op.emit("Sqrt", square + 1) + 1)
-    near = _log_of_one_plus(op, size + part)
+    near = _log_of_one_plus(op, size + square / (op.emit("Sqrt", square + 1) + 1))
     return op.where(size < 1e9, near, _log_of_twice(op, size))
 
 
 def _arccosh(op: Operation, x: Value) -> Value:
     """Compute log(1 + t + sqrt(t) sqrt(t + 2)) for t = x - 1, and log(2 x) where x^2 is large."""
     rest = x - 1
-    root = op.emit("Sqrt", rest) * op.emit("Sqrt", rest + 2)
-    near = _log_of_one_plus(op, rest + root)
+    near = _log_of_one_plus(op, rest + op.emit("Sqrt", rest) * op.emit("Sqrt", rest + 2))
     return op.where(x < 1e9, near, _log_of_twice(op, x))
 
 

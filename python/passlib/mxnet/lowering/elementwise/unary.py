@@ -21,24 +21,20 @@ from passlib.mxnet.lowering.table import table
 
 
 def _toward_zero(op: Operation, x: Value) -> Value:
-    negative = x < 0
-    return op.where(negative, op.emit("Ceil", x), op.emit("Floor", x))
+    return op.where(x < 0, op.emit("Ceil", x), op.emit("Floor", x))
 
 
 def _half_down(op: Operation, x: Value) -> Value:
     """Round to the nearest integer, halves toward minus infinity (2.5 to 2, -1.5 to -2)."""
     below = op.emit("Floor", x)
-    near = x - below <= 0.5
-    return op.where(near, below, op.emit("Ceil", x))
+    return op.where(x - below <= 0.5, below, op.emit("Ceil", x))
 
 
 def _half_away(op: Operation, x: Value) -> Value:
     """Round to the nearest integer, halves away from zero (2.5 to 3, -1.5 to -2)."""
     size = op.emit("Abs", x)
     below = op.emit("Floor", size)
-    far = size - below >= 0.5
-    rounded = below + as_number(op, far, x)
-    return op.emit("Sign", x) * rounded
+    return op.emit("Sign", x) * (below + as_number(op, size - below >= 0.5, x))
 
 
 _ROUNDING: dict[str, Callable[[Operation, Value], Value]] = {
@@ -196,8 +192,7 @@ def hard_sigmoid(op: Operation) -> Value:
     if not is_real(op.dtype_of(x)):
         op.unsupported(f"is defined for floating-point numbers, not for {op.dtype_of(x)}")
     alpha, beta = op.float("alpha", 0.2), op.float("beta", 0.5)
-    line = x * alpha + beta
-    return _between(op, line, op.constant_like(0, x), op.constant_like(1, x))
+    return _between(op, x * alpha + beta, op.constant_like(0, x), op.constant_like(1, x))
 
 
 def _between(op: Operation, x: Value, low: Value, high: Value) -> Value:
@@ -230,8 +225,7 @@ def clip(op: Operation) -> Value:
     if limits[0] <= limits[1]:
         return _between(op, x, low, high)
     # ONNX leaves crossed limits undefined; MXNet checks the upper one first.
-    raised = op.where(x < low, low, x)
-    return op.where(x > high, high, raised)
+    return op.where(x > high, high, op.where(x < low, low, x))
 
 
 @table.register("smooth_l1")
@@ -250,9 +244,7 @@ def smooth_l1(op: Operation) -> Value:
         if sigma == 0:
             return squared
         bend = sigma**-2
-        linear = size - 0.5 * bend
-        inner = size < bend
-        return op.where(inner, squared, linear)
+        return op.where(size < bend, squared, size - 0.5 * bend)
 
     return through_real(op, op.inputs[:1], compute)
 
@@ -263,7 +255,6 @@ def quadratic(op: Operation) -> Value:
     a, b, c = (op.float(name, 0.0) for name in "abc")
 
     def compute(x: Value) -> Value:
-        inner = x * a + b
-        return x * inner + c
+        return x * (x * a + b) + c
 
     return through_real(op, op.inputs[:1], compute)

@@ -162,8 +162,7 @@ def softmax_cross_entropy(op: Operation) -> Value:
     index = op.emit("Unsqueeze", op.cast(label, "int64"), [1])
     chosen = op.emit("GatherElements", probabilities, index, axis=1)
     limited = larger(op, chosen, op.constant_like(1e-8, chosen))
-    total = op.emit("ReduceSum", op.emit("Log", limited), [0], keepdims=0)
-    return -total
+    return -op.emit("ReduceSum", op.emit("Log", limited), [0], keepdims=0)
 
 
 def _normalized(onnx_operator: str, op: Operation, data: Value) -> Value:
@@ -243,8 +242,7 @@ def div_sqrt_dim(op: Operation) -> Value:
     if size is not None:
         root: float = size**0.5
         return data / root
-    length = op.cast(extent(op, data, last), op.dtype_of(data))
-    return data / op.emit("Sqrt", length)
+    return data / op.emit("Sqrt", op.cast(extent(op, data, last), op.dtype_of(data)))
 
 
 def _heads_of(op: Operation) -> int:

@@ -283,8 +283,7 @@ def _bounded(op: Operation, data: Value, offset: Value) -> tuple[Value, Value]:
     place = moves + grid
     limits = op.constant_like(np.reshape(sizes, (2, 1, 1)), offset)
     inside = (place >= 0) & (place < limits)
-    last = limits - 1
-    moves = op.emit("Min", place, last) - grid
+    moves = op.emit("Min", place, limits - 1) - grid
     both = op.emit("ReduceMin", op.cast(inside, np.int32), [3], keepdims=0)
     mask = op.emit("Reshape", both, [-1, groups * taps, *found])
     flat = op.emit("Reshape", moves, [-1, 2 * groups * taps, *found])

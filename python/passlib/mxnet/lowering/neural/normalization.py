@@ -21,8 +21,7 @@ def batch_norm(op: Operation) -> Sequence[Value]:
     variance). The moving statistics are not updated.
     """
     result, mean, variance = _batch_norm(op, op.axis(op.inputs[0], op.int("axis", 1)))
-    shifted = variance + _epsilon(op)
-    return result, mean, op.emit("Reciprocal", op.emit("Sqrt", shifted))
+    return result, mean, op.emit("Reciprocal", op.emit("Sqrt", variance + _epsilon(op)))
 
 
 @table.register("BatchNorm_v1")
@@ -110,8 +109,7 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     if mode != "instance" and rank < 3:
         op.invalid("requires an input of at least three axes", "mode")
     squares = op.emit("ReduceSumSquare", data, axes, keepdims=1)
-    epsilon = op.constant_like(op.float("eps", 1e-10), data)
-    norm = op.emit("Sqrt", squares + epsilon)
+    norm = op.emit("Sqrt", squares + op.constant_like(op.float("eps", 1e-10), data))
     if mode == "channel":
         return data / norm, norm
     return data / norm, op.emit("Squeeze", norm, axes)
@@ -137,8 +135,7 @@ def local_response_norm(op: Operation) -> Sequence[Value]:
         # ONNX Runtime's LRN takes positive numbers only.
         scale = _window_sums(op, data, window) * (alpha / size)
         scale = scale + bias
-        power = scale**-beta
-        result = data * power
+        result = data * scale**-beta
     return result, op.declare(data.dtype, data.shape, "its norms are not provided")
 
 
@@ -196,16 +193,14 @@ def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
         wide = op.cast(data, op.dtype_of(mean))
         mean = op.emit("ReduceMean", wide, axes, keepdims=0)
         centred = wide - _along(op, mean, axis, op.rank_of(data))
-        squares = centred * centred
-        variance = op.emit("ReduceMean", squares, axes, keepdims=0)
+        variance = op.emit("ReduceMean", centred * centred, axes, keepdims=0)
     dtype = op.dtype_of(data)
     wide = op.cast(data, op.dtype_of(mean))
     epsilon = _epsilon(op)
     if axis == 1:
         result = op.emit("BatchNormalization", wide, gamma, beta, mean, variance, epsilon=epsilon)
         return op.cast(result, dtype), mean, variance
-    shifted = variance + epsilon
-    scale = gamma / op.emit("Sqrt", shifted)
+    scale = gamma / op.emit("Sqrt", variance + epsilon)
     shift = beta - mean * scale
     scale, shift = (_along(op, value, axis, op.rank_of(data)) for value in (scale, shift))
     return op.cast(_affine(op, wide, scale, shift), dtype), mean, variance

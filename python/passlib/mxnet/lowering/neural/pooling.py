@@ -101,8 +101,7 @@ def _averages(op: Operation, data: Value, axis: int, wanted: int) -> Value:
         op.affordable(size, wanted)
         start, stop = index * size // wanted, -(-(index + 1) * size // wanted)
         place = np.arange(size)
-        matrix = ((start <= place) & (place < stop)) / (stop - start)
-        return op.constant_like(matrix, data)
+        return op.constant_like(((start <= place) & (place < stop)) / (stop - start), data)
     length, number = extent(op, data, axis), vector(op, wanted)
     ends = [(index + more) * length for more in (0, 1)]
     less = op.constant(wanted - 1, np.int64)
@@ -194,10 +193,8 @@ def _average_pool(
         summed = _sum_pool(op, window, data, overhang)
         known = [size for size in _spatial_sizes(op, window, data) if size is not None]
         if len(known) < window.rank:
-            counts = _counts(op, window, data, overhang, include_pad=include_pad)
-            return summed / counts
-        shares = _shares(op, window, known, overhang, include_pad=include_pad)
-        return summed * shares
+            return summed / _counts(op, window, data, overhang, include_pad=include_pad)
+        return summed * _shares(op, window, known, overhang, include_pad=include_pad)
     return op.emit(
         "AveragePool",
         data,
@@ -259,8 +256,7 @@ def _counts(
         ones = _padded(op, ones, window.pad * 2, 1.0)
         window = copy.copy(window)
         window.pad = [0] * window.rank
-    counts = _sum_pool(op, window, ones, overhang)
-    return op.emit("Max", counts, op.constant_like(1, data))
+    return op.emit("Max", _sum_pool(op, window, ones, overhang), op.constant_like(1, data))
 
 
 def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
@@ -282,5 +278,4 @@ def _root(op: Operation, data: Value, power: int | None) -> Value:
         return data
     if power == 2:
         return op.emit("Sqrt", data)
-    root = op.emit("Abs", data) ** (1 / power)
-    return root * op.emit("Sign", data)
+    return op.emit("Abs", data) ** (1 / power) * op.emit("Sign", data)

@@ -65,8 +65,7 @@ def in_bytes(op: Operation, value: Value) -> Value:
 
 def _is_negative(op: Operation, x: Value) -> Value:
     """Whether each element has a minus sign, -0 included."""
-    below = x < 0
-    return below | op.emit("IsInf", op.emit("Reciprocal", x), detect_positive=0)
+    return (x < 0) | op.emit("IsInf", op.emit("Reciprocal", x), detect_positive=0)
 
 
 def _angle(op: Operation, y: Value, x: Value) -> Value:
@@ -76,12 +75,10 @@ def _angle(op: Operation, y: Value, x: Value) -> Value:
         zero = op.constant_like(0, y)
         height, width = op.emit("Abs", y), op.emit("Abs", x)
         slope = height / width
-        same = height.equals(width)
-        slope = op.where(same, 1, slope)
+        slope = op.where(height.equals(width), 1, slope)
         slope = op.where(height.equals(zero), zero, slope)
         angle = arctangent(op, slope)
-        behind = np.pi - angle
-        angle = op.where(_is_negative(op, x), behind, angle)
+        angle = op.where(_is_negative(op, x), np.pi - angle, angle)
         return op.where(_is_negative(op, y), -angle, angle)
 
     return through_real(op, (y, x), compute)
@@ -94,8 +91,7 @@ def _copy_sign(op: Operation, a: Value, b: Value) -> Value:
     zeros = op.constant_like(0, a), op.constant_like(0, b)
     above = [op.emit("GreaterOrEqual", *pair) for pair in zip((a, b), zeros, strict=True)]
     below = [op.emit("Less", *pair) for pair in zip((a, b), zeros, strict=True)]
-    keeps = op.emit("And", *above) | op.emit("And", *below)
-    return op.where(keeps, a, -a)
+    return op.where(op.emit("And", *above) | op.emit("And", *below), a, -a)
 
 
 def _scaled_by_power(op: Operation, a: Value, b: Value) -> Value:
@@ -122,8 +118,7 @@ def _common_multiple(op: Operation, a: Value, b: Value) -> Value:
         rest = op.emit("Mod", larger, op.where(done, one, smaller))
         larger = op.where(done, larger, smaller)
         smaller = op.where(done, zero, rest)
-    divisor = op.where(larger.equals(zero), one, larger)
-    return a / divisor * b
+    return a / op.where(larger.equals(zero), one, larger) * b
 
 
 def _bitwise(function: str, op: Operation, a: Value, b: Value) -> Value:

@@ -57,8 +57,7 @@ def arange(op: Operation) -> Value:
         start, stop = 0.0, start
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         op.invalid("results in no finite range", "step")
-    count = max(math.ceil((stop - start) / step), 0)
-    places = places_of(op, vector(op, count), 1)
+    places = places_of(op, vector(op, max(math.ceil((stop - start) / step), 0)), 1)
     return progression(op, places, start, step, element_type(op, np.float32))
 
 
@@ -150,8 +149,7 @@ def _window(weights: tuple[float, float, float], op: Operation) -> Value:
     constant, first, second = (op.constant(weight, double) for weight in weights)
     result = constant - first * op.emit("Cos", angle)
     if weights[2]:
-        twice = op.emit("Cos", angle + angle)
-        result = result + second * twice
+        result = result + second * op.emit("Cos", angle + angle)
     return op.cast(result, dtype)
 
 

@@ -63,8 +63,7 @@ def vstack(op: Operation) -> Value:
 @table.register("_npi_hstack")
 def hstack(op: Operation) -> Value:
     """Concatenate along the second axis, vectors along their only one."""
-    parts = _all_at_least(1, op)
-    return _joined(op, parts, int(op.rank_of(op.inputs[0]) > 1))
+    return _joined(op, _all_at_least(1, op), int(op.rank_of(op.inputs[0]) > 1))
 
 
 @table.register("_npi_dstack")
@@ -134,8 +133,7 @@ def trace(op: Operation) -> Value:
     axes = op.int("axis1", 0), op.int("axis2", 1)
     line = _extracted(op, op.inputs[0], op.int("offset", 0), *axes)
     if line.shape is not None and line.shape[-1] == 0:
-        sizes = op.shape_of(line)[:-1]
-        return op.emit("Expand", op.constant_like(0, line), sizes)
+        return op.emit("Expand", op.constant_like(0, line), op.shape_of(line)[:-1])
     last = op.rank_of(line) - 1
     return op.emit("Squeeze", reduced("ReduceSum", op, line, [last]), [last])
 
@@ -160,8 +158,7 @@ def diag_indices_from(op: Operation) -> Value:
     rank = op.rank_of(data)
     if len({*(data.shape or ())} - {None}) > 1:
         raise Misfit("all axes must have one size")
-    line = op.emit("Unsqueeze", places(op, data, 0), [0])
-    return op.emit("Tile", line, [rank, 1])
+    return op.emit("Tile", op.emit("Unsqueeze", places(op, data, 0), [0]), [rank, 1])
 
 
 def _line(op: Operation) -> tuple[Value, int]:
@@ -270,8 +267,7 @@ def insert_at_tensor(op: Operation) -> Value:
     single = math.prod(op.shape_of(rest[0])) == 1
     count = extent(op, values, axis) if single else extent(op, places, 0)
     values = _spread(op, values, data, axis, count)
-    negative = places < vector(op, 0)
-    places = op.where(negative, places + size, places)
+    places = op.where(places < vector(op, 0), places + size, places)
     # Element j is numbered 2 j + 1, an insertion before it 2 j; the order of numbers is stable.
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
     own = op.emit("Range", zero, op.emit("Squeeze", size, [0]), one)
@@ -280,8 +276,7 @@ def insert_at_tensor(op: Operation) -> Value:
     numbers = op.emit("Concat", own, inserted, axis=0)
     total = extent(op, numbers, 0)
     order = op.emit("TopK", numbers, total, axis=0, largest=0, sorted=1, outputs=2)[1]
-    joined = op.emit("Concat", data, values, axis=axis)
-    return op.emit("Gather", joined, order, axis=axis)
+    return op.emit("Gather", op.emit("Concat", data, values, axis=axis), order, axis=axis)
 
 
 @table.register("_npi_delete")
@@ -441,8 +436,7 @@ def boolean_mask_assign_tensor(op: Operation) -> Value:
     data, mask, value = op.operands(3)
     start, covered = op.int("start_axis", 0), op.rank_of(mask)
     aligned = _aligned(op, data, mask)
-    rank = op.rank_of(data) - covered + 1
-    lacking = rank - op.rank_of(value)
+    lacking = op.rank_of(data) - covered + 1 - op.rank_of(value)
     if lacking < 0:
         op.invalid("has more axes than what the mask selects")
     if lacking:
@@ -454,8 +448,7 @@ def boolean_mask_assign_tensor(op: Operation) -> Value:
     # The i-th selected place takes the i-th slice of the value.
     truth = op.cast(flattened(op, is_true(op, mask)), np.int64)
     order = op.emit("CumSum", truth, op.constant(0, np.int64), exclusive=1)
-    count = op.emit("Shape", value, start=start, end=start + 1)
-    last = count - vector(op, 1)
+    last = op.emit("Shape", value, start=start, end=start + 1) - vector(op, 1)
     order = op.emit("Max", op.emit("Min", order, last), [0])
     order = op.emit("Reshape", order, op.emit("Shape", mask), allowzero=1)
     return op.where(aligned, op.emit("Gather", value, order, axis=start), data)

@@ -149,15 +149,13 @@ def _divisor(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -
     rest = count_of(op, data, axes, dtype) - ddof
     if ddof <= 0:
         return rest
-    wrapped = rest + 2**64
-    return op.where(rest < 0, wrapped, rest)
+    return op.where(rest < 0, rest + 2**64, rest)
 
 
 def _wrapped_gaps(op: Operation, data: Value, axes: Sequence[int], dtype: np.dtype) -> Value:
     """Sum the squared gaps of integers to their mean, each step in the type of the integers."""
     own = in_bytes(op, data)
-    mean = mean_of(op, own, axes, op.dtype_of(own))
-    gap = own - mean
+    gap = own - mean_of(op, own, axes, op.dtype_of(own))
     squares = gap * gap
     squares = op.cast(squares, np.float64 if is_real(dtype) else dtype)
     return reduced("ReduceSum", op, squares, axes) if axes else squares

@@ -126,8 +126,7 @@ def _rolled(op: Operation, data: Value, shift: int, axis: int) -> Value:
     else:
         begin = op.emit("Mod", [-shift], op.emit("Max", size, [1]))
     tail = op.emit("Slice", data, begin, [LAST], [axis])
-    head = op.emit("Slice", data, [0], begin, [axis])
-    return op.emit("Concat", tail, head, axis=axis)
+    return op.emit("Concat", tail, op.emit("Slice", data, [0], begin, [axis]), axis=axis)
 
 
 @table.register("_np_roll")

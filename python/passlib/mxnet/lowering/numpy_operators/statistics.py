@@ -166,11 +166,9 @@ def _between(op: Operation, kind: str, ordered: Value, places: tuple[Value, Valu
         return at(op.emit("Floor", place + 0.5))
     share = place - below
     if kind == "midpoint":
-        uneven = share > 0.0
-        share = op.emit("Where", uneven, op.constant(0.5), op.constant(0.0))
+        share = op.emit("Where", share > 0.0, op.constant(0.5), op.constant(0.0))
     weight = op.cast(share, op.dtype_of(ordered))
-    rest = 1 - weight
-    return at(below) * rest + at(above) * weight
+    return at(below) * (1 - weight) + at(above) * weight
 
 
 def _gaps(op: Operation, data: Value, axis: int) -> Value:

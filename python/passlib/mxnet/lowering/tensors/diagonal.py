@@ -18,8 +18,7 @@ def diagonal_mask(op: Operation, rows: int, columns: int, k: int) -> Value:
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
     row = op.emit("Range", zero, op.constant(rows, np.int64), one)
     column = op.emit("Range", zero, op.constant(columns, np.int64), one)
-    shifted = op.emit("Unsqueeze", row, [1]) + k
-    return shifted.equals(column)
+    return (op.emit("Unsqueeze", row, [1]) + k).equals(column)
 
 
 def diagonal_line(op: Operation, matrices: Value, k: int) -> Value:
@@ -81,8 +80,7 @@ def on_diagonal(op: Operation, data: Value, k: int) -> Value:
     # Above the main diagonal the row is the position in the vector, below it the column.
     spread = op.emit("Unsqueeze", longer, [-1 if k >= 0 else -2])
     place = places(op, longer, op.rank_of(longer) - 1)
-    column = op.emit("Unsqueeze", place + k, [1])
-    return op.where(column.equals(place), spread, zero)
+    return op.where(op.emit("Unsqueeze", place + k, [1]).equals(place), spread, zero)
 
 
 @table.register("diag")
@@ -99,8 +97,7 @@ def diag(op: Operation) -> Value:
     if first == second:
         op.invalid("is the same axis as axis1", "axis2")
     others = [axis for axis in range(rank) if axis not in (first, second)]
-    turned = op.emit("Transpose", data, perm=[*others, first, second])
-    return _existing_line(op, turned, k)
+    return _existing_line(op, op.emit("Transpose", data, perm=[*others, first, second]), k)
 
 
 @table.register("_linalg_extractdiag", "linalg_extractdiag")
@@ -164,5 +161,4 @@ def sumlogdiag(op: Operation) -> Value:
     data = op.inputs[0]
     diagonal = _existing_line(op, data, 0)
     keepdims = int(op.rank_of(data) == 2)
-    logarithms = op.emit("Log", diagonal)
-    return op.emit("ReduceSum", logarithms, [-1], keepdims=keepdims)
+    return op.emit("ReduceSum", op.emit("Log", diagonal), [-1], keepdims=keepdims)

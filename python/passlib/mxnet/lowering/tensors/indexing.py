@@ -58,8 +58,7 @@ def ravel_multi_index(op: Operation) -> Value:
     """
     tuples, shape = op.inputs[0], op.ints("shape")
     weights = op.constant(np.reshape(_strides(shape), (-1, 1)), np.int64)
-    terms = op.cast(tuples, np.int64) * weights
-    flat = op.emit("ReduceSum", terms, [0], keepdims=0)
+    flat = op.emit("ReduceSum", op.cast(tuples, np.int64) * weights, [0], keepdims=0)
     return op.cast(flat, op.dtype_of(tuples))
 
 
@@ -72,8 +71,7 @@ def unravel_index(op: Operation) -> Value:
     flat, shape = op.inputs[0], op.ints("shape")
     column = (-1, *[1] * op.rank_of(flat))
     row = op.emit("Unsqueeze", op.cast(flat, np.int64), [0])
-    strides = op.constant(np.reshape(_strides(shape), column), np.int64)
-    steps = row / strides
+    steps = row / op.constant(np.reshape(_strides(shape), column), np.int64)
     # The first axis is unbounded, since its size may be -1.
     sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), column), np.int64)
     return op.cast(op.emit("Mod", steps, sizes), op.dtype_of(flat))
@@ -85,8 +83,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
     zero = op.constant(0, np.int64)
     if mode == "raise":
         # ONNX counts negative indices from the end, MXNet rejects them.
-        outside = indices < zero
-        return op.where(outside, LAST, indices)
+        return op.where(indices < zero, LAST, indices)
     size = extent(op, data, axis)
     if op.rank_of(indices) == 0:
         size = reshaped(op, size, [])
@@ -94,8 +91,7 @@ def _inside(op: Operation, indices: Value, data: Value, axis: int, mode: str) ->
         # ONNX Runtime refuses a constant divisor 0 even where there are no indices.
         empty = size.constant is not None and not size.constant.all()
         return op.emit("Mod", indices, op.constant(1, np.int64) if empty else size)
-    last = size - 1
-    return larger(op, smaller(op, indices, last), zero)
+    return larger(op, smaller(op, indices, size - 1), zero)
 
 
 @table.register("take", "_npi_take")
@@ -116,8 +112,7 @@ def batch_take(op: Operation) -> Value:
     count = math.prod(size for size in sizes if size is not None)
     if rows is not None and None not in sizes and count != rows:
         op.invalid(f"{count} indices do not fit {rows} rows")
-    places = _inside(op, indices, data, 1, "clip")
-    column = op.emit("Reshape", places, [-1, 1])
+    column = op.emit("Reshape", _inside(op, indices, data, 1, "clip"), [-1, 1])
     picked = op.emit("GatherElements", data, column, axis=1)
     shape = gathered_shape(op, indices, range(op.rank_of(indices)))
     return op.emit("Reshape", picked, shape)
@@ -187,8 +182,7 @@ def _where_by_runs(op: Operation, truth: Value, chosen: Value, other: Value) -> 
     if not runs or count % runs:
         op.invalid(f"the condition has {runs} elements, which do not divide {count} elements")
     pieces = (reshaped(op, value, [runs, -1]) for value in (chosen, other))
-    selected = op.emit("Where", reshaped(op, truth, [runs, 1]), *pieces)
-    return reshaped(op, selected, sizes)
+    return reshaped(op, op.emit("Where", reshaped(op, truth, [runs, 1]), *pieces), sizes)
 
 
 @table.register("_contrib_boolean_mask", "_npi_boolean_mask")
@@ -216,8 +210,7 @@ def index_array(op: Operation) -> Value:
         count = op.emit("Range", *(op.constant(n, np.int64) for n in (0, shape[axis], 1)))
         turned = [1] * (len(shape) + 1)
         turned[axis] = shape[axis]
-        column = op.emit("Reshape", count, turned)
-        parts.append(op.emit("Expand", column, [*shape, 1]))
+        parts.append(op.emit("Expand", op.emit("Reshape", count, turned), [*shape, 1]))
     return op.emit("Concat", *parts, axis=-1)
 
 

@@ -70,8 +70,7 @@ def integer_product(op: Operation, data: Value, axes: Sequence[int], count: int 
             result = op.emit("Concat", result, *rest, axis=len(others))
         count = half + len(rest)
     # The one axis that is left is the last one; those of size 1 belong at the places of `axes`.
-    single = op.emit("Squeeze", result, last)
-    return op.emit("Unsqueeze", single, axes)
+    return op.emit("Unsqueeze", op.emit("Squeeze", result, last), axes)
 
 
 def _one_by_one(op: Operation, data: Value, axes: Sequence[int], others: Sequence[int]) -> Value:
@@ -195,8 +194,7 @@ def _without_nan(
     onnx_operator: str, neutral: float, op: Operation, data: Value, axes: Sequence[int]
 ) -> Value:
     if is_real(op.dtype_of(data)):
-        missing = op.emit("IsNaN", data)
-        data = op.where(missing, neutral, data)
+        data = op.where(op.emit("IsNaN", data), neutral, data)
     return reduced(onnx_operator, op, data, axes)
 
 

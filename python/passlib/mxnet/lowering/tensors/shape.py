@@ -205,8 +205,7 @@ def flatten(op: Operation) -> Value:
 def expand_dims(op: Operation) -> Value:
     """Insert an axis of size 1 at ``axis`` of the result."""
     data = op.inputs[0]
-    axis = op.axis(data, op.int("axis"), extra=1)
-    return op.emit("Unsqueeze", data, [axis])
+    return op.emit("Unsqueeze", data, [op.axis(data, op.int("axis"), extra=1)])
 
 
 def squeezed_axes(op: Operation) -> list[int]:
@@ -356,8 +355,7 @@ def _shares(op: Operation, data: Value, axis: int, sections: int) -> Value:
     count = vector(op, sections)
     rest = op.emit("Mod", whole, count)
     op.affordable(sections)
-    first = vector(op, *range(sections)) < rest
-    return whole / count + op.cast(first, np.int64)
+    return whole / count + op.cast(vector(op, *range(sections)) < rest, np.int64)
 
 
 def _squeezed(op: Operation, pieces: list[Value], axis: int) -> list[Value]:
@@ -404,5 +402,4 @@ def reverse(op: Operation) -> Value:
     axes = [op.axis(data, axis) for axis, times in Counter(given).items() if times % 2]
     count = len(axes)
     starts, ends = [-1] * count, [np.iinfo(np.int64).min] * count
-    steps = vector(op, *[-1] * count)
-    return op.emit("Slice", data, starts, [*ends], [*axes], steps)
+    return op.emit("Slice", data, starts, [*ends], [*axes], vector(op, *[-1] * count))

@@ -53,8 +53,7 @@ def bipartite_matching(op: Operation) -> Sequence[Value]:
         pair = [op.emit("Gather", side, at, axis=1) for side in sides]
         free = op.emit("Gather", valid, at, axis=1)
         for matched, side in zip(held, pair, strict=False):
-            taken = op.emit("GatherElements", matched, side, axis=1)
-            free = free & (taken < 0)
+            free = free & (op.emit("GatherElements", matched, side, axis=1) < 0)
         if most > 0:
             free = free & (held[2] <= most)
         ends = []
@@ -89,8 +88,7 @@ def ordered_by(op: Operation, key: Value, count: Value) -> Value:
 
 def picked(op: Operation, rows: Value, order: Value) -> Value:
     """Take rows (B, N, ...) in the order (B, k)."""
-    index = op.emit("Unsqueeze", order, [2])
-    return op.emit("GatherND", rows, index, batch_dims=1)
+    return op.emit("GatherND", rows, op.emit("Unsqueeze", order, [2]), batch_dims=1)
 
 
 def area(op: Operation, sides: Sequence[Value]) -> Value:
@@ -115,8 +113,7 @@ def overlap(
     union = a_area + b_area - shared
     zero = op.constant_like(0, union)
     some = union > zero
-    safe = op.where(some, union, 1)
-    return op.where(some, shared / safe, zero)
+    return op.where(some, shared / op.where(some, union, 1), zero)
 
 
 def survivors(
@@ -221,8 +218,7 @@ def box_iou(op: Operation) -> Value:
     if op.string("format", "corner", choices=("corner", "center")) == "center":
         left, right = _corners(op, left), _corners(op, right)
     a = op.emit("Reshape", left, [-1, 1, 4])
-    b = op.emit("Reshape", right, [1, -1, 4])
-    a_sides, b_sides = columns(op, a), columns(op, b)
+    a_sides, b_sides = columns(op, a), columns(op, op.emit("Reshape", right, [1, -1, 4]))
     ratio = overlap(op, a_sides, b_sides, area(op, a_sides), area(op, b_sides))
     return reshaped_to(op, ratio, lengths)
 
@@ -247,8 +243,7 @@ def box_nms(op: Operation) -> Sequence[Value]:
     valid = score > op.float("valid_thresh", 0.0)
     background = op.int("background_id", -1)
     if classes >= 0 and background >= 0:
-        other = _column(op, rows, classes).equals(background)
-        valid = valid & ~other
+        valid = valid & ~_column(op, rows, classes).equals(background)
 
     limit = op.int("topk", -1)
     number = extent(op, data, rank - 2)
@@ -283,12 +278,10 @@ def box_nms(op: Operation) -> Sequence[Value]:
             ),
             axis=2,
         )
-    turn = places(op, kept, 1)
-    place = op.cast(number - turn, op.dtype_of(data))
+    place = op.cast(number - places(op, kept, 1), op.dtype_of(data))
     order = ordered_by(op, op.where(kept, place, -place), number)
     rows, kept = picked(op, rows, order), picked(op, kept, order)
-    mask = op.emit("Unsqueeze", kept, [2])
-    rows = op.where(mask, rows, -1)
+    rows = op.where(op.emit("Unsqueeze", kept, [2]), rows, -1)
     if limit > 0 and (count is None or limit < count):
         left = extent(op, data, rank - 2) - number
         pads = concatenated(op, [vector(op, 0, 0, 0, 0), left, vector(op, 0)])
@@ -340,10 +333,8 @@ def box_encode(op: Operation) -> Sequence[Value]:
     size = _range(op, anchors, 2, 4)
     moves = _range(op, matched, 0, 2) - _range(op, anchors, 0, 2)
     growth = op.emit("Log", _range(op, matched, 2, 4) / size)
-    raw = op.emit("Concat", moves / size, growth, axis=2)
-    offsets = (raw - means) / deviations
-    chosen = samples > 0.5
-    mask = op.emit("Unsqueeze", chosen, [2])
+    offsets = (op.emit("Concat", moves / size, growth, axis=2) - means) / deviations
+    mask = op.emit("Unsqueeze", samples > 0.5, [2])
     wide = op.emit("Expand", mask, op.emit("Shape", offsets))
     zero = op.constant_like(0, offsets)
     return op.where(wide, offsets, zero), op.cast(wide, op.dtype_of(offsets))
@@ -375,8 +366,7 @@ def _corners(op: Operation, box: Value) -> Value:
 
 def _centers(op: Operation, box: Value) -> Value:
     first, last = _range(op, box, 0, 2), _range(op, box, 2, 4)
-    half = (first + last) * 0.5
-    return op.emit("Concat", half, last - first, axis=-1)
+    return op.emit("Concat", (first + last) * 0.5, last - first, axis=-1)
 
 
 @table.register("_contrib_MultiBoxPrior", "_npx_multibox_prior")
@@ -508,8 +498,7 @@ def _masked(op: Operation, valid: Value, rows: Value) -> Value:
 
 def _decoded(op: Operation, offsets: Value, anchors: Value) -> Value:
     """Move and scale anchors by offsets times variances: corners (B, N, 4)."""
-    variances = op.floats("variances", (0.1, 0.1, 0.2, 0.2))
-    scaled = offsets * _like(op, variances, offsets)
+    scaled = offsets * _like(op, op.floats("variances", (0.1, 0.1, 0.2, 0.2)), offsets)
     first, last = _halves(op, anchors)
     size = last - first
     center = (first + last) * _like(op, 0.5, anchors)

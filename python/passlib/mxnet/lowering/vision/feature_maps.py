@@ -86,9 +86,7 @@ def grid_generator(op: Operation) -> Sequence[Value]:
     op.affordable(2, height, width)
     columns, rows = np.meshgrid(np.arange(width), np.arange(height))
     places = data + np.stack([columns, rows])[None]
-    half = np.array([width - 1, height - 1]).reshape(1, 2, 1, 1) / 2
-    scaled = places / half
-    grid = scaled - 1
+    grid = places / (np.array([width - 1, height - 1]).reshape(1, 2, 1, 1) / 2) - 1
     return grid, op.declare(data.dtype, (2, height, width), why)
 
 
@@ -133,8 +131,7 @@ def _affine_grid(op: Operation, matrix: Value, height: int, width: int) -> Value
     columns, rows = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     regular = np.stack([columns, rows, np.ones_like(rows)]).reshape(3, height * width)
     op.require_rank(matrix, op.rank_of(matrix), least=1)
-    split = op.emit("Reshape", matrix, [-1, 2, 3])
-    places = split @ regular
+    places = op.emit("Reshape", matrix, [-1, 2, 3]) @ regular
     return op.emit("Reshape", places, [-1, 2, height, width])
 
 
@@ -159,8 +156,7 @@ def psroi_pooling(op: Operation) -> Value:
         turn = op.constant_like(np.arange(size).reshape(1, 1, size), step)
         ends = []
         for shift, how in ((0, "Floor"), (1, "Ceil")):
-            count = turn + shift
-            place = op.emit(how, count * step + start)
+            place = op.emit(how, (turn + shift) * step + start)
             clipped = op.emit("Clip", place, _like(op, 0, place), _like(op, limit, place))
             ends.append(op.cast(clipped, np.int64))
         column_first = vector(op, 0, 1, size, 1) if axis else vector(op, 0, 1, 1, size)
@@ -182,8 +178,7 @@ def psroi_pooling(op: Operation) -> Value:
     sides = [op.emit("Max", b - a, zero) for a, b in ((top, bottom), (left, right))]
     area = op.emit("Mul", *sides)
     some = area > zero
-    safe = op.emit("Max", area, op.constant(1, "int64"))
-    mean = total / op.cast(safe, np.float64)
+    mean = total / op.cast(op.emit("Max", area, op.constant(1, "int64")), np.float64)
     return op.cast(op.where(some, mean, 0.0), op.dtype_of(data))
 
 
@@ -212,8 +207,7 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
         place = extent * steps.reshape(turned)
         place = place + start
         if not still:
-            move = _moves(op, offsets[0], axis, deep) * extent
-            place = place + move
+            place = place + _moves(op, offsets[0], axis, deep) * extent
         valid = (place >= _like(op, -0.5, place)) & (place <= _like(op, limit - 0.5, place))
         inside = valid if inside is None else inside & valid
         positions.append(op.emit("Clip", place, _like(op, 0, place), _like(op, limit - 1, place)))
@@ -348,8 +342,7 @@ def bilinear_resize(op: Operation) -> Value:
     """
     data = op.inputs[0]
     op.require_rank(data, 4)
-    start = gathered_shape(op, data, (0, 1))
-    sizes = concatenated(op, [start, *_resized(op, data)])
+    sizes = concatenated(op, [gathered_shape(op, data, (0, 1)), *_resized(op, data)])
     corners = op.bool("align_corners", True)
     return op.emit(
         "Resize",
@@ -546,5 +539,4 @@ def _resized(op: Operation, data: Value) -> list[Value]:
 
 def _scaled_by(op: Operation, data: Value, axis: int, scale: float) -> Value:
     """Multiply the size of an axis by a real number, rounding down."""
-    size = op.cast(extent(op, data, axis), np.float64)
-    return op.cast(size * scale, np.int64)
+    return op.cast(op.cast(extent(op, data, axis), np.float64) * scale, np.int64)

@@ -79,9 +79,7 @@ def resized_bytes(op: Operation, data: Value, height: int, width: int) -> Value:
     ]
     total = op.constant(2, np.int32)
     for part, share in zip(short, shares.T, strict=True):
-        weight = op.constant(share.reshape(-1, 1, 1), np.int32)
-        product = part * weight / 2**16
-        total = product + total
+        total = part * op.constant(share.reshape(-1, 1, 1), np.int32) / 2**16 + total
     return op.cast(total / 4, np.uint8)
 
 
@@ -115,8 +113,7 @@ def column(op: Operation, rows: Value, index: int, rank: int) -> Value:
 
 def rounded(op: Operation, value: Value) -> Value:
     """Round halves away from zero, as C's ``round`` does."""
-    half = op.emit("Abs", value) + 0.5
-    return op.emit("Sign", value) * op.emit("Floor", half)
+    return op.emit("Sign", value) * op.emit("Floor", op.emit("Abs", value) + 0.5)
 
 
 def element(op: Operation, flat: Value, shape: Sequence[int], places: Sequence[Value]) -> Value:
@@ -141,15 +138,12 @@ def bilinear(
         low = op.emit("Floor", value)
         share = value - low
         start = op.cast(low, np.int64)
-        last = op.constant(size - 1, "int64")
-        stop = op.emit("Min", start + 1, last)
-        places.append((start, stop))
+        places.append((start, op.emit("Min", start + 1, op.constant(size - 1, "int64"))))
         weights.append((1 - share, share))
     total = None
     for y, height in zip(places[0], weights[0], strict=True):
         for x, width in zip(places[1], weights[1], strict=True):
-            found = element(op, flat, shape, (image, channel, y, x))
-            term = found * (height * width)
+            term = element(op, flat, shape, (image, channel, y, x)) * (height * width)
             total = term if total is None else total + term
     assert total is not None
     return total
@@ -245,8 +239,7 @@ def adjust_lighting(op: Operation) -> Value:
     if len(alpha) != 3:
         op.unsupported("needs three numbers", "alpha")
     colours = (_COLOURS * _STRENGTHS * np.array(alpha)).sum(axis=1)
-    working = op.cast(data, "float32")
-    return _limited(op, working + colours, data)
+    return _limited(op, op.cast(data, "float32") + colours, data)
 
 
 @table.register("_image_resize", "_npx__image_resize")

@@ -34,8 +34,7 @@ def proposal(op: Operation) -> Sequence[Value]:
     stride = op.int("feature_stride", 16)
     op.affordable(height, width, kinds, 4)
     y, x = np.mgrid[:height, :width] * stride
-    shifts = np.stack([x, y, x, y], axis=-1)[:, :, None]
-    grid = (shifts + anchors).reshape(1, count, 4)
+    grid = (np.stack([x, y, x, y], axis=-1)[:, :, None] + anchors).reshape(1, count, 4)
     moves = op.emit("Reshape", offsets, [batch, kinds, 4, height, width])
     moves = op.emit("Transpose", moves, perm=[0, 3, 4, 1, 2])
     moves = op.emit("Reshape", moves, [batch, count, 4])
@@ -98,8 +97,7 @@ def _moved(op: Operation, grid: np.ndarray, moves: Value, rows: Value, columns: 
         size = op.constant_like(sizes, moves)
         center = op.constant_like(grid[..., :2] + (sizes - 1) / 2, moves)
         center = first * size + center
-        wide = op.emit("Exp", last) * size
-        half = wide - 1
+        half = op.emit("Exp", last) * size - 1
         half = half * 0.5
         box = op.emit("Concat", center - half, center + half, axis=2)
     limits = op.emit("Concat", columns, rows, columns, rows, axis=1)

@@ -1,1 +1,0 @@
-"""Random numbers of NumPy mode: from another generator, with MXNet's distributions."""
