@@ -68,7 +68,7 @@ class Operation(Attributes):
     def emit(
         self,
         op_type: str,
-        *inputs: Value | Sequence[builtins.int] | None,
+        *inputs: Value | builtins.float | Sequence[builtins.int] | None,
         outputs: builtins.int,
         types: Sequence[TypeSpec] | None = None,
         domain: str = "",
@@ -79,7 +79,7 @@ class Operation(Attributes):
     def emit(
         self,
         op_type: str,
-        *inputs: Value | Sequence[builtins.int] | None,
+        *inputs: Value | builtins.float | Sequence[builtins.int] | None,
         outputs: None = None,
         types: Sequence[TypeSpec] | None = None,
         domain: str = "",
@@ -89,7 +89,7 @@ class Operation(Attributes):
     def emit(
         self,
         op_type: str,
-        *inputs: Value | Sequence[builtins.int] | None,
+        *inputs: Value | builtins.float | Sequence[builtins.int] | None,
         outputs: builtins.int | None = None,
         types: Sequence[TypeSpec] | None = None,
         domain: str = "",
@@ -102,8 +102,9 @@ class Operation(Attributes):
 
         Parameters
         ----------
-        *inputs : Value, sequence of int or None
-            Numbers are a constant vector, such as axes; ``None`` is an omitted optional input.
+        *inputs : Value, number, sequence of int or None
+            A number is a constant of the first input's element type, a sequence an int64 vector,
+            such as axes; ``None`` is an omitted optional input.
         outputs : int, optional
             Number of outputs; if given, the result is a list, even of a single output.
         types : sequence of TypeSpec, optional
@@ -119,15 +120,22 @@ class Operation(Attributes):
         # A trailing empty name is equivalent to none, but ONNX Runtime fuses only the latter form.
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        values = [
-            value if value is None or isinstance(value, Value) else self.vector(*value)
-            for value in inputs
-        ]
+        values = [self._as_value(value, inputs[0]) for value in inputs]
         stem = f"{self.node.name}_{op_type.lower()}"
         node_name = self._builder.unique(stem)
         names = [self._builder.unique(f"{node_name}_out") for _ in range(outputs or 1)]
         made = self._builder.add(NodeSpec(op_type, names, node_name, domain, given, types), values)
         return made if outputs is not None else made[0]
+
+    def _as_value(
+        self, given: Value | builtins.float | Sequence[builtins.int] | None, first: object
+    ) -> Value | None:
+        if given is None or isinstance(given, Value):
+            return given
+        if not isinstance(given, (builtins.int, builtins.float, np.number)):
+            return self.vector(*given)
+        assert isinstance(first, Value)
+        return self.constant_like(given, first)
 
     @contextmanager
     def body(self) -> Iterator[Body]:

@@ -66,7 +66,6 @@ class _Library:
             raise AttributeError(f"MXNet's C interface has no {name!r}")
 
         def refused(*args: Any) -> NoReturn:
-            del args
             raise UnsupportedError(
                 f"{name}: passlib is not built on MXNet's C library; use the functions of passlib, "
                 "such as passlib.library.load, Symbol.optimize_for and Symbol.tojson"
@@ -408,7 +407,6 @@ def add_fileline_to_docstring(module: Any, incursive: bool = True) -> None:
     >>> import passlib as mx
     >>> mx.base.add_fileline_to_docstring(mx.nd)
     """
-    del module, incursive
 
 
 __all__ = [

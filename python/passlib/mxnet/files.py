@@ -84,6 +84,11 @@ def named_files(path: str | os.PathLike[str]) -> tuple[str, Path, int | None]:
 def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
     """Find the files of a model by any of their names.
 
+    Raises `TypeError` or `ValueError` if the epoch is not a whole number from 0 on; `FormatError`
+    if no file can have this path, or there is something other than a file; `FileNotFoundError` if
+    there is no symbol file, or no weight file of that epoch; the message lists the epochs that were
+    saved.
+
     Parameters
     ----------
     path : path-like
@@ -95,16 +100,6 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
     -------
     ModelFiles
         Without a weight file and with epoch 0 if no weights were saved and ``epoch`` is None.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The epoch is not a whole number from 0 on.
-    FormatError
-        No file can have this path, or there is something other than a file.
-    FileNotFoundError
-        There is no symbol file, or no weight file of that epoch; the message lists the epochs
-        that were saved.
     """
     epoch = None if epoch is None else _number(epoch)
     prefix, symbol, named = named_files(path)

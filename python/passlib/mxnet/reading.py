@@ -159,6 +159,8 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
 
     In NumPy mode, a variable's ``__shape__`` in a file of the other mode gets the spelling of this
     mode: -1 for an unknown dimension, which was 0, and None for an unknown rank, which was ().
+    Raises `FormatError` if the text is not JSON or not a graph, and the message has line and
+    column; or graphs are nested more deeply than `passlib.limits` permits.
 
     Parameters
     ----------
@@ -175,12 +177,6 @@ def read_symbol(text: str | bytes) -> tuple[_core.Graph, dict[str, str], int]:
         Top-level attributes as JSON by key; the graph itself has none.
     version : int
         The MXNet version that wrote the file.
-
-    Raises
-    ------
-    FormatError
-        The text is not JSON or not a graph, and the message has line and column; or graphs are
-        nested more deeply than `passlib.limits` permits.
     """
     try:
         graph = _core.Graph.parse(text, lenient=True, ordered=True)
@@ -274,18 +270,14 @@ def states_numpy_mode(attributes: Mapping[str, str]) -> bool:
 def saved(attributes: Mapping[str, str]) -> dict[str, Any]:
     """Return the attributes of the graph that the file states, such as its version.
 
-    Raises
-    ------
-    FormatError
-        It is no object.
+    Raises `FormatError` if it is no object.
     """
     try:
         found = parse_plain(attributes.get(ATTRIBUTES, "{}"))
     except FormatError as error:
         raise error.within("the top-level 'attrs'") from error
     if not isinstance(found, dict):
-        message = "the top-level 'attrs' must be an object"
-        raise FormatError(message)
+        raise FormatError("the top-level 'attrs' must be an object")
     return found
 
 

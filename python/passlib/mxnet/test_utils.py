@@ -244,7 +244,6 @@ def assert_almost_equal(
     ...     print("theirs" in str(error))
     True
     """
-    del mismatches
     left, right = _plain(a), _plain(b)
     if not use_broadcast and left.shape != right.shape:
         raise AssertionError(f"{names[0]} has shape {left.shape}, {names[1]} {right.shape}")
@@ -269,7 +268,6 @@ def assert_almost_equal_with_err(
     >>> from passlib.test_utils import assert_almost_equal_with_err
     >>> assert_almost_equal_with_err(np.zeros(4), np.array([0, 0, 0, 1]), etol=0.3)
     """
-    del mismatches
     left, right = _plain(a), _plain(b)
     if almost_equal(left, right, rtol, atol, equal_nan):
         return
@@ -484,7 +482,6 @@ def rand_sparse_ndarray(
     >>> data.shape, indices.shape
     ((4, 3), (4,))
     """
-    del distribution
     sizes = tuple(shape)
 
     def draw(generator: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -907,7 +904,6 @@ def check_consistency(
     >>> found["y_output"].dtype
     dtype('float64')
     """
-    del grad_req
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
     assert len(ctx_list) > 1, "ctx_list needs at least two items"
     assert len(symbols) == len(ctx_list), "one symbol for each item of ctx_list is needed"

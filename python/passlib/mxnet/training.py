@@ -13,7 +13,6 @@ def refuse(name: str) -> Callable[..., NoReturn]:
     """Return a function that raises UnsupportedError, naming what was called."""
 
     def refused(*args: Any, **kwargs: Any) -> NoReturn:
-        del args, kwargs
         raise UnsupportedError(
             f"{name}: passlib does not train; it loads, changes and runs models. Train with MXNet, "
             "and save with export or save_checkpoint"

@@ -35,6 +35,9 @@ def known_shapes(
 ) -> dict[Node, Shape]:
     """Infer the shapes of the first output of each node.
 
+    Raises `GraphError` if a shape is given for a variable that does not exist, or shapes contradict
+    each other.
+
     Parameters
     ----------
     shape : mapping of str to shape, optional
@@ -46,11 +49,6 @@ def known_shapes(
     -------
     dict of Node to shape
         Without those that are unknown.
-
-    Raises
-    ------
-    GraphError
-        A shape is given for a variable that does not exist, or shapes contradict each other.
     """
     if shape is None:
         return {}

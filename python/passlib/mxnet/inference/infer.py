@@ -228,18 +228,15 @@ _POOLINGS: Final = frozenset(("Pooling", "Pooling_v1", "_npx_pooling"))
 def check_window(node: Node, data: Shape | None) -> None:
     """Check the groups of a convolution, and that its window or a pooling's is within the input.
 
+    Raises `GraphError` if the channels or filters are not a multiple of the groups, a size of the
+    kernel, stride or dilation is not positive, or the kernel exceeds the padded input.
+
     Parameters
     ----------
     node : Node
         Of any operator.
     data : Shape or None
         The shape of its first input.
-
-    Raises
-    ------
-    GraphError
-        The channels or filters are not a multiple of the groups, a size of the kernel, stride or
-        dilation is not positive, or the kernel exceeds the padded input.
     """
     convolves = node.op in _CONVOLUTIONS or node.op in _TRANSPOSED
     if data is None or not (convolves or node.op in _POOLINGS):
@@ -330,15 +327,13 @@ _KEEPS_FLOAT32 = frozenset(
 def complete(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /) -> None:
     """Complete types and shapes of a node's inputs, in place.
 
+    Raises `GraphError` if a known shape contradicts the operator; the message names the node and
+    the input.
+
     Parameters
     ----------
     inputs, outputs : sequence of Value
         ``outputs`` may be empty while they are unknown.
-
-    Raises
-    ------
-    GraphError
-        A known shape contradicts the operator; the message names the node and the input.
     """
     if node.op in CREATING and outputs:
         _complete_created(node, outputs[0])
@@ -416,10 +411,7 @@ def _share(outputs: Sequence[Value]) -> None:
 def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
     """Set one element type where none is known.
 
-    Raises
-    ------
-    ElementTypeError
-        Two inputs have different ones.
+    Raises `ElementTypeError` if two inputs have different ones.
     """
     values = [*inputs, *outputs]
     known = next((value.dtype for value in values if value.dtype is not None), None)
@@ -427,11 +419,10 @@ def _unify_types(node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) 
         # By identity: NumPy takes None for float64.
         differs = value.dtype is not None and value.dtype != known
         if differs and node.op not in PROMOTING:
-            message = (
+            raise ElementTypeError(
                 f"{blame(node)}: input {index} ({value.name!r}) is {value.dtype}, and the operator "
                 f"wants one element type, which is {known} of input 0; insert Cast"
             )
-            raise ElementTypeError(message)
     for value in values:
         if value.dtype is None:
             value.dtype = known

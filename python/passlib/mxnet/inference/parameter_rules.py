@@ -87,7 +87,6 @@ def _layer_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 
 @rule("InstanceNorm")
 def _instance_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at
     channels = (_size(shapes[0], 1),)
     return None, channels, channels
 
@@ -100,7 +99,6 @@ def _group_norm(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 
 @rule("IdentityAttachKLSparseReg")
 def _sparse_regularised(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at
     return None, (_size(shapes[0], 1),)
 
 
@@ -158,7 +156,6 @@ def _softmax_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     "_sparse_MAERegressionOutput",
 )  # fmt: skip
 def _regression_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at
     data, label = shapes[:2]
     if data is None:
         return ()
@@ -172,7 +169,6 @@ def _regression_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 @rule("Reshape", "reshape")
 def _reshape(at: Attributes, shapes: Known, output: Shape | None) -> Known:
     """Complete the one unknown dimension of the data by the number of elements of the result."""
-    del at
     data = shapes[0]
     if data is None or data.count(None) != 1 or output is None or None in output:
         return ()
@@ -185,7 +181,6 @@ def _reshape(at: Attributes, shapes: Known, output: Shape | None) -> Known:
 
 @rule("SVMOutput")
 def _svm_output(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at
     return None, None if shapes[0] is None else shapes[0][:-1]
 
 
@@ -283,7 +278,6 @@ def _joined(axis: int, shapes: Known, result: Shape | None) -> Known:
 @rule("stack", "_npi_stack")
 def _stack(at: Attributes, shapes: Known, result: Shape | None) -> Known:
     """All inputs have one shape."""
-    del at, result
     known = [shape for shape in shapes if shape is not None]
     if not known or any(len(shape) != len(known[0]) for shape in known):
         return ()
@@ -322,7 +316,6 @@ def _transpose(at: Attributes, shapes: Known, result: Shape | None) -> Known:
 
 @rule("expand_dims")
 def _expand_dims(at: Attributes, shapes: Known, result: Shape | None) -> Known:
-    del shapes
     if result is None:
         return ()
     axis = at.int("axis") % len(result)
@@ -340,7 +333,6 @@ def _deformable(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 @rule("_contrib_Proposal", "_contrib_MultiProposal")
 def _proposal(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     """Two scores and four displacements of each anchor, and three facts of each image."""
-    del at
     scores = shapes[0]
     if scores is None or len(scores) != 4:
         return None, None, (None, 3)
@@ -352,19 +344,16 @@ def _proposal(at: Attributes, shapes: Known, _: Shape | None) -> Known:
     "ROIPooling", "_contrib_DeformablePSROIPooling", "_contrib_PSROIPooling", "_contrib_ROIAlign"
 )  # fmt: skip
 def _regions(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at, shapes
     return None, (None, 5)
 
 
 @rule("_contrib_RROIAlign")
 def _rotated_regions(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at, shapes
     return None, (None, 6)
 
 
 @rule("_contrib_box_decode")
 def _box_decode(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at, shapes
     return (None, None, 4), (1, None, 4)
 
 
@@ -402,13 +391,11 @@ def bounds_of(node: Node) -> Sequence[bool]:
 
 @rule(*_ALIKE)
 def _one_array(at: Attributes, shapes: Known, _: Shape | None) -> Known:
-    del at, shapes
     return None, _ONE, _ONE
 
 
 @rule(*_BINARY)
 def _two_arrays(at: Attributes, shapes: Known, result: Shape | None) -> Known:
-    del at
     known = next((shape for shape in (*shapes[:2], result) if shape is not None), None)
     return known, known, *[_ONE] * 4
 

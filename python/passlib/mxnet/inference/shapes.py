@@ -30,7 +30,6 @@ def output_shapes(at: Attributes, shapes: Known) -> Known:
 
 
 def _at_least(count: int, at: Attributes, shapes: Known) -> Known:
-    del at
     return [None if shape is None else _raised(shape, count) for shape in shapes]
 
 
@@ -43,7 +42,6 @@ def _raised(shape: Shape, count: int) -> Shape:
 
 def _stacked(count: int, axis: int, at: Attributes, shapes: Known) -> Known:
     """Join arrays that are raised to ``count`` axes; vectors have one axis to join along."""
-    del at
     known = [_raised(shape, count) for shape in shapes if shape is not None]
     if not known or any(len(shape) != len(known[0]) for shape in known):
         return ()
@@ -52,7 +50,6 @@ def _stacked(count: int, axis: int, at: Attributes, shapes: Known) -> Known:
 
 
 def _columns(at: Attributes, shapes: Known) -> Known:
-    del at
     known = [
         (*(shape or (1,)), 1) if len(shape) < 2 else shape for shape in shapes if shape is not None
     ]
@@ -104,7 +101,6 @@ def _norm_of_some(at: Attributes, shapes: Known) -> Known:
 
 
 def _same(at: Attributes, shapes: Known) -> Known:
-    del at
     return shapes[:1]
 
 

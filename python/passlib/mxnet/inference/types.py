@@ -81,7 +81,6 @@ def _fixed(dtype: DType) -> Rule:
 
 
 def _first(at: Attributes, given: DType | None) -> DType | None:
-    del at
     return given
 
 
@@ -103,12 +102,10 @@ def _averaged(dtype: DType) -> DType:
 
 
 def _solved(at: Attributes, given: DType | None) -> DType | None:
-    del at
     return given if given is None or _is_real(given) else _DOUBLE
 
 
 def _ranked(at: Attributes, given: DType | None) -> DType | None:
-    del at
     return given if given is None or given == _DOUBLE else _SINGLE
 
 
@@ -136,15 +133,12 @@ def output_types(
 ) -> Sequence[DType | None]:
     """Return the element types of ``count`` outputs, ``None`` where no rule knows.
 
+    Raises `UnsupportedError` if the attribute ``dtype`` cannot be read.
+
     Parameters
     ----------
     given : sequence of (numpy.dtype or None)
         Types of the inputs.
-
-    Raises
-    ------
-    UnsupportedError
-        The attribute ``dtype`` cannot be read.
     """
     op, first = at.node.op, given[0] if given else None
     if op == "_npi_unique":
@@ -311,10 +305,8 @@ class ElementTypeError(GraphError):
 def check_types(node: Node, inputs: Sequence[Value]) -> None:
     """Check the element types of a node's inputs, as far as they are known.
 
-    Raises
-    ------
-    ElementTypeError
-        The operator does not take one; the message names the node and the input.
+    Raises `ElementTypeError` if the operator does not take one; the message names the node and the
+    input.
     """
     words, admits = _ADMITTED.get(node.op, ("", None))
     for index, value in enumerate(inputs if admits is not None else ()):
@@ -344,8 +336,7 @@ def _check_equal(node: Node, inputs: Sequence[Value]) -> None:
 
 
 def _refuse(node: Node, index: int, value: Value, words: str) -> None:
-    message = (
+    raise ElementTypeError(
         f"{blame(node)}: input {index} ({value.name!r}) is {value.dtype}, and the operator takes "
         f"{words}; insert Cast"
     )
-    raise ElementTypeError(message)

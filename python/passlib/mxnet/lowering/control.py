@@ -185,6 +185,6 @@ def _filled(op: Operation, rows: Value, count: int) -> Value:
     rank = op.rank_of(rows)
     missing = vector(op, count) - extent(op, rows, 0)
     pads = concatenated(op, [vector(op, *[0] * rank), missing, vector(op, *[0] * (rank - 1))])
-    filled = op.emit("Pad", rows, pads, op.constant_like(0, rows))
+    filled = op.emit("Pad", rows, pads, 0)
     filled.shape = _with_first(Value("", shape=_without_first(rows)), count)
     return filled

@@ -26,10 +26,7 @@ INT32_STEPS = 2.0**31 - 1
 def bits(op: Operation, value: Value) -> str:
     """Return the name of the element type of 8-bit numbers.
 
-    Raises
-    ------
-    UnsupportedError
-        It is another type.
+    Raises `UnsupportedError` if it is another type.
     """
     name: str = op.dtype_of(value).name
     if name not in WHOLE_STEPS:
@@ -309,10 +306,7 @@ def quantized_activation(op: Operation) -> Sequence[Value]:
     """
     op.string("act_type", choices=("relu",))
     data, *bounds = op.operands(3)
-    if bits(op, data) == "uint8":
-        result = op.cast(data, np.int8)
-    else:
-        result = op.emit("Max", data, op.constant(0, np.int8))
+    result = op.cast(data, np.int8) if bits(op, data) == "uint8" else op.emit("Max", data, 0)
     return result, *(op.emit("Identity", bound) for bound in bounds)
 
 

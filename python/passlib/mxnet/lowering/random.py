@@ -54,7 +54,7 @@ def _drawn(op: Operation, onnx_operator: str, shape: Sequence[int], dtype: np.dt
 def _uniform_inside(op: Operation, shape: Sequence[int], dtype: np.dtype) -> Value:
     """Draw uniformly between 0 and 1, never 0 itself: logarithms stay finite."""
     uniform = _drawn(op, "RandomUniform", shape, dtype)
-    return op.emit("Max", uniform, op.constant(_LEAST, dtype))
+    return op.emit("Max", uniform, _LEAST)
 
 
 def _scaled(op: Operation, standard: Value, loc: Value, scale: Value) -> Value:
@@ -287,10 +287,7 @@ def _parameters(
 ) -> list[Value]:
     """Return each parameter: the attribute's number, or the next input where it is ``None``.
 
-    Raises
-    ------
-    Misfit
-        There are fewer inputs, or more.
+    Raises `Misfit` if there are fewer inputs, or more.
     """
     rest = list(op.inputs)
     values = []

@@ -19,10 +19,8 @@ def element_type(
 ) -> np.dtype:
     """Read an element type from an attribute.
 
-    Raises
-    ------
-    UnsupportedError
-        It is not an element type of MXNet, or the attribute is absent without a default.
+    Raises `UnsupportedError` if it is not an element type of MXNet, or the attribute is absent
+    without a default.
     """
     text = op.attr(name)
     if text is not None and text not in (*_ELEMENT_TYPES.split(), "None"):
@@ -48,12 +46,8 @@ def is_true(op: Operation, value: Value) -> Value:
 def number_of(op: Operation, name: str, default: float, dtype: np.dtype) -> Value:
     """Read a number from an attribute as a constant of shape (), converted as C does.
 
-    For an integer type the fraction is truncated, and a number out of range wraps.
-
-    Raises
-    ------
-    UnsupportedError
-        The number is infinite or NaN and the type is an integer type.
+    For an integer type the fraction is truncated, and a number out of range wraps. Raises
+    `UnsupportedError` if the number is infinite or NaN and the type is an integer type.
     """
     number = op.float(name, default)
     if is_real(dtype) or dtype == np.bool_:

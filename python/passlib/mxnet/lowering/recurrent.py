@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from passlib.files.optional import require
 from passlib.graph.attributes import Attributes
-from passlib.lowering import Operation, TypeSpec, Value
+from passlib.lowering import Operation, Shape, TypeSpec, Value
 from passlib.lowering.extents import extent, places, reshaped, vector
 from passlib.mxnet.lowering.table import table
 
@@ -100,71 +99,46 @@ def projected_lstm(
     """
     time, batch = (sequence.shape or (None, None))[:2]
     dtype = op.dtype_of(sequence)
-    types = [
-        TypeSpec(dtype, (batch, packing.recurrent)),
-        TypeSpec(dtype, (batch, packing.state)),
-        TypeSpec(dtype, (time, batch, packing.recurrent)),
-    ]
-    sequences, hidden, cells = [], [], []
+    state, cell = (batch, packing.recurrent), (batch, packing.state)
+    types = [TypeSpec(dtype, shape) for shape in (state, cell, (time, *state))]
+    made = []
     for direction, each in enumerate(weights):
         index = op.constant(direction, "int64")
-        first = [op.emit("Gather", state, index, axis=0) for state in states]
+        first = [op.emit("Gather", value, index, axis=0) for value in states]
         products = sequence @ op.emit("Transpose", each.input, perm=[1, 0])
-        bias = each.input_bias + each.state_bias
-        last_hidden, last_cell, outputs = op.emit(
-            "Scan",
-            *first,
-            products + bias,
-            outputs=3,
-            types=types,
-            body=_step(op, each),
-            num_scan_inputs=1,
-            scan_input_directions=[direction],
-            scan_output_directions=[direction],
+        made.append(
+            op.emit(
+                "Scan",
+                *first,
+                products + (each.input_bias + each.state_bias),
+                outputs=3,
+                types=types,
+                body=_step(op, each, state, cell),
+                num_scan_inputs=1,
+                scan_input_directions=[direction],
+                scan_output_directions=[direction],
+            )
         )
-        sequences.append(outputs)
-        hidden.append(last_hidden)
-        cells.append(last_cell)
-    zero = vector(op, 0)
-    finals = [
-        op.emit("Concat", *(op.emit("Unsqueeze", value, zero) for value in values), axis=0)
-        for values in (hidden, cells)
-    ]
-    return op.emit("Concat", *sequences, axis=2), finals
+    finals = [_stacked(op, [values[place] for values in made]) for place in (0, 1)]
+    return op.emit("Concat", *(values[2] for values in made), axis=2), finals
 
 
-def _step(op: Operation, weights: DirectionWeights) -> Any:
-    """Build one step: state (B, R), cell (B, H) and input products (B, 4 * H) to the next ones.
-
-    The recurrent weights are taken from the enclosing graph.
-    """
-    helper: Any = require("onnx.helper", extra="onnx")
+def _step(op: Operation, weights: DirectionWeights, state: Shape, cell: Shape) -> Any:
+    """Build one step: state (B, R), cell (B, H) and input products (B, 4 * H) to the next ones."""
     assert weights.projection is not None
-    by_state = op.emit("Transpose", weights.state, perm=[1, 0]).name
-    project = op.emit("Transpose", weights.projection, perm=[1, 0]).name
-    node = helper.make_node
-    nodes = [
-        node("MatMul", ["state", by_state], ["recurrent"]),
-        node("Add", ["products", "recurrent"], ["gates"]),
-        node("Split", ["gates"], ["i", "f", "g", "o"], axis=1, num_outputs=4),
-        node("Sigmoid", ["i"], ["input_gate"]),
-        node("Sigmoid", ["f"], ["forget_gate"]),
-        node("Tanh", ["g"], ["candidate"]),
-        node("Sigmoid", ["o"], ["output_gate"]),
-        node("Mul", ["forget_gate", "cell"], ["kept"]),
-        node("Mul", ["input_gate", "candidate"], ["added"]),
-        node("Add", ["kept", "added"], ["next_cell"]),
-        node("Tanh", ["next_cell"], ["bounded"]),
-        node("Mul", ["output_gate", "bounded"], ["hidden"]),
-        node("MatMul", ["hidden", project], ["next_state"]),
-        node("Identity", ["next_state"], ["output"]),
-    ]
-    code = helper.np_dtype_to_tensor_dtype(op.dtype_of(weights.state))
-    given, made = (
-        [helper.make_tensor_value_info(name, code, None) for name in names]
-        for names in (("state", "cell", "products"), ("next_state", "next_cell", "output"))
-    )
-    return helper.make_graph(nodes, "step", given, made)
+    dtype = op.dtype_of(weights.state)
+    by_state = op.emit("Transpose", weights.state, perm=[1, 0])
+    project = op.emit("Transpose", weights.projection, perm=[1, 0])
+    with op.body() as body:
+        old, held = body.input("state", dtype, state), body.input("cell", dtype, cell)
+        products = body.input("products", dtype, None)
+        gates = op.emit("Split", products + old @ by_state, outputs=4, axis=1, num_outputs=4)
+        added, kept, output = (op.emit("Sigmoid", gates[place]) for place in (0, 1, 3))
+        next_cell = kept * held + added * op.emit("Tanh", gates[2])
+        next_state = (output * op.emit("Tanh", next_cell)) @ project
+        for value in (next_state, next_cell, next_state):
+            body.output(value)
+    return body.graph()
 
 
 class DirectionWeights(NamedTuple):
@@ -185,10 +159,7 @@ class DirectionWeights(NamedTuple):
 def unpack(op: Operation, packing: Packing, packed: Value) -> list[DirectionWeights]:
     """Cut the vector into the weights of each layer and direction.
 
-    Raises
-    ------
-    UnsupportedError
-        The size of the vector does not match the packing.
+    Raises `UnsupportedError` if the size of the vector does not match the packing.
     """
     if op.shape_of(packed) != (packing.size,):
         op.unsupported(
@@ -199,9 +170,8 @@ def unpack(op: Operation, packing: Packing, packed: Value) -> list[DirectionWeig
     def cut(*shape: int) -> Value:
         nonlocal at
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)
-        bounds = (vector(op, at), vector(op, at + count))
-        at += count
-        return op.emit("Reshape", op.emit("Slice", packed, *bounds, vector(op, 0)), shape)
+        start, at = at, at + count
+        return op.emit("Reshape", op.emit("Slice", packed, [start], [at], [0]), shape)
 
     matrices = [[cut(*shape) for shape in group] for group in packing.shapes()]
     rows = packing.gates * packing.state
@@ -314,14 +284,9 @@ def _layer(
     directions = packing.directions
     by_input = [_reordered(op, each.input, cell) for each in weights]
     by_state = [_reordered(op, each.state, cell) for each in weights]
+    pairs = ((each.input_bias, each.state_bias) for each in weights)
     biases = [
-        op.emit(
-            "Concat",
-            _reordered(op, each.input_bias, cell),
-            _reordered(op, each.state_bias, cell),
-            axis=0,
-        )
-        for each in weights
+        op.emit("Concat", *(_reordered(op, bias, cell) for bias in pair), axis=0) for pair in pairs
     ]
     made = op.emit(
         cell.op_type,
@@ -448,7 +413,7 @@ def ctc_loss(op: Operation) -> Sequence[Value]:
         label_lengths = op.emit("ReduceSum", flags, [1], keepdims=0)
 
     blanks = op.constant(np.full((batch, count, 1), blank), "int64")
-    safe = op.emit("Clip", whole, op.constant(0, "int64"), op.constant(classes - 1, "int64"))
+    safe = op.emit("Clip", whole, 0, classes - 1)
     pairs = op.emit("Concat", blanks, op.emit("Unsqueeze", safe, [2]), axis=2)
     pairs = op.emit("Reshape", pairs, [batch, 2 * count])
     states = op.emit("Concat", pairs, op.constant(np.full((batch, 1), blank), "int64"), axis=1)
@@ -461,7 +426,7 @@ def ctc_loss(op: Operation) -> Sequence[Value]:
     ends = []
     for back in (0, 1):
         at = place - back
-        column = op.emit("Unsqueeze", op.emit("Max", at, op.constant(0, "int64")), [1])
+        column = op.emit("Unsqueeze", op.emit("Max", at, 0), [1])
         found = op.emit("GatherElements", last, column, axis=1)
         ends.append(op.where(op.emit("Unsqueeze", at, [1]) >= 0, found, _IMPOSSIBLE))
     loss = -op.emit("ReduceLogSumExp", op.emit("Concat", *ends, axis=1), [1], keepdims=0)

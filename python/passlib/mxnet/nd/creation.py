@@ -204,7 +204,6 @@ class _Capsule:
         self._capsule = capsule
 
     def __dlpack__(self, **options: Any) -> Any:
-        del options  # a capsule is made already
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -25,10 +25,7 @@ SPACES = {"op": "", "_internal": "_internal", **{name: name for name in NAMESPAC
 def find(name: str, namespace: str = "") -> Callable[..., Any]:
     """Return the function that applies an operator to arrays, a library's or one of MXNet.
 
-    Raises
-    ------
-    AttributeError
-        There is no such operator.
+    Raises `AttributeError` if there is no such operator.
     """
     for registered in names():
         if place(registered) == (namespace, name):
@@ -55,19 +52,14 @@ def _function(registered: str, name: str) -> Callable[..., Any]:
 def apply(operator: Operator, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operator on arrays.
 
+    Raises `OperatorError` if the library fails, or does not infer the types of the outputs;
+    `TypeError` if the number of arrays differs from the operator's, or an argument is not an array;
+    `UnsupportedError` if the operator takes subgraphs, or the ABI does not have an element type.
+
     Parameters
     ----------
     kwargs : dict
         ``out``, ``name`` (for messages) and attributes.
-
-    Raises
-    ------
-    OperatorError
-        The library fails, or does not infer the types of the outputs.
-    TypeError
-        The number of arrays differs from the operator's, or an argument is not an array.
-    UnsupportedError
-        The operator takes subgraphs, or the ABI does not have an element type.
     """
     targets = kwargs.pop("out", None)
     node = str(kwargs.pop("name", None) or "")
@@ -123,7 +115,6 @@ class CachedOp:
     """
 
     def __init__(self, sym: Symbol, flags: Sequence[tuple[str, str]] = ()) -> None:
-        del flags
         self._names = sym.list_inputs()
         self._runner = Runner(sym, sym.family)
 
@@ -144,7 +135,6 @@ class CachedOp:
         GraphError
             There are not as many arrays as inputs, or they do not fit.
         """
-        del ignored
         if len(args) != len(self._names):
             raise GraphError(
                 f"the symbol has {len(self._names)} inputs ({', '.join(self._names)}), "

@@ -101,17 +101,14 @@ def operator_names(namespace: str = "") -> list[str]:
 def find(name: str, namespace: str = "") -> Callable[..., Any]:
     """Return the function that applies an operator of MXNet to arrays.
 
+    Raises `AttributeError` if the namespace has no such operator.
+
     Parameters
     ----------
     name : str
         As MXNet's ``mx.nd`` spells it.
     namespace : str
         ``""`` for ``nd`` itself, or another of MXNet's.
-
-    Raises
-    ------
-    AttributeError
-        The namespace has no such operator.
     """
     registered = namespaces.registered_name(name, namespace)
     if registered is None:
@@ -139,6 +136,10 @@ def _function(name: str, namespace: str, registered: str) -> Callable[..., Any]:
 def invoke(op: str, *args: Any, **kwargs: Any) -> Any:
     """Apply an operator of MXNet to arrays.
 
+    Raises `GraphError` if the arrays do not fit together, or an attribute is not the operator's;
+    `TypeError` if an input is missing or no array; `UnsupportedError` if the operator has no
+    faithful lowering, or the device is a GPU; `PasslibError` if ONNX Runtime is absent, or failed.
+
     Parameters
     ----------
     op : str
@@ -146,17 +147,6 @@ def invoke(op: str, *args: Any, **kwargs: Any) -> Any:
     *args, **kwargs
         Inputs and attributes. ``out`` is an array or a list of arrays for the results; ``ctx`` the
         device of the result, by default that of the first input.
-
-    Raises
-    ------
-    GraphError
-        The arrays do not fit together, or an attribute is not the operator's.
-    TypeError
-        An input is missing or no array.
-    UnsupportedError
-        The operator has no faithful lowering, or the device is a GPU.
-    PasslibError
-        ONNX Runtime is absent, or failed.
     """
     operator = schema.find(op)
     assert operator is not None, op
@@ -187,7 +177,6 @@ def invoke(op: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None) -> Any:
-    del name
     converted = (data if hasattr(data, "tostype") else data.view(NDArray)).tostype(stype)
     return converted if out is None else converted.copyto(out)
 
@@ -195,10 +184,8 @@ def _cast_storage(data: Any, stype: str, out: Any = None, name: str | None = Non
 def write_out(op: str, targets: Any, results: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
     """Write results to the arrays of ``out``, and return these.
 
-    Raises
-    ------
-    TypeError
-        The arrays have other shapes or element types, or there are more or fewer of them.
+    Raises `TypeError` if the arrays have other shapes or element types, or there are more or fewer
+    of them.
     """
     chosen = list(targets) if isinstance(targets, (list, tuple)) else [targets]
     if len(chosen) != len(results):

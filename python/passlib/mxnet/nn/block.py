@@ -106,17 +106,13 @@ class BlockGraph:
     def run(self, arrays: Mapping[str, Any]) -> list[NDArray]:
         """Compute the outputs.
 
+        Raises `GraphError` if the arrays do not fit the graph; `PasslibError` if a parameter has no
+        values, or ONNX Runtime failed.
+
         Parameters
         ----------
         arrays : mapping of str to array
             One for each input.
-
-        Raises
-        ------
-        GraphError
-            The arrays do not fit the graph.
-        PasslibError
-            A parameter has no values, or ONNX Runtime failed.
         """
         self.initialize(arrays)
         feeds = {name: array for name, array in arrays.items() if name in self._variables}
@@ -134,15 +130,13 @@ class BlockGraph:
     def initialize(self, values: Mapping[str, Any]) -> None:
         """Set initial values of the parameters that were deferred until their shapes are known.
 
+        Raises `GraphError` if the shape of a parameter cannot be inferred; then none is
+        initialized.
+
         Parameters
         ----------
         values : mapping of str to array or Symbol
             Inputs, of which only shapes and types are used.
-
-        Raises
-        ------
-        GraphError
-            The shape of a parameter cannot be inferred; then none is initialized.
         """
         waiting = [p for p in self.parameters.values() if p.deferred]
         if not waiting:
@@ -170,6 +164,9 @@ class BlockGraph:
     def optimized(self, call: PassCall, values: Mapping[str, Any]) -> BlockGraph:
         """Run a pass.
 
+        Raises `GraphError` if the pass added a variable and allocated no array for it; `PassError`
+        if the pass failed.
+
         Parameters
         ----------
         values : mapping of str to array or Symbol
@@ -179,13 +176,6 @@ class BlockGraph:
         -------
         BlockGraph
             Shares the parameters that the pass did not modify. This one stays unchanged.
-
-        Raises
-        ------
-        GraphError
-            The pass added a variable and allocated no array for it.
-        PassError
-            The pass failed.
         """
         self.initialize(values)
         lent = {name: p.array for name, p in self.parameters.items() if p.array is not None}

@@ -79,7 +79,6 @@ class Initializer:
 
     def set_verbosity(self, verbose: bool = False, print_func: Any = None) -> Initializer:
         """Return this initializer; accepted for compatibility with MXNet, which prints norms."""
-        del verbose, print_func
         return self
 
     def dumps(self) -> str:
@@ -141,7 +140,6 @@ class Initializer:
 
     def _init_weight(self, name: str, arr: Any) -> None:
         """Set the elements of a weight; derived classes define it."""
-        del arr
         raise UnsupportedError(
             f"initializer {type(self).__name__} has no values for {name!r}: derive from it and "
             "define _init_weight(self, name, arr)"
@@ -262,10 +260,7 @@ def create(init: Any, /, **kwargs: Any) -> Initializer:
 def bilinear(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return the weights that interpolate between neighbours in the last two axes.
 
-    Raises
-    ------
-    ValueError
-        There are fewer than two axes.
+    Raises `ValueError` if there are fewer than two axes.
     """
     if len(shape) < 2:
         raise ValueError(f"weights of shape {shape} cannot interpolate in two axes")
@@ -603,7 +598,6 @@ class Load:
     """
 
     def __init__(self, param: Any, default_init: Any = None, verbose: bool = False) -> None:
-        del verbose
         content = param if isinstance(param, Mapping) else load(param)
         if not isinstance(content, Mapping):
             raise ValueError(f"{param!r} has no names of arrays")
@@ -678,12 +672,7 @@ _BY_SUFFIX: Final = ((("bias", "beta", "mean"), 0.0), (("gamma", "var"), 1.0))
 def check_initializer(init: Initial) -> Initial:
     """Return the initializer if it is valid.
 
-    Raises
-    ------
-    ValueError
-        The name is unknown.
-    TypeError
-        It is neither a name nor callable.
+    Raises `ValueError` if the name is unknown; `TypeError` if it is neither a name nor callable.
     """
     if isinstance(init, str):
         return init if init in _NAMES else create(init)
@@ -704,6 +693,8 @@ def fill(
 ) -> np.ndarray[Any, np.dtype[Any]]:
     """Compute the initial values of a parameter.
 
+    Raises `ValueError` if a function returned values of another shape.
+
     Parameters
     ----------
     name : str
@@ -714,11 +705,6 @@ def fill(
     -------
     numpy.ndarray
         A new array.
-
-    Raises
-    ------
-    ValueError
-        A function returned values of another shape.
     """
     if isinstance(init, (Initializer, Load, Mixed)):
         return _by_class(name, np.zeros(shape, dtype), init)

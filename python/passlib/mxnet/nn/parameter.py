@@ -32,10 +32,7 @@ _ROW_SPARSE = "1"
 def outputs_of(inputs: Any) -> list[Symbol]:
     """Return the outputs of a symbol.
 
-    Raises
-    ------
-    TypeError
-        The argument is not a symbol.
+    Raises `TypeError` if the argument is not a symbol.
     """
     require_symbol(inputs, "input")
     return list(inputs)
@@ -44,10 +41,7 @@ def outputs_of(inputs: Any) -> list[Symbol]:
 def require_symbol(value: Any, what: str) -> None:
     """Check that a value is a symbol.
 
-    Raises
-    ------
-    TypeError
-        It is not; the message includes ``what``.
+    Raises `TypeError` if it is not; the message includes ``what``.
     """
     if not isinstance(value, ModelGraph):
         raise TypeError(f"a block's {what} must be a Symbol, not {type(value).__name__}")
@@ -56,12 +50,8 @@ def require_symbol(value: Any, what: str) -> None:
 def variable_names(variables: Sequence[Any]) -> list[str]:
     """Return the names of variables that become the inputs of a block.
 
-    Raises
-    ------
-    TypeError
-        One is not a symbol.
-    ValueError
-        One is the output of an operator, or two have the same name.
+    Raises `TypeError` if one is not a symbol; `ValueError` if one is the output of an operator, or
+    two have the same name.
     """
     names: list[str] = []
     for variable in variables:
@@ -83,16 +73,13 @@ def make_parameters(
 ) -> dict[str, Parameter]:
     """Make a parameter for each variable that is not an input, in the order of the graph.
 
+    Raises `ValueError` if a variable is declared as row_sparse.
+
     Parameters
     ----------
     params : mapping of str to Parameter or array
         Parameters and the memory of arrays are shared. Names may have the prefix ``arg:`` or
         ``aux:``.
-
-    Raises
-    ------
-    ValueError
-        A variable is declared as row_sparse.
     """
     given = {bare_name(name): value for name, value in params.items()}
     auxiliary = frozenset(graph.list_auxiliary_states())

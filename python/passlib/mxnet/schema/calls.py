@@ -41,7 +41,6 @@ def registered_name(name: str, namespace: str = "") -> str | None:
 
 @lru_cache(maxsize=1)
 def _places(generation: int) -> dict[str, dict[str, str]]:
-    del generation  # the key of the cache: the table holds for one generation
     places: dict[str, dict[str, str]] = {}
     for name in registry.names():
         # Operators of the NumPy interface have other calling rules; they are read, not composed.
@@ -119,35 +118,29 @@ def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -
         if parameter is not None:
             if not parameter.accepts(text):
                 shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-                message = (
+                raise GraphError(
                     f"{where}: attribute {key!r} of operator {operator.name!r} cannot be "
                     f"{shown!r}; it is declared as {parameter.description}"
                 )
-                raise GraphError(message)
         elif not (operator.open or is_dunder(key) or key == operator.variadic):
             hint = did_you_mean(key, parameters)
-            message = (
+            raise GraphError(
                 f"{where}: operator {operator.name!r} has no attribute {key!r}"
                 f"{hint}; it has: {', '.join(parameters) or 'none'}"
             )
-            raise GraphError(message)
     for parameter in parameters.values():
         if parameter.required and parameter.name not in attrs:
-            message = (
+            raise GraphError(
                 f"{where}: operator {operator.name!r} needs the attribute "
                 f"{parameter.name!r} ({parameter.type_text})"
             )
-            raise GraphError(message)
 
 
 def check_nodes(nodes: Iterable[Node]) -> None:
     """Check attributes and numbers of inputs of all nodes whose operators are known.
 
-    Raises
-    ------
-    GraphError
-        See `check_attributes`; or a node has more or fewer inputs than its operator takes with
-        these attributes.
+    Raises `GraphError`, see `check_attributes`; or a node has more or fewer inputs than its
+    operator takes with these attributes.
     """
     for node in nodes:
         operator = None if node.is_variable else registry.find(node.op)
@@ -156,11 +149,10 @@ def check_nodes(nodes: Iterable[Node]) -> None:
         check_attributes(operator, blame(node), node.attrs)
         names = () if isinstance(operator, LibraryOperator) else operator.input_names(node.attrs)
         if names and len(names) != len(node.inputs):
-            message = (
+            raise GraphError(
                 f"{blame(node)}: operator {operator.name!r} takes {len(names)} inputs "
                 f"({', '.join(names)}) with these attributes, not {len(node.inputs)}"
             )
-            raise GraphError(message)
 
 
 _IGNORED = ("name", "out", "attr")
@@ -191,6 +183,9 @@ def read_call(
 ) -> Call:
     """Sort the arguments of a call.
 
+    Raises `TypeError` if there are too many arguments, one is given twice, or an input is of
+    another kind.
+
     Parameters
     ----------
     op : str
@@ -202,11 +197,6 @@ def read_call(
         What the inputs are.
     noun : str
         The word for it.
-
-    Raises
-    ------
-    TypeError
-        There are too many arguments, one is given twice, or an input is of another kind.
     """
     given = {key: value for key, value in kwargs.items() if key not in _IGNORED}
     if operator.takes_any_number:

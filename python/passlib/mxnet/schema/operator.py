@@ -23,12 +23,9 @@ def is_dunder(key: str) -> bool:
 def hidden_on_operator(key: str) -> str:
     """Return the key under which an operator stores an attribute.
 
-    MXNet wraps every key that begins with a hidden one: ``lr_mult`` becomes ``__lr_mult__``.
-
-    Raises
-    ------
-    GraphError
-        The key addresses the variable of an input (``weight_lr_mult``), which operators may not.
+    MXNet wraps every key that begins with a hidden one: ``lr_mult`` becomes ``__lr_mult__``. Raises
+    `GraphError` if the key addresses the variable of an input (``weight_lr_mult``), which operators
+    may not.
     """
     for hidden in HIDDEN:
         if key.startswith(hidden):
@@ -40,10 +37,7 @@ def hidden_on_operator(key: str) -> str:
 def hidden_on_variable(key: str) -> str:
     """Return the key under which a variable stores an attribute; only whole hidden keys change.
 
-    Raises
-    ------
-    GraphError
-        As for `hidden_on_operator`.
+    Raises `GraphError`, as for `hidden_on_operator`.
     """
     if key in HIDDEN:
         return f"__{key}__"
@@ -55,11 +49,10 @@ def _refuse_suffix(key: str) -> None:
     for hidden in HIDDEN:
         if key.endswith(hidden):
             owner = key[: -len(hidden)].rstrip("_")
-            message = (
+            raise GraphError(
                 f"attribute {key!r} would belong to the variable {owner!r}: create it with "
                 f"var(..., {hidden}=...) or attr={{'__{hidden}__': ...}} and pass it as an input"
             )
-            raise GraphError(message)
 
 
 Get = Callable[[str], "str | None"]
@@ -100,6 +93,10 @@ def _either(get: Get) -> bool:
     return is_true(get("to_begin_arr_given")) or is_true(get("to_end_arr_given"))
 
 
+_BIASED = (
+    "Convolution", "Convolution_v1", "Deconvolution", "FullyConnected",
+    "_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution",
+)  # fmt: skip
 _BIAS: dict[str, Condition] = {"bias": _unless("no_bias")}
 _QUANTIZED_BIAS = {name: _unless("no_bias") for name in ("bias", "min_bias", "max_bias")}
 _LENGTH: dict[str, Condition] = {"sequence_length": _flag("use_sequence_length")}
@@ -111,19 +108,12 @@ CONDITIONS: dict[str, dict[str, Condition]] = {
         "data_lengths": _flag("use_data_lengths"),
         "label_lengths": _flag("use_label_lengths"),
     },
-    "Convolution": _BIAS,
-    "Convolution_v1": _BIAS,
-    "Deconvolution": _BIAS,
-    "FullyConnected": _BIAS,
+    **dict.fromkeys(_BIASED, _BIAS),
     "LeakyReLU": {"gamma": _equal("act_type", "prelu")},
     "RNN": {"state_cell": _equal("mode", "lstm"), **_LENGTH},
-    "SequenceLast": _LENGTH,
-    "SequenceMask": _LENGTH,
-    "SequenceReverse": _LENGTH,
+    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse"), _LENGTH),
     "_contrib_BilinearResize2D": {"like": _equal("mode", "like")},
-    "_contrib_DeformableConvolution": _BIAS,
     "_contrib_DeformablePSROIPooling": {"trans": _unless("no_trans")},
-    "_contrib_ModulatedDeformableConvolution": _BIAS,
     "_contrib_quantized_conv": _QUANTIZED_BIAS,
     "_contrib_quantized_fully_connected": _QUANTIZED_BIAS,
     "_histogram": {"bins": _absent("bin_cnt")},
@@ -148,13 +138,9 @@ CONDITIONS: dict[str, dict[str, Condition]] = {
     "_npi_bincount": {"weights": _flag("has_weights")},
     "_npi_delete": {"obj": _absent("step", "int_ind")},
     "_npi_ediff1d": {"input2": _either, "input3": _both},
-    "_npi_insert_scalar": _INSERTED,
-    "_npi_insert_slice": _INSERTED,
-    "_npi_insert_tensor": _INSERTED,
-    "_npi_pareto": _SAMPLED,
+    **{f"_npi_insert_{place}": _INSERTED for place in ("scalar", "slice", "tensor")},
+    **dict.fromkeys(("_npi_pareto", "_npi_powerd", "_npi_weibull"), _SAMPLED),
     "_npi_percentile": {"q": _absent("q_scalar")},
-    "_npi_powerd": _SAMPLED,
-    "_npi_weibull": _SAMPLED,
     "_sg_mkldnn_selfatt_qk": dict.fromkeys(("min_qkv", "max_qkv"), _flag("quantized")),
     "_sg_mkldnn_selfatt_valatt": dict.fromkeys(
         ("min_qkv", "max_qkv", "min_attention", "max_attention"), _flag("quantized")
@@ -174,12 +160,11 @@ REPEATED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "_multi_lamb_update": ("num_tensors", _MULTI, ()),
     "_multi_mp_adamw_update": ("num_weights", (*_MULTI, "weight32_{}"), ("rescale_grad",)),
     "_multi_mp_lamb_update": ("num_tensors", (*_MULTI, "weight32_{}"), ()),
-    "_np_atleast_1d": ("num_args", ("ary{}",), ()),
-    "_np_atleast_2d": ("num_args", ("ary{}",), ()),
-    "_np_atleast_3d": ("num_args", ("ary{}",), ()),
-    "_npi_concatenate": ("num_args", ("data{}",), ()),
-    "_npi_dstack": ("num_args", ("data{}",), ()),
-    "_npi_hstack": ("num_args", ("data{}",), ()),
+    **{f"_np_atleast_{axes}d": ("num_args", ("ary{}",), ()) for axes in (1, 2, 3)},
+    **{
+        f"_npi_{name}": ("num_args", ("data{}",), ())
+        for name in ("concatenate", "dstack", "hstack")
+    },
     "amp_multicast": ("num_outputs", ("data_{}",), ()),
     "multi_all_finite": ("num_arrays", ("array_{}",), ()),
     "multi_mp_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}", "weight32_{}"), ()),
@@ -206,18 +191,17 @@ The inputs of other variadic operators are ``arg{}``.
 def count(get: Get, name: str) -> int:
     """Read an attribute that counts inputs or outputs; 0 for anything that is no number.
 
-    Raises
-    ------
-    UnsupportedError
-        The number is too large: a file must not cause an allocation that it merely claims.
+    Raises `UnsupportedError` if the number is too large: a file must not cause an allocation that
+    it merely claims.
     """
     text = (get(name) or "").strip().removeprefix("+")
     if not (text.isascii() and text.isdecimal()):
         return 0
     digits = text.lstrip("0")
     if len(digits) > len(str(MOST_OUTPUTS)) or int(digits or "0") > MOST_OUTPUTS:
-        message = f"attribute {name!r} is {text[:20]}; at most {MOST_OUTPUTS} are supported"
-        raise UnsupportedError(message)
+        raise UnsupportedError(
+            f"attribute {name!r} is {text[:20]}; at most {MOST_OUTPUTS} are supported"
+        )
     return int(digits or "0")
 
 
@@ -328,7 +312,12 @@ OUTPUTS: dict[str, Outputs] = {
     "Pooling": _pooling,
     "RNN": _recurrent("statecell_output"),
     "SliceChannel": _slice_channel,
-    "_cond": _by("num_outputs"),
+    **{
+        name: _by(form[0])
+        for name, form in REPEATED.items()
+        if form[0] in ("num_weights", "num_tensors") or name.startswith(("_np_atleast", "amp_"))
+    },
+    **dict.fromkeys(("_cond", "_foreach", "_while_loop"), _by("num_outputs")),
     "_contrib_BatchNormWithReLU": _more("output_mean_var", _MEAN_VAR, 4),
     "_contrib_MultiProposal": _more("output_score", ("score",), 2),
     "_contrib_Proposal": _more("output_score", ("score",), 2),
@@ -338,32 +327,12 @@ OUTPUTS: dict[str, Outputs] = {
     # The missing letter is MXNet's.
     "_contrib_quantized_rnn": _recurrent("statecell_ouput"),
     "_contrib_quantized_elemwise_mul": _ranged("enable_float_output", when=False),
-    "_foreach": _by("num_outputs"),
-    "_multi_adamw_update": _by("num_weights"),
-    "_multi_lamb_update": _by("num_tensors"),
-    "_multi_mp_adamw_update": _by("num_weights"),
-    "_multi_mp_lamb_update": _by("num_tensors"),
-    "_np_atleast_1d": _by("num_args"),
-    "_np_atleast_2d": _by("num_args"),
-    "_np_atleast_3d": _by("num_args"),
     "_npi_average": _average,
-    "_npi_dsplit": _split,
-    "_npi_hsplit": _split,
+    **dict.fromkeys(("_npi_dsplit", "_npi_hsplit", "_split_v2"), _split),
     "_npi_unique": _unique,
     "_sample_multinomial": _sampled,
     "_sg_mkldnn_selfatt_qk": _quantized,
     "_sg_mkldnn_selfatt_valatt": _quantized,
-    "_split_v2": _split,
-    "_while_loop": _by("num_outputs"),
-    "amp_multicast": _by("num_outputs"),
-    "multi_mp_sgd_mom_update": _by("num_weights"),
-    "multi_mp_sgd_update": _by("num_weights"),
-    "multi_sgd_mom_update": _by("num_weights"),
-    "multi_sgd_update": _by("num_weights"),
-    "preloaded_multi_mp_sgd_mom_update": _by("num_weights"),
-    "preloaded_multi_mp_sgd_update": _by("num_weights"),
-    "preloaded_multi_sgd_mom_update": _by("num_weights"),
-    "preloaded_multi_sgd_update": _by("num_weights"),
     "topk": _topk,
 }
 """Names of the visible outputs, and the number of all, by operator."""
@@ -554,7 +523,8 @@ class Operator:
         self.same_type: bool = facts.get("same_type", False)
         self.initial: Mapping[str, str] = facts.get("init", {})
         """The default ``__init__`` of an input's variable, by input."""
-        self._declared_inputs: tuple[str, ...] = tuple(facts["inputs"])
+        self.declared_inputs: tuple[str, ...] = tuple(facts["inputs"])
+        """All inputs that the operator may have with any attributes."""
         self._types: Mapping[str, str] = facts["parameters"]
         self._bounds: Mapping[str, Bounds] = {
             name: (least, most) for name, (least, most) in facts.get("bounds", {}).items()
@@ -565,29 +535,20 @@ class Operator:
         self._conditions = CONDITIONS.get(name, {})
         self._output_rule = OUTPUTS.get(name)
         self._repeated = REPEATED.get(name)
-        self._takes_any_number = "variadic" in facts
+        self.takes_any_number = "variadic" in facts
+        """Whether the number of inputs is free."""
         self.variadic: str | None = None
-        if self._takes_any_number:
+        if self.takes_any_number:
             self.variadic = self._repeated[0] if self._repeated else facts["variadic"] or None
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
-
-    @property
-    def takes_any_number(self) -> bool:
-        """Whether the number of inputs is free."""
-        return self._takes_any_number
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
         """The declared attributes, in MXNet's order."""
         bounds = self._bounds
         return {n: declared(n, text, bounds.get(n, UNBOUNDED)) for n, text in self._types.items()}
-
-    @property
-    def declared_inputs(self) -> tuple[str, ...]:
-        """All inputs that the operator may have with any attributes."""
-        return self._declared_inputs
 
     def default(self, name: str) -> str | None:
         """Return the default value of an attribute as text; None if it has no default.
@@ -601,22 +562,16 @@ class Operator:
     def input_names(self, attrs: Mapping[str, str] = _NO_ATTRS) -> tuple[str, ...]:
         """Return the names of a node's inputs, in order.
 
-        Empty where the attributes do not determine them (``Custom``).
-
-        Raises
-        ------
-        UnsupportedError
-            An attribute declares more inputs than a graph can have.
+        Empty where the attributes do not determine them (``Custom``). Raises `UnsupportedError` if
+        an attribute declares more inputs than a graph can have.
         """
-        if self._takes_any_number:
+        if self.takes_any_number:
             return self._repeated_names(attrs)
         if not self._conditions:
-            return self._declared_inputs
+            return self.declared_inputs
         conditions, get = self._conditions, self._getter(attrs)
         return tuple(
-            name
-            for name in self._declared_inputs
-            if name not in conditions or conditions[name](get)
+            name for name in self.declared_inputs if name not in conditions or conditions[name](get)
         )
 
     def auxiliary(self, attrs: Mapping[str, str] = _NO_ATTRS) -> frozenset[int]:

@@ -130,13 +130,9 @@ def library_rules(graph: Graph) -> dict[str, Rules]:
 def complete(graph: _core.Graph) -> None:
     """Set the registered name of every operator, and the number of outputs that it states.
 
-    MXNet writes ``_copy`` where a file or a pass said ``identity``. It also computes the numbers
-    of outputs and ignores the ``node_row_ptr`` of a file.
-
-    Raises
-    ------
-    GraphError
-        An output is used that its node does not have.
+    MXNet writes ``_copy`` where a file or a pass said ``identity``. It also computes the numbers of
+    outputs and ignores the ``node_row_ptr`` of a file. Raises `GraphError` if an output is used
+    that its node does not have.
     """
     table = _operator_table(generation())
     if not graph.rename_operators(table):
@@ -159,7 +155,6 @@ def complete(graph: _core.Graph) -> None:
 
 @lru_cache(maxsize=1)
 def _operator_table(generation: int) -> _core.OperatorTable:
-    del generation  # the key of the cache: a library may register operators or take an alias over
     fixed, varying, carrying = {"null": 1}, set(), set()
     registered: dict[str, str] = {}
     for name in names():
@@ -203,7 +198,6 @@ def auxiliary_inputs() -> Mapping[str, list[int]]:
 
 @lru_cache(maxsize=1)
 def _auxiliary_table(generation: int) -> dict[str, list[int]]:
-    del generation  # the key of the cache: the table holds for one generation
     table = {}
     for name in names():
         operator = find(name)
@@ -215,12 +209,8 @@ def _auxiliary_table(generation: int) -> dict[str, list[int]]:
 def variables(graph: _core.Graph) -> tuple[list[str], list[str]]:
     """Return the names of a graph's arguments, and of its auxiliary states.
 
-    Raises
-    ------
-    OperatorError
-        A library's operator fails to return the inputs that it writes to.
-    UnsupportedError
-        Graphs are nested too deeply.
+    Raises `OperatorError` if a library's operator fails to return the inputs that it writes to;
+    `UnsupportedError` if graphs are nested too deeply.
     """
     return _variables(graph, 0)
 
@@ -254,8 +244,7 @@ def _own_states(graph: _core.Graph, depth: int) -> dict[int, list[int]]:
 def _states_within(subgraphs: list[_core.Graph], depth: int) -> list[int]:
     """Return the positions of the states among the variables of a node's first subgraph."""
     if depth > _DEEPEST:
-        message = f"graphs are nested in one another more than {_DEEPEST} levels deep"
-        raise UnsupportedError(message)
+        raise UnsupportedError(f"graphs are nested in one another more than {_DEEPEST} levels deep")
     states = frozenset(_variables(subgraphs[0], depth)[1])
     names = subgraphs[0].variables({})[0]
     return [position for position, name in enumerate(names) if name in states]

@@ -73,6 +73,11 @@ def create(
 ) -> tuple[Entry, ...]:
     """Make the node of an operator.
 
+    Raises `UnsupportedError` if MXNet 1.9.1 has no such operator, its number of outputs is unknown,
+    or an input belongs to another dialect; `GraphError` if an attribute that the operator does not
+    have, cannot read or misses; an input that it does not have, misses, or that has several
+    outputs.
+
     Parameters
     ----------
     op : str
@@ -93,42 +98,32 @@ def create(
     -------
     tuple of Entry
         The node's visible outputs.
-
-    Raises
-    ------
-    UnsupportedError
-        MXNet 1.9.1 has no such operator, its number of outputs is unknown, or an input belongs to
-        another dialect.
-    GraphError
-        An attribute that the operator does not have, cannot read or misses; an input that it does
-        not have, misses, or that has several outputs.
     """
     operator = schema.find(op)
     if operator is None:
         near = did_you_mean(op, schema.names())
-        message = f"neither MXNet 1.9.1 nor a loaded library has operator {op!r}{near}"
-        raise UnsupportedError(message)
+        raise UnsupportedError(
+            f"neither MXNet 1.9.1 nor a loaded library has operator {op!r}{near}"
+        )
     name = naming.current().get(name, hint if hint is not None else op.lower())
     count = len(inputs) + len(subgraphs)
     texts = _attributes(operator, name, attrs or {}, count)
     visible = operator.num_visible_outputs(texts)
     if visible == 0:
-        message = (
+        raise UnsupportedError(
             f"node {name!r}: the attributes of operator {operator.name!r} do not determine how "
             f"many outputs it has, so it cannot be composed"
         )
-        raise UnsupportedError(message)
     if isinstance(inputs, Mapping):
         named: Mapping[str, PlainGraph] = inputs
         names = operator.input_names(texts)
     else:
         names = operator.input_names(texts)
         if len(inputs) > len(names):
-            message = (
+            raise GraphError(
                 f"node {name!r}: operator {operator.name!r} takes {len(names)} inputs "
                 f"({', '.join(names)}) with these attributes, not {len(inputs)}"
             )
-            raise GraphError(message)
         named = dict(zip(names, inputs, strict=False))
     entries = _entries(operator, name, names, named, texts)
     _count_writes(operator, name, names, entries, texts)
@@ -172,33 +167,31 @@ def _entries(
     known = set(names)
     for key in named:
         if key not in known:
-            message = (
+            raise GraphError(
                 f"node {name!r}: operator {operator.name!r} has no input {key!r} with these "
                 f"attributes; its inputs are: {', '.join(names) or 'none'}"
             )
-            raise GraphError(message)
     entries: list[Entry] = []
     for key in names:
         symbol = named.get(key)
         if symbol is None:
             if not operator.makes_variables:
-                message = f"node {name!r}: operator {operator.name!r} needs the input {key!r}"
-                raise GraphError(message)
+                raise GraphError(
+                    f"node {name!r}: operator {operator.name!r} needs the input {key!r}"
+                )
             entries.append(Entry(Variable(f"{name}_{key}", attrs)))
             continue
         if symbol.dialect != _DIALECT:
-            message = (
+            raise UnsupportedError(
                 f"node {name!r}: input {key!r} is a graph of the dialect {symbol.dialect!r}, which "
                 f"cannot have MXNet's operator {operator.name!r}; such graphs are changed by passes"
             )
-            raise UnsupportedError(message)
         heads = symbol.entries
         if len(heads) != 1:
-            message = (
+            raise GraphError(
                 f"node {name!r}: input {key!r} of operator {operator.name!r} is a symbol with "
                 f"{len(heads)} outputs; choose one with [i]"
             )
-            raise GraphError(message)
         entries.append(heads[0])
     return entries
 
@@ -214,11 +207,10 @@ def _count_writes(
     for position in written:
         node = entries[position].node
         if not node.is_variable:
-            message = (
+            raise GraphError(
                 f"node {name!r}: operator {operator.name!r} writes to its input "
                 f"{names[position]!r}, which must be a variable and is the output of {node.name!r}"
             )
-            raise GraphError(message)
     for position, entry in enumerate(entries):
         if isinstance(entry.node, Variable) and entry.node.mutations:
             entries[position] = entry._replace(version=entry.node.mutations)
@@ -240,6 +232,10 @@ def substitute(
 ) -> tuple[Entry, ...]:
     """Replace variables by the outputs of other graphs; MXNet's ``symbol(x=other)``.
 
+    Raises `GraphError` if no variable has that name, a replacement has several outputs, or an
+    operator would have to write to something that is no variable; `UnsupportedError` if a
+    replacement is of another dialect.
+
     Parameters
     ----------
     graph : PlainGraph
@@ -253,14 +249,6 @@ def substitute(
     -------
     tuple of Entry
         The outputs of the new graph. Entry versions are kept, where MXNet counts them on.
-
-    Raises
-    ------
-    GraphError
-        No variable has that name, a replacement has several outputs, or an operator would have to
-        write to something that is no variable.
-    UnsupportedError
-        A replacement is of another dialect.
     """
     for each in replacements.values():
         if isinstance(each, PlainGraph) and each.dialect != graph.dialect:
@@ -293,18 +281,17 @@ def _replaced(order: list[Node], replacements: Mapping[str, PlainGraph]) -> dict
     names = {node.name for node in order if node.is_variable}
     for key, value in replacements.items():
         if not isinstance(value, PlainGraph):
-            message = f"variable {key!r} can only be replaced by a symbol, not by {value!r}"
-            raise TypeError(message)
+            raise TypeError(f"variable {key!r} can only be replaced by a symbol, not by {value!r}")
         if key not in names:
             hint = did_you_mean(key, names)
-            message = f"no variable is named {key!r}{hint}; there are {listed(sorted(names))}"
-            raise GraphError(message)
+            raise GraphError(
+                f"no variable is named {key!r}{hint}; there are {listed(sorted(names))}"
+            )
         if len(value.entries) != 1:
-            message = (
+            raise GraphError(
                 f"variable {key!r} cannot be replaced by a symbol with {len(value.entries)} "
                 f"outputs; choose one with [i]"
             )
-            raise GraphError(message)
     return {
         id(node): replacements[node.name].entries[0]
         for node in order
@@ -319,11 +306,10 @@ def _follow(entry: Entry, new: Mapping[int, Entry], user: Node | None) -> Entry:
     if target.node.is_variable:
         return entry._replace(node=target.node) if user else target
     if entry.version and user is not None:
-        message = (
+        raise GraphError(
             f"node {user.name!r} writes to the variable {entry.node.name!r}, which therefore "
             f"cannot be replaced by the output of {target.node.name!r}"
         )
-        raise GraphError(message)
     return target
 
 
@@ -337,6 +323,8 @@ _METHODS = {"astype": "cast"}
 
 def operator(name: str, namespace: str, make: Make[_G]) -> Callable[..., _G]:
     """Return the function that applies an operator.
+
+    Raises `AttributeError` if the namespace has no such operator.
 
     Parameters
     ----------
@@ -353,18 +341,12 @@ def operator(name: str, namespace: str, make: Make[_G]) -> Callable[..., _G]:
         Takes the inputs, then the declared attributes, by position or keyword; also ``name``,
         ``attr`` (a mapping of further attributes) and attributes with two underscores at each
         end.
-
-    Raises
-    ------
-    AttributeError
-        The namespace has no such operator.
     """
     return cast("Callable[..., _G]", _operator(name, namespace, make, schema.generation()))
 
 
 @cache
 def _operator(name: str, namespace: str, make: Make[Any], generation: int) -> Callable[..., Any]:
-    del generation  # a library may have taken the name over
     if name.startswith("__"):
         raise AttributeError(name)
     registered = namespaces.registered_name(name, namespace)
@@ -372,8 +354,7 @@ def _operator(name: str, namespace: str, make: Make[Any], generation: int) -> Ca
     if registered is None or found is None:
         where = f"sym.{namespace}" if namespace else "sym"
         hint = did_you_mean(name, namespaces.operator_names(namespace))
-        message = f"{where} has no operator {name!r}{hint}"
-        raise AttributeError(message)
+        raise AttributeError(f"{where} has no operator {name!r}{hint}")
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return make(_apply(found, registered, name.lower(), args, kwargs))
@@ -419,14 +400,10 @@ def _document(found: Operator, registered: str) -> str:
 def method(graph: _G, name: str, make: Make[_G]) -> Callable[..., _G]:
     """Return an operator as a method of ``graph``, which becomes its first input.
 
-    Raises
-    ------
-    AttributeError
-        There is no operator of this name.
+    Raises `AttributeError` if there is no operator of this name.
     """
     if name.startswith("_"):
-        message = f"Symbol has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"Symbol has no attribute {name!r}")
     if name == "split_v2":
         split = operator("_split_v2", namespaces.INTERNAL, make)
         return lambda *args, **kwargs: split(graph, *split_arguments(*args, **kwargs))
@@ -437,7 +414,6 @@ def method(graph: _G, name: str, make: Make[_G]) -> Callable[..., _G]:
         return bound
 
     def without_in_place(*args: Any, inplace: bool = False, **kwargs: Any) -> _G:
-        del inplace  # a symbol never changes; MXNet accepts the argument for symmetry with NDArray
         if name == "squeeze" and not args:
             kwargs.setdefault("axis", None)
         return bound(*args, **kwargs)
@@ -450,14 +426,10 @@ def split_arguments(
 ) -> tuple[Any, ...]:
     """Return the attributes of ``_split_v2`` for equal parts, or for parts between indices.
 
-    Raises
-    ------
-    ValueError
-        ``indices_or_sections`` is neither an int nor a tuple of int.
+    Raises `ValueError` if ``indices_or_sections`` is neither an int nor a tuple of int.
     """
     if isinstance(indices_or_sections, int):
         return [], axis, squeeze_axis, indices_or_sections
     if isinstance(indices_or_sections, tuple):
         return [0, *indices_or_sections], axis, squeeze_axis, 0
-    message = f"split_v2: expected an int or a tuple of int, not {indices_or_sections!r}"
-    raise ValueError(message)
+    raise ValueError(f"split_v2: expected an int or a tuple of int, not {indices_or_sections!r}")

@@ -61,8 +61,9 @@ def foreach(
         flat_outputs, output_form = _flat(outputs, "the outputs of the function")
         flat_ends, end_form = _flat(ends, "the states of the function")
         if end_form != state_form:
-            message = f"{name}: the function must return states in the form that it takes them"
-            raise GraphError(message)
+            raise GraphError(
+                f"{name}: the function must return states in the form that it takes them"
+            )
         nested = _nested(flat_outputs, flat_ends, label)
     places = [_places(nested, names, name) for names in (row_names, state_names)]
     known = {place for part in places for place in part}
@@ -131,8 +132,9 @@ def while_loop(
         flat_outputs, output_form = _flat([] if outputs is None else outputs, "the outputs")
         flat_ends, _ = _flat([] if ends is None else ends, "the new loop_vars")
         if len(flat_ends) != len(initial):
-            message = f"{name}: the function returns {len(flat_ends)} of {len(initial)} loop_vars"
-            raise GraphError(message)
+            raise GraphError(
+                f"{name}: the function returns {len(flat_ends)} of {len(initial)} loop_vars"
+            )
         work = _nested([*flat_outputs, *flat_ends], [], label)
     stands_for = dict(zip(names, initial, strict=True))
     inputs, taken = _united([test, work], stands_for)
@@ -185,8 +187,7 @@ def cond(
             graphs.append(_nested(flat, [], label))
             forms.append(form)
     if len(graphs[1].graph) != len(graphs[2].graph):
-        message = f"{name}: the functions return different numbers of symbols"
-        raise GraphError(message)
+        raise GraphError(f"{name}: the functions return different numbers of symbols")
     inputs, taken = _united(graphs, {})
     result = _node(
         "_cond",
@@ -275,8 +276,7 @@ def _places(nested: _Nested, names: Sequence[str], loop: str) -> list[int]:
     """Return which variables of the graph have these names."""
     for name in names:
         if name not in nested.names:
-            message = f"{loop}: the function does not use {name.rpartition('-')[0]!r}"
-            raise GraphError(message)
+            raise GraphError(f"{loop}: the function does not use {name.rpartition('-')[0]!r}")
     return [nested.names.index(name) for name in names]
 
 
@@ -313,8 +313,7 @@ def _flat(value: Any, what: str) -> tuple[list[Symbol], Any]:
     if isinstance(value, Symbol):
         return (list(value), len(value)) if len(value) > 1 else ([value], 0)
     if not isinstance(value, (list, tuple)):
-        message = f"{what} must be a symbol or nested lists of symbols, not {value!r}"
-        raise TypeError(message)
+        raise TypeError(f"{what} must be a symbol or nested lists of symbols, not {value!r}")
     parts = [_flat(item, what) for item in value]
     return [symbol for symbols, _ in parts for symbol in symbols], [form for _, form in parts]
 

@@ -40,8 +40,7 @@ def group(symbols: Iterable[ModelGraph]) -> Any:
     """
     members = list(symbols) if isinstance(symbols, Iterable) else []
     if not members or not all(isinstance(member, ModelGraph) for member in members):
-        message = "Group expects a list of at least one symbol, and nothing but symbols"
-        raise TypeError(message)
+        raise TypeError("Group expects a list of at least one symbol, and nothing but symbols")
     if all(isinstance(member, Symbol) for member in members):
         return Symbol([entry for member in members for entry in member.entries])
     return parts_of_one_model(members)
@@ -89,8 +88,7 @@ def var(
     '2'
     """
     if not isinstance(name, str):
-        message = f"a variable's name is a string, not {type(name).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"a variable's name is a string, not {type(name).__name__}")
     given: dict[str, str] = dict(scope.current().get(attr))
     if shape is not None:
         given["__shape__"] = scope.text(shape)
@@ -104,16 +102,16 @@ def var(
         given["__init__"] = init if isinstance(init, str) else str(init.dumps())
     if stype is not None:
         if stype not in _STORAGE_TYPES:
-            message = f"variable {name!r}: stype {stype!r} is none of {', '.join(_STORAGE_TYPES)}"
-            raise ValueError(message)
+            raise ValueError(
+                f"variable {name!r}: stype {stype!r} is none of {', '.join(_STORAGE_TYPES)}"
+            )
         given["__storage_type__"] = str(_STORAGE_TYPES[stype])
     for key, value in kwargs.items():
         if not is_dunder(key):
-            message = (
+            raise ValueError(
                 f"variable {name!r}: unknown argument {key!r}; attributes of your own begin and "
                 f"end with two underscores, e.g. __{key}__"
             )
-            raise ValueError(message)
         given[key] = scope.text(value)
     attrs: dict[str, str] = {}
     for key, value in given.items():
@@ -262,11 +260,9 @@ def histogram(
     if isinstance(bins, Symbol):
         return _internal("_histogram", data=a, bins=bins, **kwargs)
     if not isinstance(bins, (int, np.integer)):
-        message = f"histogram: bins is a number or a symbol, not {bins!r}"
-        raise ValueError(message)
+        raise ValueError(f"histogram: bins is a number or a symbol, not {bins!r}")
     if range is None:
-        message = "histogram: a number of bins needs range=(low, high)"
-        raise ValueError(message)
+        raise ValueError("histogram: a number of bins needs range=(low, high)")
     return _internal("_histogram", data=a, bin_cnt=bins, range=range, **kwargs)
 
 
@@ -303,8 +299,7 @@ def _binary(lhs: Any, rhs: Any, both: str, left: str, right: str, plain: Any, fu
         return _internal(right, rhs, scalar=lhs)
     if isinstance(lhs, Number) and isinstance(rhs, Number):
         return plain(lhs, rhs)
-    message = f"{function} takes symbols and numbers, not {type(lhs)} and {type(rhs)}"
-    raise TypeError(message)
+    raise TypeError(f"{function} takes symbols and numbers, not {type(lhs)} and {type(rhs)}")
 
 
 def pow(base: Any, exp: Any) -> Any:

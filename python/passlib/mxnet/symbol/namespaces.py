@@ -22,10 +22,7 @@ from passlib.mxnet.symbol.symbol import Symbol
 def operator(name: str, namespace: str = "") -> Callable[..., Symbol]:
     """Return the function that applies an operator; see `functions.operator`.
 
-    Raises
-    ------
-    AttributeError
-        The namespace has no such operator.
+    Raises `AttributeError` if the namespace has no such operator.
     """
     return functions.operator(name, namespace, Symbol)
 

@@ -25,11 +25,10 @@ def _draw(
         return operator(f"_sample_{kind}", INTERNAL, Symbol)(*parameters, **given)
     if all(isinstance(value, Number) for value in parameters):
         return operator(f"_random_{kind}", INTERNAL, Symbol)(*parameters, **given)
-    message = (
+    raise TypeError(
         f"random.{kind}: the parameters of the distribution are all numbers or all symbols, "
         f"not {parameters!r}"
     )
-    raise TypeError(message)
 
 
 def _uniform(

@@ -297,11 +297,10 @@ class Symbol(ModelGraph):
                 f"{other.dialect!r}" + (hint if sign in ("==", "!=") else "")
             )
         left, right = (other, self) if swapped else (self, other)
-        message = (
+        raise TypeError(
             f"unsupported operands for {sign}: {type(left).__name__!r} and "
             f"{type(right).__name__!r}; a symbol goes with a symbol or a number"
         )
-        raise TypeError(message)
 
     def __add__(self, other: Any) -> Symbol:
         return self._apply("+", other)
@@ -369,7 +368,6 @@ class Symbol(ModelGraph):
 
 def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        del self, args, kwargs
         raise NotImplementedForSymbol(method, None, why=why)
 
     method.__name__ = name

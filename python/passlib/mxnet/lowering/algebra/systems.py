@@ -94,7 +94,7 @@ def _shape(op: Operation, value: Value) -> Value:
 
 
 def _part(op: Operation, matrix: Value, axis: int, start: int, stop: int) -> Value:
-    return op.emit("Slice", matrix, *(vector(op, number) for number in (start, stop, axis)))
+    return op.emit("Slice", matrix, [start], [stop], [axis])
 
 
 def _block(op: Operation, matrix: Value, rows: range, columns: range) -> Value:
@@ -168,7 +168,7 @@ def _cholesky(op: Operation, matrix: Value) -> Value:
             column = column - left @ right
         column = column / op.emit("Sqrt", _part(op, column, -2, 0, 1))
         if step:
-            column = op.emit("Pad", column, [step, 0], op.constant_like(0, column), [-2])
+            column = op.emit("Pad", column, [step, 0], 0, [-2])
         factor = column if factor is None else op.emit("Concat", factor, column, axis=-1)
     if factor is None:
         op.unsupported("the matrices have no rows")

@@ -9,7 +9,7 @@ import numpy as np
 from passlib.lowering import Operation, Value
 from passlib.lowering.extents import extent, places, reshaped, reshaped_to, scaled, vector
 from passlib.lowering.types import Misfit
-from passlib.mxnet.lowering.elementwise.transcendental import logistic
+from passlib.mxnet.lowering.elementwise.unary import logistic
 from passlib.mxnet.lowering.real_arithmetic import is_real, larger
 from passlib.mxnet.lowering.table import table
 

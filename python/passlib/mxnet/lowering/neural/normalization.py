@@ -109,7 +109,7 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     if mode != "instance" and rank < 3:
         op.invalid("requires an input of at least three axes", "mode")
     squares = op.emit("ReduceSumSquare", data, axes, keepdims=1)
-    norm = op.emit("Sqrt", squares + op.constant_like(op.float("eps", 1e-10), data))
+    norm = op.emit("Sqrt", squares + op.float("eps", 1e-10))
     if mode == "channel":
         return data / norm, norm
     return data / norm, op.emit("Squeeze", norm, axes)

@@ -256,14 +256,14 @@ def _counts(
         ones = _padded(op, ones, window.pad * 2, 1.0)
         window = copy.copy(window)
         window.pad = [0] * window.rank
-    return op.emit("Max", _sum_pool(op, window, ones, overhang), op.constant_like(1, data))
+    return op.emit("Max", _sum_pool(op, window, ones, overhang), 1)
 
 
 def _padded(op: Operation, data: Value, pads: list[int], fill: float) -> Value:
     # Only a Pad with zeros is merged into the pooling, see `pad_spatial`; this one needs no sizes.
     rank = len(pads) // 2
     everywhere = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
-    return op.emit("Pad", data, everywhere, op.constant_like(fill, data))
+    return op.emit("Pad", data, everywhere, fill)
 
 
 def _raised(op: Operation, data: Value, power: int | None) -> Value:

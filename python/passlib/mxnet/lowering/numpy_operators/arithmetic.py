@@ -15,7 +15,7 @@ import numpy as np
 from passlib.lowering import Operation, Value
 from passlib.lowering.types import Misfit
 from passlib.mxnet.lowering.elementwise.binary import BINARY, array_and_number
-from passlib.mxnet.lowering.elementwise.transcendental import arctangent
+from passlib.mxnet.lowering.elementwise.unary import arctangent
 from passlib.mxnet.lowering.real_arithmetic import is_real, is_true, number_of, through_real
 from passlib.mxnet.lowering.table import table
 
@@ -23,14 +23,9 @@ from passlib.mxnet.lowering.table import table
 def promoted(op: Operation, a: Value, b: Value, *, mixes_integers: bool) -> np.dtype:
     """Return the element type in which MXNet computes with two arrays.
 
-    A floating-point type wins over integers whatever its width, the wider one wins among types
-    of one kind, truth values lose.
-
-    Raises
-    ------
-    Misfit
-        MXNet computes nothing from the two: uint8 and int8, or two integer types without
-        ``mixes_integers``.
+    A floating-point type wins over integers whatever its width, the wider one wins among types of
+    one kind, truth values lose. Raises `Misfit` if MXNet computes nothing from the two: uint8 and
+    int8, or two integer types without ``mixes_integers``.
     """
     first, second = op.dtype_of(a), op.dtype_of(b)
     if first == second:
@@ -48,10 +43,7 @@ def promoted(op: Operation, a: Value, b: Value, *, mixes_integers: bool) -> np.d
 def equal_types(op: Operation, a: Value, b: Value) -> None:
     """Check that two arrays have one element type.
 
-    Raises
-    ------
-    Misfit
-        They have two.
+    Raises `Misfit` if they have two.
     """
     first, second = op.dtype_of(a), op.dtype_of(b)
     if first != second:

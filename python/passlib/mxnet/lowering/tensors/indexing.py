@@ -71,7 +71,7 @@ def unravel_index(op: Operation) -> Value:
     flat, shape = op.inputs[0], op.ints("shape")
     column = (-1, *[1] * op.rank_of(flat))
     row = op.emit("Unsqueeze", op.cast(flat, np.int64), [0])
-    steps = row / op.constant(np.reshape(_strides(shape), column), np.int64)
+    steps = row / np.reshape(_strides(shape), column)
     # The first axis is unbounded, since its size may be -1.
     sizes = op.constant(np.reshape((np.iinfo(np.int64).max, *shape[1:]), column), np.int64)
     return op.cast(op.emit("Mod", steps, sizes), op.dtype_of(flat))

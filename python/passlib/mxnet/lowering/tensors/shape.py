@@ -42,6 +42,8 @@ def decode(
 ) -> list[Dim]:
     """Determine the source of the size of each axis of the result.
 
+    Raises `ValueError` if the codes refer to more axes than there are, or are invalid.
+
     Parameters
     ----------
     codes : sequence of int
@@ -53,11 +55,6 @@ def decode(
         Of the input.
     meaning : mapping of int to str
         `CLASSIC` or `NUMPY`.
-
-    Raises
-    ------
-    ValueError
-        The codes refer to more axes than there are, or are invalid.
     """
     dims: list[Dim] = []
     source = 0
@@ -340,7 +337,7 @@ def split_along(op: Operation, axis: int) -> list[Value]:
         op.invalid(f"has a place beyond axis {axis} of size {size}", "indices")
     ends = (*begins[1:], LAST)
     pieces = [
-        op.emit("Slice", data, *(vector(op, number) for number in (begin, end, axis)))
+        op.emit("Slice", data, [begin], [end], [axis])
         for begin, end in zip(begins, ends, strict=True)
     ]
     return _squeezed(op, pieces, axis)
@@ -402,4 +399,4 @@ def reverse(op: Operation) -> Value:
     axes = [op.axis(data, axis) for axis, times in Counter(given).items() if times % 2]
     count = len(axes)
     starts, ends = [-1] * count, [np.iinfo(np.int64).min] * count
-    return op.emit("Slice", data, starts, [*ends], [*axes], vector(op, *[-1] * count))
+    return op.emit("Slice", data, starts, [*ends], [*axes], [*[-1] * count])

@@ -1,13 +1,11 @@
-"""Bounding boxes: overlap, non-maximum suppression, offsets from and to anchors."""
+"""Bounding boxes: overlap, non-maximum suppression, anchors, region proposals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from passlib.files.optional import require
 from passlib.lowering import Operation, TypeSpec, Value
 from passlib.lowering.extents import (
     concatenated,
@@ -101,19 +99,19 @@ def overlap(
     op: Operation, a: Sequence[Value], b: Sequence[Value], a_area: Value, b_area: Value
 ) -> Value:
     """Compute the intersection over union of boxes given by their sides; zero for empty unions."""
-    shared = area(
-        op,
-        [
-            op.emit("Max", a[0], b[0]),
-            op.emit("Max", a[1], b[1]),
-            op.emit("Min", a[2], b[2]),
-            op.emit("Min", a[3], b[3]),
-        ],
-    )
-    union = a_area + b_area - shared
-    zero = op.constant_like(0, union)
-    some = union > zero
-    return op.where(some, shared / op.where(some, union, 1), zero)
+    shared, union = _shared_and_union(op, a, b, a_area, b_area)
+    some = union > 0
+    return op.where(some, shared / op.where(some, union, 1), 0)
+
+
+def _shared_and_union(
+    op: Operation, a: Sequence[Value], b: Sequence[Value], a_area: Value, b_area: Value
+) -> tuple[Value, Value]:
+    """Return the areas of the intersections and of the unions of boxes given by their sides."""
+    first = [op.emit("Max", a[place], b[place]) for place in (0, 1)]
+    last = [op.emit("Min", a[place], b[place]) for place in (2, 3)]
+    shared = area(op, [*first, *last])
+    return shared, a_area + b_area - shared
 
 
 def survivors(
@@ -139,14 +137,26 @@ def survivors(
     """
     if valid.shape is not None and valid.shape[1] == 0:
         return valid
-    given = [*sides, area(op, sides), *([] if classes is None else [classes])]
-    constants = {
-        "zero": op.constant_like(0, sides[0]),
-        "one": op.constant_like(1, sides[0]),
-        "limit": op.constant_like(threshold, sides[0]),
-        "places": op.emit("Unsqueeze", places(op, valid, 1), [0]),
-        "axis": vector(op, 1),
-    }
+    size = area(op, sides)
+    position = op.emit("Unsqueeze", places(op, valid, 1), [0])
+    with op.body() as body:
+        turn = body.input("turn", np.dtype(np.int64), ())
+        goes_on = body.input("goes_on", np.dtype(bool), ())
+        standing = body.input("standing", np.dtype(bool), valid.shape)
+        at = op.emit("Reshape", turn, [1])
+
+        def current(value: Value) -> Value:
+            return op.emit("Gather", value, at, axis=1)
+
+        best = [current(side) for side in sides]
+        shared, union = _shared_and_union(op, sides, best, size, current(size))
+        some = union > 0
+        falls = some & (shared / op.where(some, union, 1) > threshold)
+        if classes is not None:
+            falls = falls & classes.equals(current(classes))
+        falls = falls & (position > at) & current(standing)
+        body.output(goes_on)
+        body.output(standing & ~falls)
     return op.emit(
         "Loop",
         op.emit("Squeeze", extent(op, valid, 1), [0]),
@@ -154,60 +164,12 @@ def survivors(
         valid,
         outputs=1,
         types=[TypeSpec(np.dtype(bool), valid.shape)],
-        body=_round([value.name for value in given], {k: v.name for k, v in constants.items()}),
+        body=body.graph(),
     )[0]
 
 
 def _span(op: Operation, start: Value, stop: Value) -> Value:
-    return op.emit("Max", stop - start, op.constant_like(0, start))
-
-
-def _round(given: Sequence[str], constants: dict[str, str]) -> Any:
-    """Build one round of the loop: the current box, if it still stands, suppresses later ones.
-
-    Everything but the flags is taken from the enclosing graph.
-    """
-    helper: Any = require("onnx.helper", extra="onnx")
-    onnx: Any = require("onnx", extra="onnx")
-    nodes = [helper.make_node("Reshape", ["turn", constants["axis"]], ["turn_at"])]
-
-    def add(op_type: str, *inputs: str, **attributes: Any) -> str:
-        name = f"{op_type.lower()}_{len(nodes)}"
-        names = [constants.get(key, key) for key in inputs]
-        nodes.append(helper.make_node(op_type, names, [name], **attributes))
-        return name
-
-    def current(name: str) -> str:
-        return add("Gather", name, "turn_at", axis=1)
-
-    left, top, right, bottom, size = given[:5]
-    width = add("Sub", add("Min", right, current(right)), add("Max", left, current(left)))
-    height = add("Sub", add("Min", bottom, current(bottom)), add("Max", top, current(top)))
-    shared = add("Mul", add("Max", width, "zero"), add("Max", height, "zero"))
-    union = add("Sub", add("Add", size, current(size)), shared)
-    some = add("Greater", union, "zero")
-    ratio = add("Div", shared, add("Where", some, union, "one"))
-    falls = add("And", some, add("Greater", ratio, "limit"))
-    if len(given) > 5:
-        falls = add("And", falls, add("Equal", given[5], current(given[5])))
-    falls = add("And", falls, add("Greater", "places", "turn_at"))
-    falls = add("And", falls, current("standing"))
-    left_standing = add("And", "standing", add("Not", falls))
-    nodes.append(helper.make_node("Identity", ["go_on"], ["go_on_still"]))
-    flags, number = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
-    return helper.make_graph(
-        nodes,
-        "round",
-        [
-            helper.make_tensor_value_info("turn", number, []),
-            helper.make_tensor_value_info("go_on", flags, []),
-            helper.make_tensor_value_info("standing", flags, None),
-        ],
-        [
-            helper.make_tensor_value_info("go_on_still", flags, []),
-            helper.make_tensor_value_info(left_standing, flags, None),
-        ],
-    )
+    return op.emit("Max", stop - start, 0)
 
 
 @table.register("_contrib_box_iou")
@@ -285,7 +247,7 @@ def box_nms(op: Operation) -> Sequence[Value]:
     if limit > 0 and (count is None or limit < count):
         left = extent(op, data, rank - 2) - number
         pads = concatenated(op, [vector(op, 0, 0, 0, 0), left, vector(op, 0)])
-        rows = op.emit("Pad", rows, pads, op.constant_like(-1, rows))
+        rows = op.emit("Pad", rows, pads, -1)
     result = reshaped_like(op, rows, data)
     scratch = op.declare(data.dtype, (*shape[:-1], 1), "scratch memory is not provided")
     return result, scratch
@@ -313,7 +275,7 @@ def box_decode(op: Operation) -> Value:
     center, size = _range(op, anchors, 0, 2), _range(op, anchors, 2, 4)
     limit = op.float("clip", -1.0)
     if limit > 0:
-        growth = op.emit("Min", growth, op.constant_like(limit, data))
+        growth = op.emit("Min", growth, limit)
     center = moves * size + center
     return around(op, center, op.emit("Exp", growth) * size)
 
@@ -356,8 +318,7 @@ def _column(op: Operation, rows: Value, index: int) -> Value:
 
 
 def _range(op: Operation, rows: Value, start: int, stop: int) -> Value:
-    bounds = (vector(op, bound) for bound in (start, stop, -1))
-    return op.emit("Slice", rows, *bounds)
+    return op.emit("Slice", rows, [start], [stop], [-1])
 
 
 def _corners(op: Operation, box: Value) -> Value:
@@ -430,7 +391,7 @@ def _anchors_of_open_map(
     sides = [op.emit(kind, center, half) for kind in ("Sub", "Add")]
     anchors = op.emit("Reshape", op.emit("Concat", *sides, axis=3), [1, -1, 4])
     if op.bool("clip", False):
-        anchors = op.emit("Clip", anchors, op.constant(0, real), op.constant(1, real))
+        anchors = op.emit("Clip", anchors, 0, 1)
     return op.cast(anchors, op.dtype_of(data))
 
 
@@ -451,25 +412,24 @@ def multibox_detection(op: Operation) -> Value:
     background = op.int("background_id", 0)
     if background != 0:
         op.unsupported("only class 0 can be the background", "background_id")
-    bounds = (vector(op, bound) for bound in (1, classes, 1))
-    best, kind = op.emit("TopK", op.emit("Slice", scores, *bounds), [1], outputs=2, axis=1)
+    found = op.emit("Slice", scores, [1], [classes], [1])
+    best, kind = op.emit("TopK", found, [1], outputs=2, axis=1)
     one = vector(op, 1)
     best, kind = op.emit("Squeeze", best, one), op.emit("Squeeze", kind, one)
     rows_of_four = [extent(op, scores, 0), count, vector(op, 4)]
     box = _decoded(op, reshaped_to(op, offsets, rows_of_four), anchors)
 
-    valid = ~(best < _like(op, op.float("threshold", 0.01), best))
+    valid = ~(best < op.float("threshold", 0.01))
     turn = op.emit("Unsqueeze", places(op, scores, 2), [0])
     place = op.cast(count - turn, op.dtype_of(best))
-    last = _like(op, -np.inf, best)
     columns = [op.cast(kind, op.dtype_of(best)), best]
     rows = op.emit("Concat", *(_target_column(op, value) for value in columns), box, axis=2)
-    found = ordered_by(op, op.where(valid, place, last), count)
+    found = ordered_by(op, op.where(valid, place, -np.inf), count)
     threshold = op.float("nms_threshold", 0.5)
     if not 0 < threshold <= 1:
         return _masked(op, picked(op, valid, found), picked(op, rows, found))
 
-    order = ordered_by(op, op.where(valid, best, last), count)
+    order = ordered_by(op, op.where(valid, best, -np.inf), count)
     valid, ranked = picked(op, valid, order), picked(op, rows, order)
     competing = valid
     limit = op.int("nms_topk", -1)
@@ -482,7 +442,7 @@ def multibox_detection(op: Operation) -> Value:
     )
     compared = None if op.bool("force_suppress", False) else kind
     kept = survivors(op, sides, competing, threshold=threshold, classes=compared)
-    kind = _target_column(op, op.where(kept, kind, _like(op, -1, kind)))
+    kind = _target_column(op, op.where(kept, kind, -1))
     bounds = (vector(op, bound) for bound in (1, 6, 2))
     ranked = op.emit("Concat", kind, op.emit("Slice", ranked, *bounds), axis=2)
     return _masked(op, valid, ranked)
@@ -493,26 +453,138 @@ def _target_column(op: Operation, value: Value) -> Value:
 
 
 def _masked(op: Operation, valid: Value, rows: Value) -> Value:
-    return op.where(_target_column(op, valid), rows, _like(op, -1, rows))
+    return op.where(_target_column(op, valid), rows, -1)
 
 
 def _decoded(op: Operation, offsets: Value, anchors: Value) -> Value:
     """Move and scale anchors by offsets times variances: corners (B, N, 4)."""
-    scaled = offsets * _like(op, op.floats("variances", (0.1, 0.1, 0.2, 0.2)), offsets)
+    scaled = offsets * np.array(op.floats("variances", (0.1, 0.1, 0.2, 0.2)))
     first, last = _halves(op, anchors)
     size = last - first
-    center = (first + last) * _like(op, 0.5, anchors)
+    center = (first + last) * 0.5
     moves, growth = _halves(op, scaled)
     center = moves * size + center
     box = around(op, center, op.emit("Exp", growth) * size)
     if not op.bool("clip", True):
         return box
-    return op.emit("Clip", box, _like(op, 0, box), _like(op, 1, box))
+    return op.emit("Clip", box, 0, 1)
 
 
 def _halves(op: Operation, rows: Value) -> list[Value]:
     return op.emit("Split", rows, outputs=2, axis=2, num_outputs=2)
 
 
-def _like(op: Operation, number: object, value: Value) -> Value:
-    return op.constant_like(np.asarray(number), value)
+@table.register("_contrib_Proposal", "_contrib_MultiProposal")
+def proposal(op: Operation) -> Sequence[Value]:
+    """Turn scores and offsets of anchors into regions.
+
+    ``cls_prob`` (B, 2 * A, H, W), ``bbox_pred`` (B, 4 * A, H, W), ``im_info`` (B, 3): height,
+    width and scale of each image; to (B * rpn_post_nms_top_n, 5) rows of image number and
+    corners, and their scores (B * n, 1). If fewer boxes survive the suppression, they repeat.
+    """
+    scores, offsets, images = op.operands(3)
+    batch, both, height, width = op.shape_of(scores, 4)
+    anchors = _anchors(op)
+    kinds, count = len(anchors), len(anchors) * height * width
+    if both != 2 * kinds:
+        op.unsupported(f"{kinds} anchors do not fit {both} scores", "scales")
+    wanted = op.int("rpn_post_nms_top_n", 300)
+    if wanted < 1:
+        op.invalid("must be positive", "rpn_post_nms_top_n")
+    considered = op.int("rpn_pre_nms_top_n", 6000)
+    considered = min(considered, count) if considered > 0 else count
+    stride = op.int("feature_stride", 16)
+    op.affordable(height, width, kinds, 4)
+    y, x = np.mgrid[:height, :width] * stride
+    grid = (np.stack([x, y, x, y], axis=-1)[:, :, None] + anchors).reshape(1, count, 4)
+    moves = op.emit("Reshape", offsets, [batch, kinds, 4, height, width])
+    moves = op.emit("Transpose", moves, perm=[0, 3, 4, 1, 2])
+    moves = op.emit("Reshape", moves, [batch, count, 4])
+    score = op.emit("Slice", scores, [kinds], [both], [1])
+    score = op.emit("Transpose", score, perm=[0, 2, 3, 1])
+    score = op.emit("Reshape", score, [batch, count])
+    rows, columns_, scale = (op.emit("Slice", images, [i], [i + 1], [1]) for i in range(3))
+    boxes = _moved(op, grid, moves, rows, columns_)
+    score = _without_padding(op, score, rows, columns_, (height, width, kinds, stride))
+    boxes, score = _without_small(op, boxes, score, scale)
+
+    first = vector(op, considered)
+    order = ordered_by(op, score, first)
+    boxes, score = picked(op, boxes, order), picked(op, score, order)
+    sides = columns(op, boxes)
+    one = op.constant_like(1, score)
+    sides = [*sides[:2], *(side + one for side in sides[2:])]
+    everything = op.emit("Expand", op.constant(True), [batch, considered])
+    threshold = op.float("threshold", 0.7)
+    kept = survivors(op, sides, everything, threshold=threshold, classes=None)
+    place = op.constant_like(np.arange(considered, 0, -1)[None], score)
+    order = ordered_by(op, op.where(kept, place, -place), first)
+    number = op.emit("ReduceSum", op.cast(kept, np.int64), [1], keepdims=1)
+    number = op.emit("Min", number, wanted)
+    turn = op.emit("Mod", op.constant(np.arange(wanted)[None], "int64"), number)
+    order = op.emit("GatherElements", order, turn, axis=1)
+    boxes, score = picked(op, boxes, order), picked(op, score, order)
+    image = op.constant_like(np.repeat(np.arange(batch), wanted).reshape(batch, wanted, 1), boxes)
+    regions = op.emit("Concat", image, boxes, axis=2)
+    return (op.emit("Reshape", regions, [-1, 5]), op.emit("Reshape", score, [-1, 1]))
+
+
+def _anchors(op: Operation) -> np.ndarray:
+    """Return the corners of the anchors at the first position: ratios, in each the scales."""
+    stride, ratios = op.int("feature_stride", 16), op.floats("ratios", (0.5, 1.0, 2.0))
+    if not all(0 < ratio < np.inf for ratio in ratios):
+        op.invalid("must be positive", "ratios")
+    center, size, found = (stride - 1) / 2, float(stride * stride), []
+    for ratio in ratios:
+        width = np.floor(np.sqrt(np.floor(size / ratio)) + 0.5)
+        height = np.floor(width * ratio + 0.5)
+        for scale in op.floats("scales", (4.0, 8.0, 16.0, 32.0)):
+            half = (np.array([width, height]) * scale - 1) / 2
+            found.append([*(center - half), *(center + half)])
+    return np.array(found)
+
+
+def _moved(op: Operation, grid: np.ndarray, moves: Value, rows: Value, columns: Value) -> Value:
+    """Apply offsets to anchors and clip the boxes to their images: (B, count, 4)."""
+    first, last = _halves(op, moves)
+    sizes = grid[..., 2:] - grid[..., :2] + 1
+    if op.bool("iou_loss", False):
+        box = moves + grid
+    else:
+        size = op.constant_like(sizes, moves)
+        center = op.constant_like(grid[..., :2] + (sizes - 1) / 2, moves)
+        center = first * size + center
+        half = op.emit("Exp", last) * size - 1
+        half = half * 0.5
+        box = op.emit("Concat", center - half, center + half, axis=2)
+    limits = op.emit("Concat", columns, rows, columns, rows, axis=1)
+    limits = op.emit("Unsqueeze", limits, [1]) - 1
+    return op.emit("Max", op.emit("Min", box, limits), 0)
+
+
+def _without_padding(
+    op: Operation, score: Value, rows: Value, columns: Value, sizes: tuple[int, int, int, int]
+) -> Value:
+    """Set the score of anchors outside an image, in the padding of its batch, to -1."""
+    height, width, kinds, stride = sizes
+    inside = None
+    places = np.broadcast_to(np.mgrid[:height, :width][..., None], (2, height, width, kinds))
+    for place, size in zip(places, (rows, columns), strict=True):
+        cells = op.emit("Floor", size / stride)
+        valid = op.constant_like(place.reshape(1, -1), cells) < cells
+        inside = valid if inside is None else inside & valid
+    assert inside is not None
+    return op.where(inside, score, -1)
+
+
+def _without_small(op: Operation, boxes: Value, score: Value, scale: Value) -> tuple[Value, Value]:
+    """Set the score of boxes below the least size to -1, and enlarge them as MXNet does."""
+    least = scale * op.int("rpn_min_size", 16)
+    left, top, right, bottom = columns(op, boxes)
+    one = op.constant_like(1, left)
+    small = op.emit("Or", *(b - a + one < least for a, b in ((left, right), (top, bottom))))
+    half = least * 0.5
+    signs = op.constant_like(np.array([-1, -1, 1, 1]), boxes)
+    grown = boxes + op.emit("Unsqueeze", half, [2]) * signs
+    boxes = op.where(op.emit("Unsqueeze", small, [2]), grown, boxes)
+    return boxes, op.where(small, -1, score)

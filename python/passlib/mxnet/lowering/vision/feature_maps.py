@@ -157,14 +157,14 @@ def psroi_pooling(op: Operation) -> Value:
         ends = []
         for shift, how in ((0, "Floor"), (1, "Ceil")):
             place = op.emit(how, (turn + shift) * step + start)
-            clipped = op.emit("Clip", place, _like(op, 0, place), _like(op, limit, place))
+            clipped = op.emit("Clip", place, 0, limit)
             ends.append(op.cast(clipped, np.int64))
         column_first = vector(op, 0, 1, size, 1) if axis else vector(op, 0, 1, 1, size)
         bounds.append([op.emit("Reshape", end, column_first) for end in ends])
     wide = op.cast(data, np.float64)
     for axis in (2, 3):
         wide = op.emit("CumSum", wide, op.constant(axis, "int64"))
-    wide = op.emit("Pad", wide, [0, 0, 1, 1, 0, 0, 0, 0], op.constant(0.0, "float64"))
+    wide = op.emit("Pad", wide, [0, 0, 1, 1, 0, 0, 0, 0], 0.0)
     flat, sizes = flattened(op, wide), (shape[0], channels, height + 1, width + 1)
     image = op.cast(column(op, regions, 0, 4), np.int64)
     channel = op.constant(_channels(channels, group, size), "int64")
@@ -174,12 +174,9 @@ def psroi_pooling(op: Operation) -> Value:
         for y, x in ((bottom, right), (top, right), (bottom, left), (top, left))
     ]
     total = corners[0] - corners[1] + (corners[3] - corners[2])
-    zero = op.constant(0, "int64")
-    sides = [op.emit("Max", b - a, zero) for a, b in ((top, bottom), (left, right))]
-    area = op.emit("Mul", *sides)
-    some = area > zero
-    mean = total / op.cast(op.emit("Max", area, op.constant(1, "int64")), np.float64)
-    return op.cast(op.where(some, mean, 0.0), op.dtype_of(data))
+    area = op.emit("Max", bottom - top, 0) * op.emit("Max", right - left, 0)
+    mean = total / op.cast(op.emit("Max", area, 1), np.float64)
+    return op.cast(op.where(area > 0, mean, 0.0), op.dtype_of(data))
 
 
 @table.register("_contrib_DeformablePSROIPooling")
@@ -204,23 +201,22 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
         start, extent = (op.emit("Reshape", v, [-1, 1, 1, 1, 1, 1]) for v in (start, extent))
         steps = np.arange(size)[:, None] / size + np.arange(samples) / (size * samples)
         turned = (1, 1, size, 1, samples, 1) if axis else (1, 1, 1, size, 1, samples)
-        place = extent * steps.reshape(turned)
-        place = place + start
+        place = extent * steps.reshape(turned) + start
         if not still:
             place = place + _moves(op, offsets[0], axis, deep) * extent
-        valid = (place >= _like(op, -0.5, place)) & (place <= _like(op, limit - 0.5, place))
+        valid = (place >= -0.5) & (place <= limit - 0.5)
         inside = valid if inside is None else inside & valid
-        positions.append(op.emit("Clip", place, _like(op, 0, place), _like(op, limit - 1, place)))
+        positions.append(op.emit("Clip", place, 0, limit - 1))
     assert inside is not None
     image = op.cast(column(op, regions, 0, 6), np.int64)
     channel = op.constant(_channels(channels, group, size)[..., None, None], "int64")
     values = bilinear(op, data, image, channel, (positions[0], positions[1]))
-    values = op.where(inside, values, _like(op, 0, values))
+    values = op.where(inside, values, 0)
     counts = op.cast(inside, op.dtype_of(data))
     axes = vector(op, 4, 5)
     count = op.emit("ReduceSum", counts, axes, keepdims=0)
     total = op.emit("ReduceSum", values, axes, keepdims=0)
-    result = total / op.emit("Max", count, _like(op, 1, count))
+    result = total / op.emit("Max", count, 1)
     return result, op.declare(data.dtype, result.shape, "the numbers of samples are not provided")
 
 
@@ -238,18 +234,18 @@ def rotated_roi_align(op: Operation) -> Value:
             "the number of samples must be given: a region may have any", "sampling_ratio"
         )
     _, channels, height, width = op.shape_of(data, 4)
-    scale = _like(op, op.float("spatial_scale"), regions)
+    scale = op.float("spatial_scale")
     center_x, center_y, extent_x, extent_y = (
         column(op, regions, index, 6) * scale for index in range(1, 5)
     )
-    angle = column(op, regions, 5, 6) * _like(op, math.pi / 180, regions)
+    angle = column(op, regions, 5, 6) * (math.pi / 180)
     sine, cosine = op.emit("Sin", angle), op.emit("Cos", angle)
     local = []
     for size, count, form in (
         (extent_x, columns, (1, 1, 1, columns, 1, samples)),
         (extent_y, rows, (1, 1, rows, 1, samples, 1)),
     ):
-        whole = op.emit("Max", size, _like(op, 1, size))
+        whole = op.emit("Max", size, 1)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples) / count - 0.5
         local.append(whole * steps.reshape(form))
     across, down = local
@@ -258,14 +254,14 @@ def rotated_roi_align(op: Operation) -> Value:
     positions, inside = [], None
     for moved, center, limit in ((y, center_y, height), (x, center_x, width)):
         place = moved + center
-        valid = (place >= _like(op, -1, place)) & (place <= _like(op, limit, place))
+        valid = (place >= -1) & (place <= limit)
         inside = valid if inside is None else inside & valid
-        positions.append(op.emit("Clip", place, _like(op, 0, place), _like(op, limit - 1, place)))
+        positions.append(op.emit("Clip", place, 0, limit - 1))
     assert inside is not None
     image = op.cast(column(op, regions, 0, 6), np.int64)
     channel = op.constant(np.arange(channels).reshape(1, -1, 1, 1, 1, 1), "int64")
     values = bilinear(op, data, image, channel, (positions[0], positions[1]))
-    values = op.where(inside, values, _like(op, 0, values))
+    values = op.where(inside, values, 0)
     return op.emit("ReduceMean", values, [4, 5], keepdims=0)
 
 
@@ -287,9 +283,9 @@ def _span(op: Operation, regions: Value, axis: int, shift: float) -> tuple[Value
     """Return start and extent of regions along y (1) or x (0): (R, 1, 1) each."""
     scale = op.float("spatial_scale")
     start = rounded(op, column(op, regions, 1 + axis, 3))
-    stop = rounded(op, column(op, regions, 3 + axis, 3)) + _like(op, 1, regions)
-    start, stop = (end * _like(op, scale, end) - _like(op, shift, end) for end in (start, stop))
-    return start, op.emit("Max", stop - start, _like(op, 0.1, start))
+    stop = rounded(op, column(op, regions, 3 + axis, 3)) + 1
+    start, stop = (end * scale - shift for end in (start, stop))
+    return start, op.emit("Max", stop - start, 0.1)
 
 
 def _moves(op: Operation, offsets: Value, axis: int, deep: int) -> Value:
@@ -305,12 +301,8 @@ def _moves(op: Operation, offsets: Value, axis: int, deep: int) -> Value:
     moved = op.emit("Gather", offsets, op.constant(kind, "int64"), axis=1)
     for place in (2, 3):
         moved = op.emit("Gather", moved, op.constant(part, "int64"), axis=place)
-    scaled = moved * _like(op, op.float("trans_std", 0.0), moved)
+    scaled = moved * op.float("trans_std", 0.0)
     return op.emit("Unsqueeze", scaled, [4, 5])
-
-
-def _like(op: Operation, number: float, value: Value) -> Value:
-    return op.constant_like(number, value)
 
 
 @table.register("UpSampling")
@@ -421,11 +413,10 @@ def roi_align(op: Operation) -> Value:
     data, regions = op.operands(2)
     height, width = op.counted("pooled_size", 2)
     image = op.emit("Gather", regions, op.constant(0, "int64"), axis=1)
-    bounds = (vector(op, bound) for bound in (1, 5, 1))
     aligned = op.emit(
         "RoiAlign",
         data,
-        op.emit("Slice", regions, *bounds),
+        op.emit("Slice", regions, [1], [5], [1]),
         op.cast(image, "int64"),
         output_height=height,
         output_width=width,
@@ -499,19 +490,8 @@ def _transposed(op: Operation, scale: int) -> Value:
 
 
 def _resized(op: Operation, data: Value) -> list[Value]:
-    mode = op.string(
-        "mode",
-        "size",
-        choices=(
-            "size",
-            "odd_scale",
-            "like",
-            "to_even_down",
-            "to_even_up",
-            "to_odd_down",
-            "to_odd_up",
-        ),
-    )
+    modes = ("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")
+    mode = op.string("mode", "size", choices=modes)
     if mode == "like":
         op.require_rank(op.inputs[1], 4)
         return [gathered_shape(op, op.inputs[1], (2, 3))]

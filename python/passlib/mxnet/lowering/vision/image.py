@@ -79,7 +79,7 @@ def resized_bytes(op: Operation, data: Value, height: int, width: int) -> Value:
     ]
     total = op.constant(2, np.int32)
     for part, share in zip(short, shares.T, strict=True):
-        total = part * op.constant(share.reshape(-1, 1, 1), np.int32) / 2**16 + total
+        total = part * share.reshape(-1, 1, 1) / 2**16 + total
     return op.cast(total / 4, np.uint8)
 
 
@@ -138,7 +138,7 @@ def bilinear(
         low = op.emit("Floor", value)
         share = value - low
         start = op.cast(low, np.int64)
-        places.append((start, op.emit("Min", start + 1, op.constant(size - 1, "int64"))))
+        places.append((start, op.emit("Min", start + 1, size - 1)))
         weights.append((1 - share, share))
     total = None
     for y, height in zip(places[0], weights[0], strict=True):
