@@ -43,7 +43,7 @@ class PasslibError(Exception):
     """
 
     def __str__(self) -> str:
-        # Messages name what stands in files, and may end with indented lines of a library.
+        # Messages contain names from files, and may end with indented lines of a library.
         return _LINE.join(map(printable, super().__str__().split(_LINE)))
 
     def __reduce__(self) -> tuple[Any, ...]:

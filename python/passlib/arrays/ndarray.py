@@ -87,7 +87,7 @@ def _remainder(left: Any, right: Any) -> Any:
 def _power(left: Any, right: Any) -> Any:
     if left.dtype.kind not in "iu" or right.dtype.kind not in "iu":
         return np.power(left, right)
-    # Through real numbers, as in MXNet: what is out of range becomes the smallest number of the
+    # Through real numbers, as in MXNet: a result out of range becomes the smallest number of the
     # processor's conversion, of which small types keep the lowest bits.
     exact = np.power(left.astype(np.float64), right)
     limit = 2.0 ** (63 if left.dtype.itemsize == 8 else 31)
@@ -122,7 +122,7 @@ KERNELS: Final[dict[str, _Kernel]] = {
     "or": _truths(np.bitwise_or, np.logical_or),
     "xor": _truths(np.bitwise_xor, np.logical_xor),
 }
-"""What each operator computes, by the name that Python gives its method."""
+"""The kernel of each operator, by the name of Python's method."""
 
 _REFLECTED: Final = ("add", "sub", "mul", "truediv", "mod", "pow", "and", "or", "xor")
 _IN_PLACE: Final = ("add", "sub", "mul", "truediv", "mod")
@@ -163,7 +163,7 @@ def _as_element(number: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 class Arithmetic:
-    """Python's operators; the other operand is an array, a number, or what makes an array."""
+    """Python's operators; the other operand is an array, a number, a list or a tuple."""
 
     def __neg__(self: Any) -> Any:
         return self.as_numpys(combine(np.multiply, np.asarray(self), -1))

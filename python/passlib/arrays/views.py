@@ -48,7 +48,7 @@ def from_parts(parts: Array) -> AnyArray:
 
 
 def computed(array: Any) -> Any:
-    """Return an array with its elements, which nobody may write to if they were computed."""
+    """Return an array in memory; a computed one must not be written to."""
     return array.array if type(array) is _core.ScaledArray else array
 
 

@@ -125,7 +125,7 @@ class Layout:
         return self.indent > 0 and nested
 
     def separators(self, *, lines: bool) -> tuple[str, str]:
-        """Return what stands between items, and between key and value."""
+        """Return the separators of items, and of key and value."""
         return self.comma, self.colon
 
 

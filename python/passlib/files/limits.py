@@ -80,7 +80,7 @@ def limits(
     expanded_bytes: int | None = None,
     tensor_bytes: int | None = None,
 ) -> Iterator[Limits]:
-    """Set limits on what is read and run inside the block; others stay as they are outside.
+    """Set limits on reading and running inside the block; other limits stay.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _SecondNames:
-    """Finds modules by their second names; what it loads is the very module of the first.
+    """Finds modules by their second names, and loads the modules of the first names.
 
     It has the methods of `importlib.abc.MetaPathFinder` and `importlib.abc.Loader`; importing these
     takes a third as long as importing passlib.
@@ -27,7 +27,7 @@ class _SecondNames:
         self._specs: dict[str, ModuleSpec | None] = {}
 
     def first_name(self, name: str) -> str:
-        """Return the first name of a module; its own if it, and what it lies in, have one name."""
+        """Return the first name of a module; itself unless it or a package of it has two."""
         package, rest = name, ""
         while package:
             if package in self.first:
@@ -40,7 +40,7 @@ class _SecondNames:
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return how a second name is loaded; None for all other names."""
-        # A module that runs as a program has a namespace of its own under either name.
+        # A module that runs as a program has a separate namespace under either name.
         if name.endswith(".__main__") or self.first_name(name) == name:
             return None
         return ModuleSpec(name, cast("Loader", self))
@@ -63,9 +63,9 @@ sys.meta_path.insert(0, _finder)
 
 
 def also(second: str, first: str) -> None:
-    """Make a module, and what lies in it, known under a second dotted name.
+    """Make a module and its submodules known under a second dotted name.
 
-    ``import second`` then gives the module ``first``, and ``import second.inner`` the module
+    ``import second`` then imports the module ``first``, and ``import second.inner`` the module
     ``first.inner``.
     """
     _finder.first[second] = first

@@ -71,7 +71,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     location = check_path(path)
 
     def opener(name: str, flags: int) -> int:
-        # What is there now may not be what was checked: never wait for a writer of a pipe.
+        # A pipe may have replaced the file since the check: never wait for its writer.
         return os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
     file: BinaryIO = open(location, "rb", opener=opener)  # noqa: SIM115 (Path has no opener)
@@ -216,7 +216,7 @@ _LARGEST = 1 << 16
 
 
 def stamp_path(main: Path) -> Path:
-    """Return the path of the stamp, which stands beside a model while its files are replaced."""
+    """Return the path of the stamp, a file next to a model while its files are replaced."""
     return main.with_name(f"{own_prefix(main)}.stamp")
 
 
@@ -351,7 +351,7 @@ class Save:
         Whether the other files have fixed names, so that they cannot be replaced by the rename of
         the main file. A stamp lets readers recognise the state between.
     left : callable, optional
-        Return the files that nobody needs once the main file is in place; they are deleted.
+        Return the files that are not needed once the main file is in place; they are deleted.
     """
 
     def __init__(
@@ -583,7 +583,7 @@ def _take_over(file: int, before: os.stat_result) -> None:
     for user, group in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
         if (user, group) in ((mine.st_uid, mine.st_gid), (-1, mine.st_gid)):
             break
-        with suppress(OSError):  # only root gives files away
+        with suppress(OSError):  # only root may change the owner
             os.fchown(file, user, group)
             break
     os.fchmod(file, stat.S_IMODE(before.st_mode))

@@ -180,7 +180,7 @@ _G = TypeVar("_G", bound="PlainGraph")
 
 
 class Conventions(Protocol):
-    """What a graph asks its dialect."""
+    """The part of a dialect that its graphs use."""
 
     @property
     def name(self) -> str:
@@ -233,7 +233,7 @@ class PlainGraph:
         attributes: Mapping[str, str] | None,
         conventions: Conventions,
     ) -> _G:
-        """Wrap a native graph, which nobody may change afterwards.
+        """Wrap a native graph, which must not change afterwards.
 
         It is checked, each node comes after its inputs, in post-order if the dialect is ordered.
         ``attributes`` are the graph's own, as JSON by key; None for the dialect's defaults.

@@ -1,4 +1,4 @@
-"""What ARK has: its operators with their tensors, arguments and effects, and its file formats."""
+"""ARK's operators with their tensors, arguments and effects, and its file formats."""
 
 from __future__ import annotations
 

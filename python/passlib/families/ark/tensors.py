@@ -1,4 +1,4 @@
-"""Tensors of an ARK file: boxes inside the dense arrays that lie in buffers."""
+"""Tensors of an ARK file: boxes inside the dense arrays of buffers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LARGEST = 1 << 62
 
 
 class Box(NamedTuple):
-    """Where the elements of a tensor lie in its buffer."""
+    """The position of a tensor's elements in its buffer."""
 
     shape: tuple[int, ...]
     """Elements in each dimension."""
@@ -115,7 +115,7 @@ class Tensor(NamedTuple):
         return ITEM_SIZES.get(self.dtype, 1)
 
     def tags(self, key: str) -> list[tuple[int, int]]:
-        """Pairs of a remote rank and a tag, from ``SendTags`` or ``RecvTags``; not what is none."""
+        """Remote ranks with tags, from ``SendTags`` or ``RecvTags``; others are skipped."""
         return [
             (pair[0], pair[1])
             for pair in self.source["Buffer"].get(key, ())

@@ -276,7 +276,7 @@ class TensorChecker:
 def misfits(
     op: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor]
 ) -> Iterator[str]:
-    """Yield what is wrong with the tensors and bare arguments of an op of a known type.
+    """Yield the problems of the tensors and bare arguments of an op of a known type.
 
     There are as many tensors as the operator takes.
     """

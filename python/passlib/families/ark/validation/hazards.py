@@ -56,7 +56,7 @@ def overlapping(tensors: Mapping[K, Tensor], budget: Budget) -> dict[K, list[K]]
 def _intervals(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
     """Return intervals that meet wherever tensors of a buffer overlap.
 
-    Boxes of one array are told apart along the axis on which they start at the most places, other
+    Boxes of one array are compared along the axis on which they start at the most places, other
     tensors by their spans of bytes.
     """
     first = tensors[0]
@@ -262,7 +262,7 @@ def _region(tensor: Tensor) -> _Region:
 def communication_misfits(
     kind: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor], rank: int
 ) -> Iterator[tuple[str, str]]:
-    """Yield places in an op that communicates, and what is wrong with its buffers and packets.
+    """Yield places and problems of the buffers and packets of an op that communicates.
 
     ``args`` are bare values; there are as many tensors as the operator takes. ``rank`` is that of
     the file; -1 if unknown.

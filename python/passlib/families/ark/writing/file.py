@@ -351,7 +351,7 @@ class _Layout(Layout):
         return depth <= self.depth and (_is_object(value) or any(map(_is_object, value)))
 
     def separators(self, *, lines: bool) -> tuple[str, str]:
-        """Return what stands between items, and between key and value."""
+        """Return the separators of items, and of key and value."""
         return ",", ": " if lines else ":"
 
 

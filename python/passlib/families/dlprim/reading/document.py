@@ -206,7 +206,7 @@ class Document:
         inputs = tuple(item.name for item in network.inputs)
         outputs = tuple(output.name for output in network.outputs)
         document = cls(text, inputs, outputs, network.parameters)
-        # What the cached properties would read again.
+        # The cached properties would read both again.
         document.__dict__.update(root=root, network=network)
         return document
 
@@ -254,7 +254,7 @@ def weights_path(path: Path) -> Path | None:
         return path
     network = network_path(path)
     candidates = (network.with_suffix(suffix) for suffix in WEIGHT_SUFFIXES)
-    # What is neither a file nor a folder is named when it is opened.
+    # Opening reports anything that is neither a file nor a folder.
     return next((each for each in candidates if each.exists() and not each.is_dir()), None)
 
 

@@ -134,7 +134,7 @@ class Weights(NamedTuple):
 def weights_path(path: Path) -> Path | None:
     """Return the weight file next to a graph; None if there is none."""
     weights = path.with_suffix(WEIGHTS_SUFFIX)
-    # What is neither a file nor a folder is named when it is opened.
+    # Opening reports anything that is neither a file nor a folder.
     return weights if weights != path and weights.exists() and not weights.is_dir() else None
 
 
