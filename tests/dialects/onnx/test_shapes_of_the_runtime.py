@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from onnx import helper
 import passlib
 import shape_sweep
 from operator_case import Case, from_text, model_of
+from passlib.dialects.onnx.soundness.corrected import own_shapes
 from rewriting import parsed, results, same_bits
 from sweep_table import SHAPES, read
 from sweeping import swept
@@ -74,6 +76,34 @@ def test_drawn_cases_are_right() -> None:
     found = [each for record in records for each in record.get("found", ())]
     assert [each for each in found if each[0] != "onnx"] == []
     assert sum(record["state"] == "equal" for record in records) > 150
+
+
+ATTRIBUTES = (
+    "auto_pad", "allowzero", "axes", "axis", "ceil_mode", "dilations", "ends", "equation", "group",
+    "kernel_shape", "kv_num_heads", "noop_with_empty_axes", "onesided", "output_shape", "pads",
+    "q_num_heads", "scales", "starts", "strides",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [None, 7, -1, 0, 0.5, "a", [], [0, -3], [0.5], ["b", "c"]])
+@pytest.mark.parametrize("operator", sorted(own_shapes.rules))
+def test_attributes_that_an_operator_does_not_allow(operator: str, value: Any) -> None:
+    kind = onnx.AttributeProto.INTS if value == [] else None
+    wrong = (
+        []
+        if value is None
+        else [helper.make_attribute(name, value, attr_type=kind) for name in ATTRIBUTES]
+    )
+    inputs = [helper.make_tensor_value_info(f"x{i}", 1, [2, 3, 4]) for i in range(3)]
+    weight = helper.make_tensor("w", 7, [1], [1])
+    for names in (["x0"], ["x0", "w"], ["x0", "x1", "x2"], ["x0", "w", "w", "w", "w"]):
+        node = helper.make_node(operator, names, ["y"])
+        node.attribute.extend(wrong)
+        output = helper.make_empty_tensor_value_info("y")
+        graph = helper.make_graph([node], "g", inputs, [output], [weight])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)])
+        with contextlib.suppress(passlib.PasslibError):
+            passlib.load(model.SerializeToString()).symbol.infer_shape_partial()
 
 
 POOL = "MaxPool <kernel_shape = [2], strides = [2], pads = [1, 1], ceil_mode = 1>"

@@ -22,6 +22,9 @@ Corrections = dict[Place, list[Any]]
 _MOST_ELEMENTS: Final = 1024
 """Of constants that rules look at."""
 
+_UNEXPECTED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Raised by rules for attributes and inputs that the operator does not allow."""
+
 _CHECKED: Final = frozenset((*rules, *TYPED_BY))
 
 
@@ -191,9 +194,13 @@ def _right(
         [known.array(name, number) for name in node.input],
         len(node.output),
     )
+    try:
+        found = rules[node.op_type](operation)
+    except _UNEXPECTED:
+        found = dict.fromkeys(range(operation.outputs))
     return {
         output: (0, None if dims is None else tuple(map(_representable, dims)))
-        for output, dims in rules[node.op_type](operation).items()
+        for output, dims in found.items()
     }
 
 
