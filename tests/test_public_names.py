@@ -104,7 +104,7 @@ def test_the_package_imports_its_modules_when_they_are_used() -> None:
 
 
 SMALL = {
-    "load": ("passlib.load(path)", "mxnet dialects.onnx.validation.file"),
+    "load": ("passlib.load(path)", "mxnet dialects.onnx.validation"),
     "inspect": (
         "from passlib.cli import main\nmain(['inspect', path])",
         "mxnet model library dialects.onnx.lowering.model dialects.onnx.writing.saving",

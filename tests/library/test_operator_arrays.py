@@ -16,7 +16,7 @@ import pytest
 import passlib as pl
 from operator_calls import FLOAT, operator, run
 from passlib.errors import OperatorError, UnsupportedError
-from passlib.library.arrays import ArrayType
+from passlib.library.operator import ArrayType
 from places import TESTS
 
 pytestmark = pytest.mark.usefixtures("operators")

@@ -19,7 +19,7 @@ from onnx import numpy_helper
 
 import passlib
 from fuzzing import attempt, sweep
-from passlib.runtime.constants.harmless import is_harmless
+from passlib.runtime.constants import is_harmless
 
 
 @cache

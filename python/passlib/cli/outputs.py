@@ -6,7 +6,7 @@ from pathlib import Path
 
 from passlib import dialects
 from passlib.cli.status import UsageError
-from passlib.dialects.targets import check_target
+from passlib.dialects.table import check_target
 
 
 def require_file(option: str, path: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from passlib.dialects.inference import Inferred, declared, infer
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.table import find, names, recognise
 
 __all__ = [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import passlib._core as _core
-from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Problem
 from passlib.errors import listed
 from passlib.graph.node import VARIABLE
 

@@ -7,19 +7,40 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 import passlib._core as _core
 from passlib.arrays.views import AnyArray
 from passlib.dialects.operator_types import Rules
-from passlib.dialects.problem import Problem
-from passlib.errors import UnsupportedError
+from passlib.errors import UnsupportedError, printable
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value, lower_graph
 from passlib.lowering.walk import Overriding
+
+
+class Problem(NamedTuple):
+    """Something wrong with a file.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> str(pl.Problem("error", "node 'fc'", "it has no weight"))
+    "error: node 'fc': it has no weight"
+    """
+
+    severity: Literal["error", "warning"]
+    """An error makes the file unusable to its own framework, a warning does not."""
+    place: str
+    """A path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
+    message: str
+    """What is wrong."""
+
+    def __str__(self) -> str:
+        return printable(f"{self.severity}: {self.place}: {self.message}")
+
 
 Prefix: TypeAlias = str | PathLike[str]
 Weights: TypeAlias = dict[str, AnyArray]

@@ -1,4 +1,4 @@
-"""The table of dialects.
+"""The table of dialects; which one a file belongs to, and which names files may have.
 
 Packages add dialects by an entry point of the group ``passlib.dialects`` whose object is a
 `passlib.dialects.Dialect`: this distribution all but that of ONNX, which the core has itself.
@@ -6,16 +6,86 @@ Packages add dialects by an entry point of the group ``passlib.dialects`` whose 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from passlib.dialects.foreign_files import describe
 from passlib.dialects.protocol import Dialect
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import extensions
-from passlib.files.regular import check_path
+from passlib.files.regular import check_path, open_regular
+
+_HEAD = 4096
+
+_TO_ONNX: Final = "export it to ONNX first"
+_TORCH: Final = f"a PyTorch file; {_TO_ONNX}, with torch.onnx.export"
+_TENSORFLOW: Final = f"{_TO_ONNX}, with tf2onnx"
+
+_BEGINNINGS: Final = (
+    (0, b"\x7fELF", "a compiled library or program; passlib.library.load loads libraries"),
+    (4, b"TFL3", f"a TensorFlow Lite model; {_TENSORFLOW}"),
+    (0, b"GGUF", f"a GGUF file of weights; {_TO_ONNX}"),
+    (0, b"\x89HDF\r\n\x1a\n", f"an HDF5 file; if it is a Keras model, {_TENSORFLOW}"),
+    (0, b"\x80\x02", _TORCH.replace("PyTorch file", "pickle, such as an old PyTorch file")),
+    (0, b"\x80\x04", "a pickle, which passlib never reads, because reading one runs code"),
+    (0, b"\x1f\x8b", "a gzip archive; unpack it first"),
+    (0, b"BZh", "a bzip2 archive; unpack it first"),
+    (0, b"\xfd7zXZ", "an xz archive; unpack it first"),
+    (257, b"ustar", "a tar archive; unpack it first"),
+)
+"""Offset and bytes by which a file is known, and what it is."""
+
+_MEMBERS: Final = (
+    (b"/data.pkl", _TORCH),
+    (b"constants.pkl", _TORCH),
+    (b"model.weights.h5", f"a Keras model; {_TENSORFLOW}"),
+    (b"metadata.json", f"a Keras model; {_TENSORFLOW}"),
+    (b".npy", "an .npz file of weights without a graph; give it as params= with the graph's file"),
+    (b"", "a zip archive; unpack it first"),
+)
+"""The same for archives, by a name among the first members."""
+
+_SUFFIXES: Final = {
+    ".mlmodel": f"a Core ML model; {_TO_ONNX}",
+    ".pb": f"a TensorFlow graph; {_TENSORFLOW}",
+    ".safetensors": "a file of weights without a graph; give it as params= with the graph's file",
+    ".params": "a file of weights without a graph next to it; load the graph's file",
+    ".py": "Python source",
+    ".cc": "C++ source",
+}
+
+
+def describe(path: Path) -> str:
+    """Return what kind of file or folder this is, and the way out; empty if that is unknown.
+
+    Parameters
+    ----------
+    path : Path
+        No dialect recognises it.
+
+    Returns
+    -------
+    str
+        A clause without a subject, such as "a PyTorch file; export it ...".
+    """
+    if path.is_dir():
+        if (path / "saved_model.pb").exists():
+            return f"a TensorFlow SavedModel; {_TENSORFLOW}"
+        return "a folder; name the file of the model in it"
+    with open_regular(path) as file:
+        head = file.read(_HEAD)
+    if not head:
+        return "an empty file"
+    if head.startswith(b"PK\x03\x04"):
+        return next(what for name, what in _MEMBERS if name in head)
+    for offset, mark, what in _BEGINNINGS:
+        if head[offset : offset + len(mark)] == mark:
+            return what
+    return _SUFFIXES.get(path.suffix.lower(), "")
+
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -122,3 +192,77 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
         "if it is one, name it with dialect=..."
     )
     raise FormatError(message)
+
+
+_MXNET: Final = "-symbol.json"
+"""The end of names by which MXNet's models are recognised before their content is looked at."""
+
+
+def _owners(suffix: str) -> list[Dialect]:
+    """Return the dialects whose files have a suffix, in the order of recognition."""
+    found = [find(name) for name in names()]
+    return [d for d in found if suffix in d.suffixes or suffix in d.weight_suffixes]
+
+
+def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
+    """Refuse a name for a model that is a folder's, or has another format's suffix.
+
+    A suffix that no format has, as in ``resnet.v1``, is part of the name.
+
+    Parameters
+    ----------
+    path : path-like
+    dialect : Dialect
+        The family of the model that is to be written.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    IsADirectoryError
+        The name is empty, ``.`` or ``..``, ends in a slash, or is that of a folder.
+    UnsupportedError
+        The suffix is that of another format, or of a weight file.
+    """
+    text = os.fspath(path)
+    if isinstance(text, bytes):
+        raise TypeError(
+            f"a model is saved under a path of str, not bytes; use os.fsdecode({text!r})"
+        )
+    ends = text.endswith((os.sep, f"{os.sep}.")) or Path(text).name in ("", os.pardir)
+    if ends or (not dialect.appends_suffixes and Path(text).is_dir()):
+        example = Path(text) / "model"
+        what = f"this is a folder; add the name of a file in it, such as {example}"
+        raise IsADirectoryError(errno.EISDIR, what, text)
+    place = Path(text)
+    suffix = place.suffix.lower()
+    reserved = place.name.endswith(_MXNET) and not dialect.appends_suffixes
+    if reserved and suffix in dialect.suffixes:
+        better = place.with_name(f"{place.name.removesuffix(_MXNET)}.json")
+        raise UnsupportedError(
+            f"{place}: models with names in {_MXNET} are read as MXNet's, and this one would be "
+            f"written as {dialect.title}; name it {better}"
+        )
+    if not suffix or suffix in dialect.suffixes:
+        return place
+    if suffix in dialect.weight_suffixes:
+        raise UnsupportedError(
+            f"{place}: {suffix} is the suffix of a weight file; the graph gets the name, and the "
+            f"weights go next to it: {place.with_suffix(dialect.suffixes[0])}"
+        )
+    others = _owners(suffix)
+    if others:
+        titles = " and ".join(other.title for other in others)
+        if dialect.name == "onnx":
+            raise UnsupportedError(
+                f"{place}: {suffix} is a suffix of {titles}, and this is written as ONNX; name it "
+                f"{place.with_suffix('.onnx')}, or use Model.save for the form that was read"
+            )
+        raise UnsupportedError(
+            f"{place}: {suffix} is a suffix of {titles}, and the model would be written as "
+            f"{dialect.title}; passlib.convert(source, target) and Model.to_onnx(target) write "
+            "ONNX files, and Model.save the form that was read"
+        )
+    return place

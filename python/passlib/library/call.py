@@ -1,9 +1,12 @@
-"""Loaded libraries, and the calls of their passes and of passes in Python."""
+"""Loaded libraries, the calls of their passes and of passes in Python, and what they print."""
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +16,7 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.dialects import Dialect
+from passlib.errors import printable
 from passlib.library.declared import Declaration, PassNames
 
 MXNET_VERSION: Final = 10901
@@ -203,3 +207,30 @@ class Backend(ABC):
         PassError
             The pass failed, or returned no sound graph (`PassResultError`).
         """
+
+
+_recording: ContextVar[list[str] | None] = ContextVar("recording", default=None)
+
+
+def write(text: str) -> None:
+    """Write a library's text to `sys.stdout`, and into the innermost `recorded` list."""
+    record = _recording.get()
+    if record is not None:
+        record.append(text)
+    sys.stdout.write(text)
+
+
+def write_escaped(text: str) -> None:
+    """Write text of a standard pass, which has names from files in it."""
+    write(printable(text, keep="\n"))
+
+
+@contextmanager
+def recorded() -> Iterator[list[str]]:
+    """Return a list that also gets what libraries print in this context."""
+    record: list[str] = []
+    token = _recording.set(record)
+    try:
+        yield record
+    finally:
+        _recording.reset(token)

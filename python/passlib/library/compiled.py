@@ -22,9 +22,18 @@ from passlib.errors import PassError, UnsupportedError
 from passlib.graph.node import Node
 from passlib.graph.plain import collection_off
 from passlib.library import registry
-from passlib.library.call import Arrays, Backend, Call, Library, Outcome, Param, standard_path
+from passlib.library.call import (
+    Arrays,
+    Backend,
+    Call,
+    Library,
+    Outcome,
+    Param,
+    standard_path,
+    write,
+    write_escaped,
+)
 from passlib.library.declared import Lending, list_text
-from passlib.library.output import write, write_escaped
 
 _WAYS: Final = ("flat", "json")
 """How a graph may cross, from the fastest way to the slowest."""

@@ -1,23 +1,342 @@
-"""Operators of loaded libraries: inference and computation."""
+"""Operators of libraries: what they are, the arrays that they get, and their calls."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 import passlib._core as _core
-from passlib.arrays.sparse_array import CSR
+from passlib.arrays import dtypes
+from passlib.arrays.ndarray import NDArray
+from passlib.arrays.sparse_array import CSR, ROW_SPARSE, BaseSparseNDArray, Sparse, wrap
 from passlib.errors import OperatorError, UnsupportedError
-from passlib.library.arrays import DENSE, STORAGE, ArrayType, Lent, take_outputs, type_of
 from passlib.library.call import Library
-from passlib.library.operator_state import OperatorState
-from passlib.library.settings import settings
-from passlib.library.types import extents, merge_dtypes, merge_shapes, type_codes
 from passlib.lowering import Shape
+
+
+def settings(node_name: str, *, is_forward: bool) -> _core.ComputeSettings:
+    """Return the settings of a computation, including those of the environment."""
+    check = os.environ.get("PASSLIB_CHECK_MEMORY", "") not in ("", "0")
+    return _core.ComputeSettings(node=node_name, is_forward=is_forward, check_memory=check)
+
+
+if TYPE_CHECKING:
+    from passlib.lowering.types import Shape
+
+UNKNOWN_SIZE: Final = 0xFFFFFFFF
+"""MXNet 1.9.1's form of an unknown size, in both directions."""
+
+_UNKNOWN_TYPE: Final = -1
+
+
+def extents(shape: Shape | None, user: str) -> list[int]:
+    """Return a shape in the ABI's form; a scalar and an unknown rank have no sizes.
+
+    Raises
+    ------
+    UnsupportedError
+        A size does not fit into 32 bits. ``user`` begins the message.
+    """
+    for size in shape or ():
+        if size is not None and size >= UNKNOWN_SIZE:
+            raise UnsupportedError(f"{user}: the ABI has no size beyond 32 bits, such as {size}")
+    return [UNKNOWN_SIZE if size is None else size for size in shape or ()]
+
+
+def merge_shapes(
+    known: Sequence[Shape | None], inputs: Sequence[list[int]], outputs: Sequence[list[int]]
+) -> tuple[list[Shape | None], list[Shape | None]]:
+    """Join known types of the inputs with an operator's answer.
+
+    Raises
+    ------
+    ValueError
+        The answer contradicts what is known.
+    """
+    merged = [
+        _merge(position, shape, answer)
+        for position, (shape, answer) in enumerate(zip(known, inputs, strict=True))
+    ]
+    complete = all(shape is not None and None not in shape for shape in merged)
+    scalar: Shape | None = () if complete else None
+    return merged, [_shape(answer) if answer else scalar for answer in outputs]
+
+
+def _shape(answer: list[int]) -> Shape:
+    return tuple(None if size == UNKNOWN_SIZE else size for size in answer)
+
+
+def _merge(position: int, known: Shape | None, answer: list[int]) -> Shape | None:
+    if not answer:
+        return known
+    found = _shape(answer)
+    if known is None:
+        return found
+    if len(found) != len(known) or any(
+        None not in (old, new) and old != new for old, new in zip(known, found, strict=True)
+    ):
+        raise ValueError(
+            f"infers the shape {_spell(found)} for its input {position}, which has the shape "
+            f"{_spell(known)}"
+        )
+    return tuple(new if old is None else old for old, new in zip(known, found, strict=True))
+
+
+def _spell(shape: Shape) -> str:
+    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
+
+
+def type_codes(types: Sequence[np.dtype[Any] | None]) -> list[int]:
+    """Return element types in the ABI's form.
+
+    Raises
+    ------
+    UnsupportedError
+        The ABI has no such type.
+    """
+    return [_UNKNOWN_TYPE if dtype is None else dtypes.code(dtype) for dtype in types]
+
+
+def merge_dtypes(
+    known: Sequence[np.dtype[Any] | None], inputs: Sequence[int], outputs: Sequence[int]
+) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
+    """Join known types of the inputs with an operator's answer.
+
+    Raises
+    ------
+    ValueError
+        The answer contradicts what is known, or names a type that does not exist.
+    """
+    merged = []
+    for position, (old, number) in enumerate(zip(known, inputs, strict=True)):
+        new = _dtype(number, f"input {position}")
+        if old is not None and new is not None and dtypes.code(old) != number:
+            raise ValueError(f"infers {new} for its input {position}, which is {old}")
+        merged.append(new if old is None else old)
+    return merged, [_dtype(number, f"output {i}") for i, number in enumerate(outputs)]
+
+
+def _dtype(number: int, what: str) -> np.dtype[Any] | None:
+    if number == _UNKNOWN_TYPE:
+        return None
+    if number not in dtypes.NAMES:
+        raise ValueError(f"infers the type code {number} for its {what}; the codes are 0 to 12")
+    return dtypes.from_code(number)
+
+
+DENSE: Final = "default"
+STORAGE: Final = (DENSE, ROW_SPARSE, CSR)
+"""Storage types, each at the position that is its number in the ABI."""
+
+_INDEX = np.dtype(np.int64)
+
+
+class ArrayType(NamedTuple):
+    """Element type, shape and storage type of an array."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    stype: str = DENSE
+
+    def dense(self) -> ArrayType:
+        """Return the type of a dense array of the same shape and element type."""
+        return self._replace(stype=DENSE)
+
+    def column(self) -> tuple[int, int, tuple[int, ...]]:
+        """Return it in the host's form: dtype code, storage type, shape."""
+        return dtypes.code(self.dtype), STORAGE.index(self.stype), self.shape
+
+
+def type_of(array: Any) -> ArrayType:
+    """Return the type of a dense or sparse array."""
+    return ArrayType(array.dtype, tuple(array.shape), getattr(array, "stype", DENSE))
+
+
+class Lent:
+    """Arrays lent to an operator for one call.
+
+    The operator gets the memory of every array itself, so nothing is copied. An array that is not
+    C-contiguous or not in native byte order is lent as a copy; `take_back` copies the
+    operator's writes back.
+
+    Parameters
+    ----------
+    arrays : sequence of array
+    mutated : sequence of int
+        Positions of the arrays that the operator writes to.
+
+    Raises
+    ------
+    TypeError
+        An argument is no array.
+    ValueError
+        An array that is written to is read-only.
+    UnsupportedError
+        The ABI has no code for an element type.
+    """
+
+    def __init__(self, arrays: Sequence[Any], mutated: Sequence[int]) -> None:
+        self._copies: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        self.columns: list[tuple[Any, ...]] = []
+        written = frozenset(mutated)
+        for position, array in enumerate(arrays):
+            self.columns.append(self._lend(position, array, position in written))
+
+    def take_back(self) -> None:
+        """Copy what the operator wrote to copies back into the arrays themselves."""
+        for given, copy in self._copies:
+            np.copyto(given, copy)
+
+    def _lend(self, position: int, array: Any, mutated: bool) -> tuple[Any, ...]:
+        if isinstance(array, BaseSparseNDArray):
+            parts = array.parts
+            data, indices, pointers = parts.data, parts.indices, parts.indptr
+        elif isinstance(array, np.ndarray):
+            data, indices, pointers = array, None, None
+        else:
+            raise TypeError(
+                f"input {position} is of type {type(array).__name__}, not an array; make one with "
+                "passlib.nd.array"
+            )
+        what = type_of(array)
+
+        def lend(
+            part: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]
+        ) -> np.ndarray[Any, Any] | None:
+            if part is None:
+                return None
+            if mutated and not part.flags.writeable:
+                raise ValueError(f"the operator writes to its input {position}, which is read-only")
+            used = np.asarray(part, dtype, order="C")
+            if mutated and not np.shares_memory(used, part):
+                self._copies.append((part, used))
+            return used
+
+        return (
+            dtypes.code(what.dtype),
+            STORAGE.index(what.stype),
+            what.shape,
+            lend(data, data.dtype.newbyteorder("=")),
+            lend(indices, _INDEX),
+            lend(pointers, _INDEX),
+            mutated,
+        )
+
+
+def take_outputs(types: Sequence[ArrayType], results: Sequence[Any]) -> list[Any]:
+    """Make arrays of the memory that an operator filled.
+
+    Raises
+    ------
+    ValueError
+        A sparse one is not sound.
+    """
+    arrays: list[Any] = []
+    for position, (wanted, (stored, data, indices, pointers)) in enumerate(
+        zip(types, results, strict=True)
+    ):
+        values = data.view(wanted.dtype).reshape(stored)
+        if indices is None:
+            arrays.append(values.view(NDArray))
+            continue
+        parts = Sparse(
+            wanted.stype,
+            wanted.shape,
+            values,
+            indices.view(_INDEX),
+            None if pointers is None else pointers.view(_INDEX),
+        )
+        try:
+            arrays.append(wrap(parts))
+        except ValueError as error:
+            raise ValueError(
+                f"gave a {wanted.stype} array that is not sound as its output {position}: {error}"
+            ) from None
+    return arrays
+
+
+Finish: TypeAlias = Callable[[Lent, Sequence[ArrayType], Sequence[Any], str], list[Any]]
+"""Makes arrays of the results of a computation; the last argument is the node's name."""
+
+
+class OperatorState:
+    """The state of one node with a stateful operator. Destroyed with this object.
+
+    Attributes
+    ----------
+    operator : str
+        Name of the operator.
+    node_name : str
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        node_name: str,
+        mutated: Sequence[int],
+        core: _core.OperatorState,
+        finish: Finish,
+    ) -> None:
+        self.operator = operator
+        self.node_name = node_name
+        self._mutated = tuple(mutated)
+        self._core = core
+        self._finish = finish
+
+    def forward(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[ArrayType],
+        *,
+        mutated: Sequence[int] | None = None,
+    ) -> list[Any]:
+        """Compute the outputs; see `Operator.forward`.
+
+        Parameters
+        ----------
+        inputs : sequence of array
+        outputs : sequence of ArrayType
+        mutated : sequence of int, optional
+            Inputs that may be written to; by default those that the operator declares. Subgraph
+            operators declare none.
+
+        Returns
+        -------
+        list of NDArray or BaseSparseNDArray
+        """
+        lent = Lent(inputs, self._mutated if mutated is None else mutated)
+        return self._compute(lent, outputs, is_forward=True)
+
+    def backward(
+        self, out_grads: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> list[Any]:
+        """Compute the gradients of the inputs; see `Operator.backward`.
+
+        Parameters
+        ----------
+        out_grads, inputs, outputs : sequence of array
+
+        Returns
+        -------
+        list of NDArray
+        """
+        types = [type_of(array).dense() for array in inputs]
+        return self._compute(Lent([*out_grads, *inputs, *outputs], ()), types, is_forward=False)
+
+    def _compute(self, lent: Lent, types: Sequence[ArrayType], *, is_forward: bool) -> list[Any]:
+        results = self._core.compute(
+            settings(self.node_name, is_forward=is_forward),
+            lent.columns,
+            [output.column() for output in types],
+            sys.stdout.write,
+        )
+        return self._finish(lent, types, results, self.node_name)
+
 
 logger = logging.getLogger(__name__)
 

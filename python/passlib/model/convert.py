@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passlib.dialects import find
-from passlib.dialects.targets import check_target
+from passlib.dialects.table import check_target
 from passlib.lowering.builder import OPSET
 from passlib.model.loading import load
 from passlib.runtime.export import check_opset

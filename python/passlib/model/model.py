@@ -18,7 +18,7 @@ from passlib.arrays.dtypes import as_mapping
 from passlib.arrays.sparse_array import Array
 from passlib.arrays.views import from_parts, still_to_compute, to_parts
 from passlib.dialects import ModelData
-from passlib.dialects.targets import check_target
+from passlib.dialects.table import check_target
 from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError
 from passlib.files.regular import durability, written_from
 from passlib.graph.plain import ORIGIN, collection_off, without_origins

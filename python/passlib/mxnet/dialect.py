@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 import passlib._core as _core
 from passlib.dialects.operator_types import Rules
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Checkpoints, Dialect, ModelData
+from passlib.dialects.protocol import Checkpoints, Dialect, ModelData, Problem
 from passlib.dialects.weights.files import is_archive, load_parts
 from passlib.dialects.weights.params import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed

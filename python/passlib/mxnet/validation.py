@@ -15,8 +15,7 @@ from passlib.dialects.model_checks import (
     file_problem,
     unknown_operators,
 )
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect
+from passlib.dialects.protocol import Dialect, Problem
 from passlib.dialects.weights.files import bytes_left, load_parts
 from passlib.dialects.weights.params import split_names
 from passlib.errors import FormatError, GraphError, PasslibError, listed

@@ -10,7 +10,7 @@ from typing import Any
 
 from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError
 from passlib.graph.plain import without_origins
-from passlib.library.output import recorded
+from passlib.library.call import recorded
 from passlib.library.pipeline import (
     Step,
     Steps,

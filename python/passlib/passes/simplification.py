@@ -17,9 +17,7 @@ from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of
 from passlib.model import Model, load
-from passlib.model.edits import with_sizes
-from passlib.model.edits.content import content_of, of_content
-from passlib.model.edits.nested import changed_nested
+from passlib.model.edits import changed_nested, content_of, of_content, with_sizes
 from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank_of
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]

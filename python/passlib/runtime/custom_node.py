@@ -16,9 +16,7 @@ from passlib.errors import GraphError
 from passlib.files.fork_lock import ForkLock
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
-from passlib.library.arrays import ArrayType, type_of
-from passlib.library.operator import Operator
-from passlib.library.operator_state import OperatorState
+from passlib.library.operator import ArrayType, Operator, OperatorState, type_of
 from passlib.library.registry import find_operator
 from passlib.lowering import Graph, TypeSpec, describe
 from passlib.lowering.types import Value

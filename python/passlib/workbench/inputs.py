@@ -12,7 +12,7 @@ from passlib.errors import UnsupportedError
 from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
-from passlib.model.input_specs import input_specs
+from passlib.model.inputs import input_types
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
@@ -35,6 +35,19 @@ _INDEXING: Final = {
     "Embedding": (0, 1),
     "take": (1, 0),
 }
+
+
+def input_specs(
+    model: Model, shapes: Mapping[str, Sequence[int | None]] | None = None
+) -> dict[str, TypeSpec]:
+    """Return the types of those inputs whose shape is given, declared or follows from others.
+
+    They are in the order of `Model.inputs`. ``None`` leaves a size open. Raises `GraphError` if a
+    name is no input, or shapes contradict each other.
+    """
+    family = dialects.find(model.dialect)
+    specs = input_types(model.symbol, family, model.data(), shapes, None)
+    return {name: specs[name] for name in model.inputs if name in specs}
 
 
 def input_shapes(

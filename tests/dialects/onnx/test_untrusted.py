@@ -13,7 +13,7 @@ from onnx import load as load_onnx
 
 import onnx_models
 import passlib
-from passlib.dialects.onnx.validation import file as isolated
+from passlib.dialects.onnx import validation as isolated
 from passlib.errors import PasslibError
 
 BODY = helper.make_graph(

@@ -24,8 +24,7 @@ from passlib.dialects.onnx.reading import (
     selection,
     stated_text,
 )
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import GraphError
 from passlib.files.regular import check_path, read_together
 from passlib.graph.attributes import parse_position
@@ -138,7 +137,7 @@ class ONNX(Dialect):
     # loading take half as long without.
 
     def validate(self, path: Path) -> list[Problem]:
-        from passlib.dialects.onnx.validation.file import validate
+        from passlib.dialects.onnx.validation import validate
 
         return validate(path)
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import passlib._core as _core
 from passlib.dialects.model_checks import misfit
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.families.ark import schema
 from passlib.families.ark.lowering.lower import lower

@@ -13,7 +13,7 @@ import numpy as np
 
 from passlib._core import JsonObject
 from passlib.arrays import dtypes
-from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, PasslibError, UnsoundFileError, UnsupportedError
 from passlib.graph.node import VARIABLE
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from passlib.dialects.model_checks import file_problem
-from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, PasslibError
 from passlib.families.dlprim import options
 from passlib.families.dlprim.network import (

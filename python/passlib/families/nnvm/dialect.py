@@ -12,8 +12,7 @@ from typing import Any
 
 import passlib._core as _core
 from passlib.dialects.model_checks import misfit
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.dialects.weights.files import write_parts
 from passlib.dialects.weights.params import join_names
 from passlib.errors import FormatError, PasslibError, UnsupportedError

@@ -16,8 +16,7 @@ from passlib.dialects.model_checks import (
     file_problem,
     unknown_operators,
 )
-from passlib.dialects.problem import Problem
-from passlib.dialects.protocol import Dialect, ModelData
+from passlib.dialects.protocol import Dialect, ModelData, Problem
 from passlib.errors import FormatError, PasslibError
 from passlib.families.nnvm.lowering import load_table
 from passlib.families.nnvm.reading.file import input_types, parse, read_file

@@ -9,8 +9,7 @@ import numpy as np
 
 from passlib.errors import GraphError
 from passlib.graph import scope
-from passlib.library.arrays import ArrayType, type_of
-from passlib.library.operator import Operator
+from passlib.library.operator import ArrayType, Operator, type_of
 from passlib.library.registry import find_operator, names
 from passlib.mxnet.nd import operators
 from passlib.mxnet.nd.operators import write_out

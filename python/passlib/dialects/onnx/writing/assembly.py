@@ -31,8 +31,7 @@ from passlib.dialects.onnx.reading import (
 )
 from passlib.dialects.onnx.tensors import code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
-from passlib.dialects.onnx.writing.stated import stated_type, stated_types
-from passlib.dialects.onnx.writing.types import Renewed, renewed_types
+from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_type, stated_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.optional import require
 from passlib.files.regular import is_regular, is_temporary, open_regular

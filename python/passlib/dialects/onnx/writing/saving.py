@@ -21,7 +21,6 @@ from passlib.dialects.onnx.soundness import (
     check_accepted,
     loses_captured_casts,
 )
-from passlib.dialects.onnx.writing import wire
 from passlib.dialects.onnx.writing.assembly import (
     Assembled,
     Placement,
@@ -36,6 +35,56 @@ from passlib.dialects.onnx.writing.options import converted, place
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.regular import Save, free_name
+
+_BYTES = 2
+"""The wire type of messages, strings and bytes."""
+
+_GRAPH = 7
+_INITIALIZER, _RAW_DATA = 5, 9
+
+
+def _head(number: int, length: int) -> bytes:
+    return _encoded(number << 3 | _BYTES) + _encoded(length)
+
+
+def _encoded(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _write(file: BinaryIO, model: Any, payloads: Mapping[int, np.ndarray[Any, Any]]) -> None:
+    """Write a model, which loses its graph, with the raw data of some initializers from arrays.
+
+    ``payloads`` has contiguous arrays by number of the initializer in the main graph. Protocol
+    buffers' encoding: https://protobuf.dev/programming-guides/encoding; field numbers: onnx.proto.
+    """
+    if not payloads:
+        file.write(model.SerializeToString())
+        return
+    heads = []
+    for number, tensor in enumerate(model.graph.initializer):
+        message = tensor.SerializeToString()
+        array = payloads.get(number)
+        if array is not None:
+            message += _head(_RAW_DATA, array.nbytes)
+        size = len(message) + (0 if array is None else array.nbytes)
+        heads.append(_head(_INITIALIZER, size) + message)
+    del model.graph.initializer[:]
+    graph = model.graph.SerializeToString()
+    model.ClearField("graph")
+    data = sum(array.nbytes for array in payloads.values())
+    file.write(model.SerializeToString())
+    file.write(_head(_GRAPH, len(graph) + sum(map(len, heads)) + data))
+    file.write(graph)
+    for number, head in enumerate(heads):
+        file.write(head)
+        if number in payloads:
+            file.write(payloads[number].reshape(-1).view(np.uint8).data)
+
 
 INLINE_LIMIT = (1 << 31) - (1 << 24)
 """Models of more bytes than this get their weights moved to a file of their own.
@@ -103,7 +152,7 @@ def _store(
                 file.write(document.data)
             else:
                 plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
-                wire.write(file, assembled.model, plain)
+                _write(file, assembled.model, plain)
         for final, made in files.made.items():
             mark(made, final, path)
     written = list(files.made)
@@ -135,7 +184,7 @@ def _rename(path: Path, data: Path, target: Path) -> None:
         shutil.copyfile(data, made)  # the package onnx refuses a file of two names
         mark(made, target, path)
         with save.replace(path).open("wb") as file:
-            wire.write(file, model, payloads)
+            _write(file, model, payloads)
 
 
 class _DataFiles:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from passlib.dialects.json_text import JsonNumber, compact_json
-from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError
 from passlib.families.ark import schema
 from passlib.families.ark.arguments import LARGEST_FLOAT, LIMITS

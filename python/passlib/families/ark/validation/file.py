@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlib.dialects import json_text
-from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError
 from passlib.families.ark import schema
 from passlib.families.ark.arguments import values

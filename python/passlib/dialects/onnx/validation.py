@@ -19,7 +19,7 @@ from passlib.dialects.onnx.attributes import INPUTS_ALSO, is_graph
 from passlib.dialects.onnx.nested import copy_of, graphs_within
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, map_file, parse_model, read
 from passlib.dialects.onnx.soundness import check_model, complaint_about
-from passlib.dialects.problem import Problem
+from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
 
@@ -81,7 +81,7 @@ def _used(node: Any) -> Iterator[str]:
         yield from (name for name in (*names, *(v.name for v in body.output)) if name not in own)
 
 
-_PROGRAM: Final = Path(__file__).with_name("child.py")
+_PROGRAM: Final = Path(__file__).with_name("checker_child.py")
 
 _MEMORY: Final = 2 << 30
 """Bytes of address space for the child, besides eight times the file."""

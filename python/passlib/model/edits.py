@@ -1,0 +1,536 @@
+"""Edits of models: parts, renamed and fixed ones, and those of nested graphs."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import passlib._core as _core
+from passlib import dialects
+from passlib.arrays import dtypes
+from passlib.arrays.dtypes import as_mapping
+from passlib.dialects import Dialect, infer
+from passlib.dialects.onnx.attributes import INPUTS_ALSO
+from passlib.dialects.onnx.lowering.types import fix_sizes
+from passlib.dialects.onnx.soundness import inferred
+from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
+from passlib.files.optional import require
+from passlib.graph.names import NameSource
+from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.graph.plain import with_sources
+from passlib.lowering import TypeSpec
+from passlib.model.graph import ModelGraph, graph_of
+
+M = TypeVar("M")
+
+
+def content_of(model: Any) -> bytes | None:
+    """Return an ONNX model as the bytes of its file; None if one file cannot hold it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        alone = len(model.save(path, durable=False)) == 1
+        return path.read_bytes() if alone else None
+
+
+def of_content(model: M, content: bytes) -> M:
+    """Return the model of the bytes of a file, of the class and the dialect of another one."""
+    like: Any = model
+    family = dialects.find(like.dialect)
+    made: M = type(like).of_data(family.load_bytes(content), family.name)
+    return made
+
+
+def extracted(
+    symbol: ModelGraph,
+    dialect: Dialect,
+    inputs: Sequence[str] | str | None,
+    outputs: Sequence[str] | str | None,
+    weights: Mapping[str, Any],
+) -> ModelGraph:
+    """Return the part of a graph that computes some values from others.
+
+    Parameters
+    ----------
+    symbol : ModelGraph
+    dialect : Dialect
+        That of the symbol.
+    inputs : sequence of str, optional
+        Names of values that become inputs. By default the part has the inputs that it needs.
+    outputs : sequence of str, optional
+        Names of values, by default those of the outputs.
+    weights : mapping of str to array
+        Of the model.
+
+    Raises
+    ------
+    TypeError
+        Names are no strings.
+    GraphError
+        There is no value of a name, or the outputs need an input that is not among ``inputs``.
+    """
+    internals = symbol.get_internals()
+    places = dict(zip(internals.list_outputs(), internals.entries, strict=True))
+    own = dict(zip(symbol.list_outputs(), symbol.entries, strict=True))
+    wanted = list(own) if outputs is None else _names("outputs", outputs)
+    known = {**places, **own}
+    entries = [_found(symbol, known, "outputs", name) for name in wanted]
+    if not entries:
+        raise GraphError("outputs is empty, and a model has at least one output")
+    given = () if inputs is None else inputs
+    cuts = {name: _found(symbol, known, "inputs", name) for name in _names("inputs", given)}
+    sources = _sources(symbol, cuts, weights)
+    # The names of the outputs are those of their values, as for any choice of outputs.
+    made = symbol.with_entries(with_sources(entries, sources))
+    if inputs is not None:
+        _check_complete(made, dialect, cuts, weights)
+    return made
+
+
+def _names(what: str, given: Sequence[str] | str) -> list[str]:
+    if not isinstance(given, (str, Sequence)):
+        raise TypeError(f"{what} is {given!r}, but must be a sequence of names of values")
+    names = [given] if isinstance(given, str) else list(given)
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        raise TypeError(f"{what} has {wrong[0]!r}, but must be names of values")
+    return list(dict.fromkeys(names))
+
+
+def _found(symbol: ModelGraph, places: Mapping[str, Entry], what: str, name: str) -> Entry:
+    entry = places.get(name)
+    if entry is None:
+        owner = _owner_of_nested(symbol, name)
+        if owner is not None:
+            raise GraphError(
+                f"{what}: the value {name!r} is inside a nested graph of node {owner.name!r} "
+                f"({owner.op}), of which no part can be taken; take that node's outputs"
+            )
+        hint = did_you_mean(name, places) or f"; its values are {listed(list(places))}"
+        raise GraphError(f"{what}: the model has no value {name!r}{hint}")
+    return entry
+
+
+def _owner_of_nested(symbol: ModelGraph, name: str) -> Node | None:
+    """Return the node of the outermost graph that has a value of this name in a nested graph."""
+    for node in symbol.nodes():
+        pending = list(node.subgraphs)
+        while pending:
+            nested = pending.pop().get_internals()
+            # Names of values depend on what the whole model's attributes say of its file.
+            if name in symbol.with_entries(nested.entries).list_outputs():
+                return node
+            pending += [graph for inner in nested.nodes() for graph in inner.subgraphs]
+    return None
+
+
+def _sources(
+    symbol: ModelGraph, cuts: Mapping[str, Entry], weights: Mapping[str, Any]
+) -> dict[tuple[Node, int], Node]:
+    """Return the variables that take the place of values that are no variables yet."""
+    inner = {name: entry for name, entry in cuts.items() if not entry.node.is_variable}
+    if not inner:
+        return {}
+    types = _types(symbol, weights)
+    sources = {}
+    for name, entry in inner.items():
+        specs = types.get(entry.node, ())
+        spec = specs[entry.index] if entry.index < len(specs) else TypeSpec(None, None)
+        sources[entry.node, entry.index] = Node(VARIABLE, name, _attributes(spec), num_outputs=1)
+    return sources
+
+
+def _types(symbol: ModelGraph, weights: Mapping[str, Any]) -> Mapping[Node, tuple[TypeSpec, ...]]:
+    if importlib.util.find_spec("onnx") is None:  # which inference needs
+        return {}
+    shapes = {name: array.shape for name, array in weights.items()}
+    return infer(symbol, shapes, {name: array.dtype for name, array in weights.items()}).outputs
+
+
+def _attributes(spec: TypeSpec) -> dict[str, str]:
+    """Return the attributes that state the type of a new variable, as far as it is known."""
+    stated = {}
+    if spec.shape is not None:
+        sizes = ("-1" if size is None else str(size) for size in spec.shape)
+        stated["__shape__"] = f"({', '.join(sizes)}{',' * (len(spec.shape) == 1)})"
+    if spec.dtype is not None:
+        with suppress(UnsupportedError):  # strings: no pass sees arrays of them
+            stated["__dtype__"] = str(dtypes.code(spec.dtype))
+    return stated
+
+
+def _check_complete(
+    made: ModelGraph, dialect: Dialect, cuts: Collection[str], weights: Mapping[str, Any]
+) -> None:
+    needed = [name for name in dialect.data_inputs(made.graph) if name not in weights]
+    missing = [name for name in needed if name not in cuts]
+    if missing:
+        raise GraphError(
+            f"the outputs also need {listed([repr(name) for name in missing], 4)}; add that to "
+            f"inputs, which has {listed([repr(name) for name in cuts], 4)}"
+        )
+
+
+def renamed(symbol: ModelGraph, dialect: Dialect, names: Mapping[str, str]) -> ModelGraph:
+    """Return a graph with other names; all that has one of the old names gets the new one.
+
+    Parameters
+    ----------
+    symbol : ModelGraph
+    dialect : Dialect
+        That of the symbol.
+    names : mapping of str to str
+        New names by old names.
+
+    Raises
+    ------
+    TypeError
+        Names are no strings.
+    GraphError
+        Nothing has an old name, or a new one is taken.
+    """
+    if names is None:
+        raise TypeError("names is None, but must be a dictionary of new names by old ones")
+    new = _checked(as_mapping("names", names, "'new name'"))
+    graph = symbol.graph
+    nodes = graph.nodes()
+    present = symbol.list_outputs()
+    outputs = [new.get(name, name) for name in present] if dialect.names_outputs else []
+    known = {node.name for node in nodes}.union(present if dialect.names_outputs else ())
+    for name in new:
+        if name not in known:
+            raise GraphError(_unknown(name, symbol, known))
+    made = [node._replace(name=new.get(node.name, node.name)) for node in nodes]
+    _check_free(nodes, made, new)
+    attributes = dict(symbol.attributes)
+    result = _core.Graph.build(made, graph.heads())
+    result.check()
+    if outputs != present and dialect.names_outputs:
+        _check_outputs(outputs, made, graph.heads())
+    if dialect.names_outputs:
+        attributes |= dialect.with_output_names(result, outputs)
+    return graph_of(result, attributes, dialect.name)
+
+
+def _checked(names: Mapping[Any, Any]) -> dict[str, str]:
+    for old, new in names.items():
+        if not (isinstance(old, str) and _is_name(new)):
+            raise TypeError(f"names has {old!r}: {new!r}, but must have names by names")
+    return {old: new for old, new in names.items() if old != new}
+
+
+def _is_name(new: Any) -> bool:
+    """Whether something can be a name in a file: not empty, and Unicode without halves."""
+    if not isinstance(new, str):
+        return False
+    halves = any("\ud800" <= character <= "\udfff" for character in new)
+    return new != "" and "\0" not in new and not halves
+
+
+def _unknown(name: str, symbol: ModelGraph, known: set[str]) -> str:
+    outputs = zip(symbol.list_outputs(), symbol.entries, strict=True)
+    for output, entry in outputs:
+        if output == name:
+            return (
+                f"the output {name!r} has its name from the node that computes it; rename the "
+                f"node {entry.node.name!r}"
+            )
+    return f"the model has no input, weight, node or output {name!r}" + did_you_mean(name, known)
+
+
+def _check_free(
+    before: list[_core.NodeTuple], after: list[_core.NodeTuple], new: Mapping[str, str]
+) -> None:
+    """Refuse a new name that a node or variable has that is not renamed, or two get."""
+    earlier = Counter(node.name for node in before)
+    count = Counter(node.name for node in after)
+    for old, name in new.items():
+        if old in earlier and count[name] > earlier[old]:
+            raise GraphError(f"{old!r} cannot be renamed to {name!r}: that name is taken")
+
+
+def _check_outputs(
+    outputs: list[str], nodes: list[_core.NodeTuple], heads: list[tuple[int, int, int]]
+) -> None:
+    variables = {node.name for node in nodes if node.op == VARIABLE}
+    seen: dict[str, tuple[int, int]] = {}
+    for name, (position, index, _) in zip(outputs, heads, strict=True):
+        other = seen.setdefault(name, (position, index))
+        is_own = nodes[position].op == VARIABLE and nodes[position].name == name
+        if other != (position, index) or (name in variables and not is_own):
+            raise GraphError(f"an output cannot be renamed to {name!r}: that name is taken")
+
+
+def with_sizes(model: M, shapes: Mapping[str, Sequence[int | None]]) -> M:
+    """Return an ONNX model whose inputs state given sizes.
+
+    Parameters
+    ----------
+    model : Model
+    shapes : mapping of str to shape
+        By input; ``None`` leaves a size as it is.
+
+    Raises
+    ------
+    GraphError
+        A name is no input, or a shape contradicts the one that the model states.
+    UnsupportedError
+        The model is of another dialect, or one file cannot hold it.
+    """
+    like: Any = model
+    if like.dialect != "onnx":
+        raise UnsupportedError(
+            f"sizes of inputs are fixed in ONNX models only, and this one is of {like.dialect}; "
+            f"Model.to_onnx(shapes=) writes it as ONNX with these sizes"
+        )
+    content = content_of(model)
+    if content is None:
+        raise UnsupportedError("a model with data in several files cannot get fixed sizes")
+    onnx: Any = require("onnx", extra="onnx")
+    proto = onnx.ModelProto.FromString(content)
+    inputs = {value.name: value for value in proto.graph.input}
+    for name, shape in shapes.items():
+        value = inputs.get(name)
+        if value is None or value.type.WhichOneof("value") != "tensor_type":
+            raise GraphError(f"the model has no tensor input {name!r}; its inputs are {[*inputs]}")
+        spec = TypeSpec(None, tuple(None if size is None else int(size) for size in shape))
+        _state_rank(value.type.tensor_type, len(shape))
+        fix_sizes(value, {name: spec})
+    return of_content(model, proto.SerializeToString())
+
+
+def _state_rank(tensor: Any, rank: int) -> None:
+    """Make a shape of open sizes for an input that states none."""
+    if not tensor.HasField("shape"):
+        tensor.shape.SetInParent()
+        for _ in range(rank):
+            tensor.shape.dim.add()
+
+
+Change = Callable[[bytes], bytes | None]
+
+
+def changed_nested(content: bytes, change: Change) -> bytes | None:
+    """Change the nested graphs of the nodes of a model's graph.
+
+    Parameters
+    ----------
+    content : bytes
+        An ONNX model with all of its weights.
+    change : callable
+        Gets a model whose graph is a nested graph, with the values that it captures as inputs,
+        and returns a model that computes the same, or None.
+
+    Returns
+    -------
+    bytes or None
+        The changed model, None if nothing was changed.
+    """
+    model = require("onnx", extra="run").ModelProto.FromString(content)
+    places = [
+        (node, attribute.g)
+        for node in model.graph.node
+        for attribute in node.attribute
+        if attribute.HasField("g") and len(attribute.g.node) > 1
+    ]
+    if not places or model.functions:
+        return None
+    outside = _Outside(model)
+    done = [_change(outside, node, graph, change) for node, graph in places]
+    return bytes(model.SerializeToString()) if any(done) else None
+
+
+class _Outside:
+    """What nested graphs can use."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        fed = {value.name for value in model.graph.input if model.ir_version >= INPUTS_ALSO}
+        self.initializers = {
+            tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
+        }
+        light = _light(model)
+        try:
+            graph = inferred(light, data=True).graph
+        except GraphError:  # running the model will report it
+            graph = light.graph
+        values = (*graph.value_info, *graph.input, *graph.output)
+        self.types = {value.name: value for value in values}
+        self.names = NameSource(set(_names_of(model.graph)))
+
+    def sizes(self, name: str) -> list[Any] | None:
+        """Return the sizes of a value as ONNX's Dimension; None for an unknown rank."""
+        value = self.types.get(name)
+        if value is None or not value.type.tensor_type.HasField("shape"):
+            return None
+        return list(value.type.tensor_type.shape.dim)
+
+
+def _light(model: Any) -> Any:
+    """Return a model without the elements of its larger weights."""
+    light = type(model)()
+    light.CopyFrom(model)
+    for tensor in light.graph.initializer:
+        if len(tensor.raw_data) > 1024:
+            tensor.ClearField("raw_data")
+            tensor.data_location = tensor.EXTERNAL
+            tensor.external_data.add(key="location", value="weights")
+    return light
+
+
+def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:
+    captured = _captured(graph)
+    alone = _alone(outside, node, graph, captured)
+    if alone is None:
+        return False
+    try:
+        changed = change(alone.SerializeToString())
+    except PasslibError:  # a graph that is no model of its own stays as it is
+        return False
+    if changed is None:
+        return False
+    made = type(outside.model).FromString(changed).graph
+    _put_back(outside, graph, made, captured)
+    return True
+
+
+def _alone(outside: _Outside, node: Any, graph: Any, captured: list[str]) -> Any:
+    """Return a nested graph as a model; None if the type of a captured value is not known."""
+    made = type(outside.model)()
+    made.ir_version = outside.model.ir_version
+    made.opset_import.extend(outside.model.opset_import)
+    made.graph.CopyFrom(graph)
+    if node.op_type != "If":
+        for value in made.graph.input:
+            # From one round to the next the sizes may change, whatever the file states.
+            if value.type.WhichOneof("value") == "tensor_type":
+                value.type.tensor_type.ClearField("shape")
+    if node.op_type == "Scan":
+        _state_parts(outside, node, made.graph)
+    for name in captured:
+        if name in outside.initializers:
+            made.graph.initializer.append(outside.initializers[name])
+        elif name in outside.types and outside.types[name].type.tensor_type.elem_type:
+            made.graph.input.append(outside.types[name])
+        else:
+            return None
+    return made
+
+
+def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
+    """State the shapes of what a Scan takes of its inputs in each round."""
+    integers = {item.name: item for item in node.attribute}
+    count = integers["num_scan_inputs"].i if "num_scan_inputs" in integers else 0
+    axes = list(integers["scan_input_axes"].ints) if "scan_input_axes" in integers else []
+    # Before operator set 9, inputs have another axis, for the batch.
+    if not 0 < count <= len(graph.input) == len(node.input) or _opset(outside.model) < 9:
+        return
+    parts = zip(graph.input[-count:], node.input[-count:], axes or [0] * count, strict=True)
+    for part, name, axis in parts:
+        sizes = outside.sizes(name)
+        if sizes is not None and -len(sizes) <= axis < len(sizes):
+            del sizes[axis]
+            shape = part.type.tensor_type.shape
+            shape.SetInParent()
+            shape.dim.extend(sizes)
+
+
+def _opset(model: Any) -> int:
+    versions = [item.version for item in model.opset_import if item.domain in ("", "ai.onnx")]
+    return int(versions[0]) if versions else 1
+
+
+def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> None:
+    """Replace the contents of a nested graph; its inputs and outputs keep names and types."""
+    own = set(_names_of(graph))
+    fixed = {value.name for value in (*graph.input, *graph.output)}
+    shared = {
+        tensor.name
+        for tensor in made.initializer
+        if tensor.name in captured and _same(tensor, outside.initializers.get(tensor.name))
+    }
+    known = {*shared, *(value.name for value in made.input), *fixed}
+    renamed = {}
+    for name in _defined(made):
+        if name and name not in known and (name not in own or name in captured):
+            renamed[name] = outside.names.fresh(name)
+    _rename(made, renamed)
+    for tensor in [tensor for tensor in made.initializer if tensor.name in fixed]:
+        # An output needs a node.
+        node = made.node.add(op_type="Constant", output=[tensor.name])
+        attribute = node.attribute.add(name="value", type=4)
+        attribute.t.CopyFrom(tensor)
+        attribute.t.ClearField("name")
+    kept = [tensor for tensor in made.initializer if tensor.name not in shared | fixed]
+    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    graph.node.extend(made.node)
+    graph.initializer.extend(kept)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return right is not None and (
+        left is right
+        or (left.data_type == right.data_type and list(left.dims) == list(right.dims)
+            and left.raw_data == right.raw_data and bool(left.raw_data))
+    )  # fmt: skip
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    pending = [graph]
+    while pending:
+        item = pending.pop()
+        yield item
+        for node in item.node:
+            pending += [a.g for a in node.attribute if a.HasField("g")]
+            pending += [inner for a in node.attribute for inner in a.graphs]
+
+
+def _names_of(graph: Any) -> Iterator[str]:
+    """Iterate over the names of all values of a graph, nested graphs included."""
+    for inner in _graphs(graph):
+        yield from (value.name for value in (*inner.input, *inner.output, *inner.initializer))
+        for node in inner.node:
+            yield from (*node.input, *node.output)
+
+
+def _defined(graph: Any) -> Iterator[str]:
+    """Iterate over the names that a graph gives to values, nested graphs included."""
+    for inner in _graphs(graph):
+        yield from (tensor.name for tensor in inner.initializer)
+        for node in inner.node:
+            yield from node.output
+
+
+def _captured(graph: Any) -> list[str]:
+    """Return the names that a graph takes from the graphs around it, in order of use."""
+    found: dict[str, None] = {}
+    pending: list[tuple[Any, frozenset[str]]] = [(graph, frozenset())]
+    while pending:
+        inner, above = pending.pop()
+        here = above | {value.name for value in (*inner.input, *inner.initializer)}
+        here |= {name for node in inner.node for name in node.output}
+        used = [name for node in inner.node for name in node.input]
+        found.update((name, None) for name in used if name and name not in here)
+        found.update((value.name, None) for value in inner.output if value.name not in here)
+        for node in inner.node:
+            graphs = [a.g for a in node.attribute if a.HasField("g")]
+            graphs += [item for a in node.attribute for item in a.graphs]
+            pending += [(item, here) for item in graphs]
+    return list(found)
+
+
+def _rename(graph: Any, names: dict[str, str]) -> None:
+    for inner in _graphs(graph):
+        for tensor in inner.initializer:
+            tensor.name = names.get(tensor.name, tensor.name)
+        for value in inner.output:
+            value.name = names.get(value.name, value.name)
+        for node in inner.node:
+            for place, name in enumerate(node.input):
+                node.input[place] = names.get(name, name)
+            for place, name in enumerate(node.output):
+                node.output[place] = names.get(name, name)
