@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, defs
 
-from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.errors import GraphError
 from sanitized import limit_address_space
 

@@ -17,7 +17,7 @@ import onnxruntime
 
 import passlib
 from operator_case import Case, model_of
-from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model

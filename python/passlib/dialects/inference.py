@@ -57,7 +57,6 @@ def infer(
 
     Parameters
     ----------
-    symbol : PlainGraph
     shapes : mapping of str to shape
         Of any variables; a size of 0, -1 or ``None`` is unknown. For other variables the
         attribute ``__shape__`` counts.
@@ -68,10 +67,6 @@ def infer(
         Element type of variables whose type is neither given nor inferred.
     train : bool
         Infer for training.
-
-    Returns
-    -------
-    Inferred
 
     Raises
     ------

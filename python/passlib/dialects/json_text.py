@@ -38,22 +38,10 @@ class JsonNumber(float):
 def parse(text: bytes, *, comments: bool = False) -> Any:
     """Parse a JSON text.
 
-    Parameters
-    ----------
-    text : bytes
-    comments : bool
-        Accept comments from ``//`` to the end of the line, and a comma after the last item.
-
-    Returns
-    -------
-    object
-        `JsonObject`, `JsonArray`, str, int, `JsonNumber`, bool or None. Integers beyond 64 bits,
-        fractions and unusual spellings are `JsonNumber`.
-
-    Raises
-    ------
-    FormatError
-        The text is not JSON, an object has a key twice, or values nest more than 200 levels deep.
+    ``comments``: accept comments from ``//`` to the end of the line, and a comma after the last
+    item. Result: `JsonObject`, `JsonArray`, str, int, `JsonNumber`, bool or None. Integers beyond
+    64 bits, fractions and unusual spellings are `JsonNumber`. Raises `FormatError` if the text is
+    not JSON, an object has a key twice, or values nest more than 200 levels deep.
     """
     return _core.parse_json(text, JsonNumber, comments, MAX_DEPTH)
 
@@ -62,16 +50,8 @@ def parse_plain(text: str) -> Any:
     """Parse a JSON text that is not written back, such as the value of an attribute.
 
     Python's own parser has no limits: deep nesting exhausts its stack, long numbers are a
-    ValueError.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    object
-        As of `parse`, but with plain dicts and lists, which are printed and not copied.
+    ValueError. Result: as of `parse`, but with plain dicts and lists, which are printed and not
+    copied.
 
     Raises
     ------

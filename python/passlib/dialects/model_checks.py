@@ -59,7 +59,6 @@ def unknown_operators(
 
     Parameters
     ----------
-    graph : _core.Graph
     known : callable
         Whether there is an operator of this name.
     names : callable
@@ -146,7 +145,6 @@ def check_shapes(
     ----------
     place : str
         The weight file.
-    weights : mapping of str to array
     stated : mapping of str to tuple or None
         Shapes by variable; unknown sizes are None.
     """
@@ -166,11 +164,7 @@ def check_shapes(
 def misfit(weights: Mapping[str, Any], stated: Mapping[str, tuple[int | None, ...] | None]) -> str:
     """Return in one sentence what `check_shapes` reports; empty if nothing.
 
-    Parameters
-    ----------
-    weights : mapping of str to array
-    stated : mapping of str to tuple or None
-        Shapes by variable; unknown sizes are None.
+    ``stated``: shapes by variable; unknown sizes are None.
     """
     found = [problem.message for problem in check_shapes("", weights, stated)]
     if not found:

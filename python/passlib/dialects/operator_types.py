@@ -93,11 +93,11 @@ def infer_node(
     """Infer the types of a node's inputs and outputs.
 
     An operator that runs a subgraph and has no functions of its own has the types of the subgraph.
+    Raises `GraphError` if the operator contradicts what is known of its inputs; `OperatorError` if
+    the operator refuses its inputs although all of them are known.
 
     Parameters
     ----------
-    node : Node
-    operator : Rules
     attributes : mapping of str to str
         See `handed_attributes`.
     inputs : sequence of TypeSpec
@@ -105,16 +105,6 @@ def infer_node(
     infer : callable
         For subgraphs.
 
-    Returns
-    -------
-    inputs, outputs : list of TypeSpec
-
-    Raises
-    ------
-    GraphError
-        The operator contradicts what is known of its inputs.
-    OperatorError
-        The operator refuses its inputs although all of them are known.
     """
     if not operator.infers:
         return _of_subgraph(node, inputs, infer)
@@ -150,12 +140,7 @@ def refusals(
     """Iterate over what operators say of inputs that are not all known.
 
     Inference goes on after an operator that refuses unknown inputs; this asks again for the reason.
-
-    Parameters
-    ----------
-    operators : mapping of str to Rules
-    outputs : mapping of Node to sequence of TypeSpec
-        The result of inference.
+    ``outputs``: the result of inference.
     """
     for node, specs in outputs.items():
         operator = operators.get(node.op)

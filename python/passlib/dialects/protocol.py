@@ -180,16 +180,14 @@ class Dialect(ABC):
         """Return the top-level attributes as a file has them: by default as they are."""
         return attributes
 
-    def complete(self, graph: _core.Graph) -> None:
+    def complete(self, graph: _core.Graph) -> None:  # noqa: B027
         """Set, in a graph that a pass returned, the numbers of outputs that the schema knows.
 
         By default the graph stays as it is.
         """
-        del graph
 
     def count_outputs(self, op: str, attributes: Mapping[str, str]) -> int:
         """Count all outputs of an operator, hidden ones included; 0 if unknown, by default."""
-        del op, attributes
         return 0
 
     def auxiliary_inputs(self) -> Mapping[str, list[int]]:
@@ -202,7 +200,6 @@ class Dialect(ABC):
 
     def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
         """Return the inputs that are auxiliary states, by operator and by position of the node."""
-        del graph
         return dict(self.auxiliary_inputs()), {}
 
     @abstractmethod
@@ -215,7 +212,6 @@ class Dialect(ABC):
 
     def mutable_inputs(self, node: Node) -> Collection[int]:
         """Return the positions of the inputs that a built-in operator writes to: none."""
-        del node
         return ()
 
     def visible_outputs(self, node: Node) -> int:
@@ -235,7 +231,6 @@ class Dialect(ABC):
 
         Parameters
         ----------
-        graph : _core.Graph
         names : sequence of str
             One for each output.
 
@@ -244,7 +239,6 @@ class Dialect(ABC):
         UnsupportedError
             Outputs have no names of their own, which is the default, see `names_outputs`.
         """
-        del graph, names
         raise UnsupportedError(f"outputs of models of {self.title} are named after their nodes")
 
     def selected(self, attributes: Mapping[str, str]) -> dict[str, str]:
@@ -264,14 +258,12 @@ class Dialect(ABC):
         after : _core.Graph
             The graph that it returned.
         """
-        del after
         return {k: v for k, v in before.attributes.items() if k in self.own_attributes}
 
     def stating(
         self, attributes: Mapping[str, str], types: Mapping[str, TypeSpec]
     ) -> dict[str, str]:
         """Return top-level attributes that state types of outputs by name: by default no types."""
-        del types
         return dict(attributes)
 
     # Its files.
@@ -301,12 +293,10 @@ class Dialect(ABC):
         FormatError, GraphError, UnsupportedError
             See `load`.
         """
-        del data, options
         raise UnsupportedError(f"models of {self.title} are read from files only")
 
     def refuses_to_save(self, model: ModelData) -> bool:
         """Whether the format's own checker refuses what passes made of a model; by default no."""
-        del model
         return False
 
     @abstractmethod
@@ -349,7 +339,6 @@ class Dialect(ABC):
 
         Parameters
         ----------
-        graph : Graph
         inputs : mapping of str to TypeSpec
             Variables that are fed at run time, each with its element type and shape.
         params : mapping of str to numpy.ndarray
@@ -357,10 +346,6 @@ class Dialect(ABC):
         train : bool
             Lower as for training: batch statistics, active dropout. Dialects without a form for
             training refuse it.
-
-        Returns
-        -------
-        Lowered
 
         Raises
         ------
@@ -375,14 +360,13 @@ class Dialect(ABC):
         """Return the lowering functions of the dialect's operators: none."""
         return Lowerings(self.name)
 
-    def complete_types(
+    def complete_types(  # noqa: B027
         self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /
     ) -> None:
         """Complete the types of a node's inputs in place, see `passlib.lowering.walk.Complete`.
 
         By default they stay as they are.
         """
-        del node, inputs, outputs
 
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         """Return the inputs whose values are not arrays of numbers: they are run as given."""
@@ -390,7 +374,6 @@ class Dialect(ABC):
 
     def input_types(self, model: ModelData) -> dict[str, TypeSpec]:
         """Return the element types and shapes that the model itself states for its inputs."""
-        del model
         return {}
 
     def infer(
@@ -406,7 +389,6 @@ class Dialect(ABC):
 
         By default nothing is known.
         """
-        del shapes, types, default_dtype, train
         return {node: (_UNKNOWN,) * max(node.num_outputs, 1) for node in graph.nodes()}
 
     def misfit(self, model: ModelData) -> str:
@@ -414,7 +396,6 @@ class Dialect(ABC):
 
         Only what `infer` does not find: by default nothing, which is the empty text.
         """
-        del model
         return ""
 
     def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
@@ -423,7 +404,6 @@ class Dialect(ABC):
 
     def has_open_sizes(self, graph: Graph) -> bool:
         """Whether `open_sizes` has anything to find."""
-        del graph
         return False
 
     def open_sizes(
@@ -433,17 +413,14 @@ class Dialect(ABC):
 
         Parameters
         ----------
-        graph : Graph
         known : mapping of str to TypeSpec
             Types of the variables, as far as they are known.
-        train : bool
 
         Returns
         -------
         mapping of Node to mapping of str to str
             The attributes that replace a node's own; empty by default.
         """
-        del graph, known, train
         return {}
 
     def registered_name(self, op: str) -> str:
@@ -454,7 +431,6 @@ class Dialect(ABC):
 
     def has_operator(self, name: str) -> bool:
         """Whether the dialect itself has an operator of this name."""
-        del name
         return False
 
     def add_operator(self, rules: Rules) -> None:

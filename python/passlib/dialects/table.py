@@ -61,15 +61,8 @@ _SUFFIXES: Final = {
 def describe(path: Path) -> str:
     """Return what kind of file or folder this is, and the way out; empty if that is unknown.
 
-    Parameters
-    ----------
-    path : Path
-        No dialect recognises it.
-
-    Returns
-    -------
-    str
-        A clause without a subject, such as "a PyTorch file; export it ...".
+    ``path``: no dialect recognises it. Result: a clause without a subject, such as "a PyTorch file;
+    export it ...".
     """
     if path.is_dir():
         if (path / "saved_model.pb").exists():
@@ -113,10 +106,7 @@ def names() -> tuple[str, ...]:
 def check_known(name: str) -> None:
     """Check that there is a dialect of a name, without importing it.
 
-    Raises
-    ------
-    UnsupportedError
-        There is none; the message lists the known ones.
+    Raises `UnsupportedError` if there is none; the message lists the known ones.
     """
     if name != _OWN and name not in _registered():
         message = f"there is no dialect {name!r}; there are {', '.join(names())}"
@@ -207,24 +197,10 @@ def _owners(suffix: str) -> list[Dialect]:
 def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
     """Refuse a name for a model that is a folder's, or has another format's suffix.
 
-    A suffix that no format has, as in ``resnet.v1``, is part of the name.
-
-    Parameters
-    ----------
-    path : path-like
-    dialect : Dialect
-        The family of the model that is to be written.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    IsADirectoryError
-        The name is empty, ``.`` or ``..``, ends in a slash, or is that of a folder.
-    UnsupportedError
-        The suffix is that of another format, or of a weight file.
+    A suffix that no format has, as in ``resnet.v1``, is part of the name. ``dialect``: the family
+    of the model that is to be written. Raises `IsADirectoryError` if the name is empty, ``.`` or
+    ``..``, ends in a slash, or is that of a folder; `UnsupportedError` if the suffix is that of
+    another format, or of a weight file.
     """
     text = os.fspath(path)
     if isinstance(text, bytes):

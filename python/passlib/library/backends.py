@@ -133,12 +133,8 @@ def find_backend(name: str) -> Backend:
 def find_standard(name: str) -> Backend:
     """Find a pass that comes with passlib, whoever else has its name.
 
-    Raises
-    ------
-    PasslibError
-        There is none.
-    LoadError
-        The library of the standard passes is missing from the installation.
+    Raises `PasslibError` if there is none; `LoadError` if the library of the standard passes is
+    missing from the installation.
     """
     found = _standard_pass(name)
     if found is None:
@@ -177,12 +173,8 @@ def passes() -> dict[str, Declaration]:
 def require_free(new: Mapping[str, Backend], prefix: str) -> None:
     """Check that names are free, or held by a library that registers them again.
 
-    Standard passes yield their names, and look for no free ones.
-
-    Raises
-    ------
-    PasslibError
-        A name is taken; the message begins with ``prefix`` and says by whom.
+    Standard passes yield their names, and look for no free ones. Raises `PasslibError` if a name is
+    taken; the message begins with ``prefix`` and says by whom.
     """
     with _lock:
         for name, backend in new.items():
@@ -219,10 +211,7 @@ def _is_standard(backend: Backend) -> bool:
 def require_pipelines(new: Mapping[str, Backend], prefix: str) -> None:
     """Check that the pipelines which passes join are there.
 
-    Raises
-    ------
-    PasslibError
-        One is not; the message begins with ``prefix``.
+    Raises `PasslibError` if one is not; the message begins with ``prefix``.
     """
     for name, backend in new.items():
         joins = backend.declaration.joins

@@ -192,15 +192,10 @@ class Backend(ABC):
 
         Parameters
         ----------
-        call : Call
         graph : _core.Graph
             Stays as it is, unless ``call.types_known``.
         dialect : Dialect
             That of the graph.
-
-        Returns
-        -------
-        Outcome
 
         Raises
         ------

@@ -63,7 +63,9 @@ class Lent:
     A pass gets the memory of every array itself, so nothing is copied. An array that is not
     C-contiguous, not aligned, not in native byte order, read-only, sparse or no array at all is
     lent as a copy; `commit` copies the pass's writes back. Large read-only arrays in mapped files
-    are lent without copies: the system copies the pages that a pass writes to.
+    are lent without copies: the system copies the pages that a pass writes to. Raises `TypeError`
+    if a value is no array; `GraphError` if a name has a NUL byte in it, where texts of libraries
+    end; `UnsupportedError` if MXNet's ABI has no code for an element type.
 
     Parameters
     ----------
@@ -81,14 +83,6 @@ class Lent:
     arrays : _core.LentArrays
         What the library gets.
 
-    Raises
-    ------
-    TypeError
-        A value is no array.
-    GraphError
-        A name has a NUL byte in it, where texts of libraries end.
-    UnsupportedError
-        MXNet's ABI has no code for an element type.
     """
 
     def __init__(
@@ -201,10 +195,7 @@ class Lent:
 def as_lent_array(what: str, value: Any) -> np.ndarray[Any, Any]:
     """Return a weight as an array; a sparse one as a dense copy.
 
-    Raises
-    ------
-    TypeError
-        It is no array.
+    Raises `TypeError` if it is no array.
     """
     value = computed(value)
     if isinstance(value, np.ndarray):
@@ -268,10 +259,7 @@ class Compiled(Backend):
     def handover() -> str:
         """Return the fastest way in which graphs may cross, by the environment.
 
-        Raises
-        ------
-        ValueError
-            If ``PASSLIB_HANDOVER`` is no way.
+        Raises `ValueError` if ``PASSLIB_HANDOVER`` is no way.
         """
         if os.environ.get("PASSLIB_FORCE_JSON", "") not in ("", "0"):
             return "json"
@@ -335,14 +323,10 @@ class Partitioner(Compiled):
         """Run the strategies, each on the graph that the previous one left.
 
         What the library prints to ``std::cout`` goes to `sys.stdout`. Shapes and dtypes in the
-        graph's attributes hold for all strategies, because no strategy changes a value. The
-        outcome is without new parameters, and no variable is gone.
-
-        Raises
-        ------
-        PassError
-            The library failed, or chose subgraphs that would make a cycle; the message names
-            partitioner, strategy and library.
+        graph's attributes hold for all strategies, because no strategy changes a value. The outcome
+        is without new parameters, and no variable is gone. Raises `PassError` if the library
+        failed, or chose subgraphs that would make a cycle; the message names partitioner, strategy
+        and library.
         """
 
         def suffix(op: str, attrs: Mapping[str, str], num_outputs: int, index: int) -> str:

@@ -520,6 +520,9 @@ _OPTION: dict[str, type] = {
 def read_declarations(text: bytes, library: str, passes: Collection[str]) -> dict[str, Declaration]:
     """Read the declarations of a library, in the form of ``_passlibDeclarations`` in lib_api.h.
 
+    Result: by name. Passes that declare nothing are missing. Raises `FormatError` if the text is no
+    such JSON, or contradicts itself; the message names the place.
+
     Parameters
     ----------
     text : bytes
@@ -528,16 +531,6 @@ def read_declarations(text: bytes, library: str, passes: Collection[str]) -> dic
         Its path.
     passes : collection of str
         The passes that it registered.
-
-    Returns
-    -------
-    dict of str to Declaration
-        By name. Passes that declare nothing are missing.
-
-    Raises
-    ------
-    FormatError
-        The text is no such JSON, or contradicts itself; the message names the place.
     """
     if not text:
         return {}

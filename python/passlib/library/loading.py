@@ -53,10 +53,6 @@ def load(
         The version of MXNet that the library's ``initialize`` gets: ``10000 * major +
         100 * minor + patch``.
 
-    Returns
-    -------
-    Library
-
     Raises
     ------
     LoadError
@@ -107,10 +103,6 @@ def load_standard(*, replace: bool = False) -> Library:
     ----------
     replace : bool
         As for `load`.
-
-    Returns
-    -------
-    Library
 
     Raises
     ------

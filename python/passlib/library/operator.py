@@ -37,10 +37,7 @@ _UNKNOWN_TYPE: Final = -1
 def extents(shape: Shape | None, user: str) -> list[int]:
     """Return a shape in the ABI's form; a scalar and an unknown rank have no sizes.
 
-    Raises
-    ------
-    UnsupportedError
-        A size does not fit into 32 bits. ``user`` begins the message.
+    Raises `UnsupportedError` if a size does not fit into 32 bits. ``user`` begins the message.
     """
     for size in shape or ():
         if size is not None and size >= UNKNOWN_SIZE:
@@ -53,10 +50,7 @@ def merge_shapes(
 ) -> tuple[list[Shape | None], list[Shape | None]]:
     """Join known types of the inputs with an operator's answer.
 
-    Raises
-    ------
-    ValueError
-        The answer contradicts what is known.
+    Raises `ValueError` if the answer contradicts what is known.
     """
     merged = [
         _merge(position, shape, answer)
@@ -94,10 +88,7 @@ def _spell(shape: Shape) -> str:
 def type_codes(types: Sequence[np.dtype[Any] | None]) -> list[int]:
     """Return element types in the ABI's form.
 
-    Raises
-    ------
-    UnsupportedError
-        The ABI has no such type.
+    Raises `UnsupportedError` if the ABI has no such type.
     """
     return [_UNKNOWN_TYPE if dtype is None else dtypes.code(dtype) for dtype in types]
 
@@ -107,10 +98,8 @@ def merge_dtypes(
 ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
     """Join known types of the inputs with an operator's answer.
 
-    Raises
-    ------
-    ValueError
-        The answer contradicts what is known, or names a type that does not exist.
+    Raises `ValueError` if the answer contradicts what is known, or names a type that does not
+    exist.
     """
     merged = []
     for position, (old, number) in enumerate(zip(known, inputs, strict=True)):
@@ -161,23 +150,10 @@ class Lent:
     """Arrays lent to an operator for one call.
 
     The operator gets the memory of every array itself, so nothing is copied. An array that is not
-    C-contiguous or not in native byte order is lent as a copy; `take_back` copies the
-    operator's writes back.
-
-    Parameters
-    ----------
-    arrays : sequence of array
-    mutated : sequence of int
-        Positions of the arrays that the operator writes to.
-
-    Raises
-    ------
-    TypeError
-        An argument is no array.
-    ValueError
-        An array that is written to is read-only.
-    UnsupportedError
-        The ABI has no code for an element type.
+    C-contiguous or not in native byte order is lent as a copy; `take_back` copies the operator's
+    writes back. ``mutated``: positions of the arrays that the operator writes to. Raises
+    `TypeError` if an argument is no array; `ValueError` if an array that is written to is
+    read-only; `UnsupportedError` if the ABI has no code for an element type.
     """
 
     def __init__(self, arrays: Sequence[Any], mutated: Sequence[int]) -> None:
@@ -231,10 +207,7 @@ class Lent:
 def take_outputs(types: Sequence[ArrayType], results: Sequence[Any]) -> list[Any]:
     """Make arrays of the memory that an operator filled.
 
-    Raises
-    ------
-    ValueError
-        A sparse one is not sound.
+    Raises `ValueError` if a sparse one is not sound.
     """
     arrays: list[Any] = []
     for position, (wanted, (stored, data, indices, pointers)) in enumerate(
@@ -297,17 +270,8 @@ class OperatorState:
     ) -> list[Any]:
         """Compute the outputs; see `Operator.forward`.
 
-        Parameters
-        ----------
-        inputs : sequence of array
-        outputs : sequence of ArrayType
-        mutated : sequence of int, optional
-            Inputs that may be written to; by default those that the operator declares. Subgraph
-            operators declare none.
-
-        Returns
-        -------
-        list of NDArray or BaseSparseNDArray
+        ``mutated``: inputs that may be written to; by default those that the operator declares.
+        Subgraph operators declare none.
         """
         lent = Lent(inputs, self._mutated if mutated is None else mutated)
         return self._compute(lent, outputs, is_forward=True)
@@ -315,16 +279,7 @@ class OperatorState:
     def backward(
         self, out_grads: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> list[Any]:
-        """Compute the gradients of the inputs; see `Operator.backward`.
-
-        Parameters
-        ----------
-        out_grads, inputs, outputs : sequence of array
-
-        Returns
-        -------
-        list of NDArray
-        """
+        """Compute the gradients of the inputs; see `Operator.backward`."""
         types = [type_of(array).dense() for array in inputs]
         return self._compute(Lent([*out_grads, *inputs, *outputs], ()), types, is_forward=False)
 
@@ -344,16 +299,11 @@ logger = logging.getLogger(__name__)
 class Operator:
     """An operator that a loaded library registered.
 
-    Methods take the attributes of a node, text by name; ``node_name`` is for
-    messages. What the library prints to ``std::cout`` goes to `sys.stdout`. Where the environment
-    has ``PASSLIB_CHECK_MEMORY=1``, computing fails if the operator writes past the ends of its
-    outputs or of memory that it asked for, or to inputs that it does not declare as mutated.
-
-    Parameters
-    ----------
-    library : Library
-    index : int
-        Position in ``library.ops``.
+    Methods take the attributes of a node, text by name; ``node_name`` is for messages. What the
+    library prints to ``std::cout`` goes to `sys.stdout`. Where the environment has
+    ``PASSLIB_CHECK_MEMORY=1``, computing fails if the operator writes past the ends of its outputs
+    or of memory that it asked for, or to inputs that it does not declare as mutated. ``index``:
+    position in ``library.ops``.
     """
 
     def __init__(self, library: Library, index: int) -> None:
@@ -390,12 +340,8 @@ class Operator:
     def arity(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, int]:
         """Return the numbers of inputs and outputs of a node.
 
-        Raises
-        ------
-        OperatorError
-            The library fails, or returns impossible numbers.
-        UnsupportedError
-            A subgraph operator.
+        Raises `OperatorError` if the library fails, or returns impossible numbers;
+        `UnsupportedError` for a subgraph operator.
         """
         self._require_own(node_name)
         return self._core.arity(dict(attributes), node_name, sys.stdout.write)
@@ -403,12 +349,8 @@ class Operator:
     def mutated_inputs(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, ...]:
         """Return the positions of the inputs that the operator writes to, in ascending order.
 
-        Raises
-        ------
-        OperatorError
-            The library fails, or names inputs that do not exist.
-        UnsupportedError
-            A subgraph operator.
+        Raises `OperatorError` if the library fails, or names inputs that do not exist;
+        `UnsupportedError` for a subgraph operator.
         """
         number, _ = self.arity(attributes, node_name)
         found = self._core.mutated_inputs(dict(attributes), number, node_name, sys.stdout.write)
@@ -423,26 +365,15 @@ class Operator:
     ) -> tuple[list[Shape | None], list[Shape | None]]:
         """Infer shapes of inputs and outputs.
 
-        Parameters
-        ----------
-        attributes : mapping of str to str
-        inputs : sequence of Shape or None
-            None is an unknown rank.
-        num_outputs : int
-        node_name : str
+        ``inputs``: None is an unknown rank. Raises `OperatorError` if the library fails, or
+        contradicts what is known; `UnsupportedError` for a subgraph operator, or a size beyond the
+        ABI's 32 bits.
 
         Returns
         -------
         inputs, outputs : list of Shape or None
             An output for which the operator returns no sizes is a scalar if all inputs are known,
             else unknown, because the ABI has one form for both.
-
-        Raises
-        ------
-        OperatorError
-            The library fails, or contradicts what is known.
-        UnsupportedError
-            A subgraph operator, or a size beyond the ABI's 32 bits.
         """
         self._require_own(node_name)
         given = [extents(shape, self._described("", node_name)) for shape in inputs]
@@ -463,12 +394,9 @@ class Operator:
     ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
         """Infer element types of inputs and outputs; None is unknown.
 
-        Raises
-        ------
-        OperatorError
-            The library fails, contradicts what is known, or names types that do not exist.
-        UnsupportedError
-            A subgraph operator, or a type that the ABI does not have.
+        Raises `OperatorError` if the library fails, contradicts what is known, or names types that
+        do not exist; `UnsupportedError` for a subgraph operator, or a type that the ABI does not
+        have.
         """
         self._require_own(node_name)
         ins, outs = self._core.infer_types(
@@ -488,11 +416,8 @@ class Operator:
     ) -> tuple[list[str], list[str]]:
         """Infer storage types: ``"default"``, ``"row_sparse"``, ``"csr"``.
 
-        Raises
-        ------
-        OperatorError
-            The library fails, requires inputs stored in another way, or an input is sparse and the
-            operator has no function for storage types.
+        Raises `OperatorError` if the library fails, requires inputs stored in another way, or an
+        input is sparse and the operator has no function for storage types.
         """
         given = [STORAGE.index(storage) for storage in inputs]
         outs = self._core.infer_storage(
@@ -510,10 +435,7 @@ class Operator:
     ) -> ArrayType:
         """Return the type of an output from its inferred parts.
 
-        Raises
-        ------
-        OperatorError
-            A part is unknown, or the shape does not fit the storage type.
+        Raises `OperatorError` if a part is unknown, or the shape does not fit the storage type.
         """
         what = f"for its output {position}"
         if dtype is None:
@@ -539,10 +461,11 @@ class Operator:
     ) -> list[Any]:
         """Compute the outputs, of an operator without state.
 
+        Raises `OperatorError` if the library fails. All inputs keep their content; `ValueError` if
+        an input that the operator writes to is read-only.
+
         Parameters
         ----------
-        node_name : str
-        attributes : mapping of str to str
         inputs : sequence of array
             Dense or sparse. C-contiguous ones are not copied.
         outputs : sequence of ArrayType
@@ -551,16 +474,6 @@ class Operator:
             The result of `mutated_inputs`, if it is known already. These arrays are written to in
             place.
 
-        Returns
-        -------
-        list of NDArray or BaseSparseNDArray
-
-        Raises
-        ------
-        OperatorError
-            The library fails. All inputs keep their content.
-        ValueError
-            An input that the operator writes to is read-only.
         """
         if mutated is None and not self.is_subgraph:
             mutated = self.mutated_inputs(attributes, node_name)
@@ -577,24 +490,15 @@ class Operator:
     ) -> list[Any]:
         """Compute the gradients of the inputs, of an operator without state.
 
+        Shapes and types are those of the inputs. Raises `OperatorError` if the library
+        fails, or has no backward function.
+
         Parameters
         ----------
-        node_name : str
-        attributes : mapping of str to str
         out_grads : sequence of array
             One for each output.
         inputs, outputs : sequence of array
             Of the forward computation.
-
-        Returns
-        -------
-        list of NDArray
-            Shapes and types are those of the inputs.
-
-        Raises
-        ------
-        OperatorError
-            The library fails, or has no backward function.
         """
         lent = Lent([*out_grads, *inputs, *outputs], ())
         types = [type_of(array).dense() for array in inputs]
@@ -609,23 +513,15 @@ class Operator:
     ) -> OperatorState:
         """Make the state of one node.
 
+        Raises `OperatorError` if the library fails, or the operator has no state.
+
         Parameters
         ----------
-        node_name : str
         attributes : mapping of str to str
             For a subgraph operator with ``subgraph_sym_json``.
         shapes : sequence of Shape or None
             Of the inputs.
-        types : sequence of numpy.dtype or None
 
-        Returns
-        -------
-        OperatorState
-
-        Raises
-        ------
-        OperatorError
-            The library fails, or the operator has no state.
         """
         state = self._core.create_state(
             dict(attributes),

@@ -75,18 +75,9 @@ def text_of(steps: Iterable[Step | Repeat]) -> str:
 def steps_of(item: Any) -> Steps:
     """Return the step that an item of a list stands for.
 
-    Parameters
-    ----------
-    item : Step, Repeat, function or pair
-        A function that `passlib.graph_pass` registered; or a name or function with a mapping of
-        options.
-
-    Raises
-    ------
-    TypeError
-        It is something else.
-    PasslibError
-        A function was not registered as a pass.
+    ``item``: a function that `passlib.graph_pass` registered; or a name or function with a mapping
+    of options. Raises `TypeError` if it is something else; `PasslibError` if a function was not
+    registered as a pass.
     """
     if isinstance(item, (Step, Repeat)):
         return (item,)
@@ -156,20 +147,8 @@ def _is_list(text: str) -> bool:
 def parse(text: str) -> Steps:
     """Read a pipeline: ``removeDeadNodes, fold{level=2, axes=[0, 1]}, repeat<4>(a, b)``.
 
-    Names and values that are no plain words stand in double quotes, as JSON strings.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    tuple of Step or Repeat
-
-    Raises
-    ------
-    FormatError
-        The text is no pipeline; the message has the place and what was expected there.
+    Names and values that are no plain words stand in double quotes, as JSON strings. Raises
+    `FormatError` if the text is no pipeline; the message has the place and what was expected there.
     """
     reader = _Reader(text)
     # Repeats in progress: the number of times, and the steps around them.
@@ -312,23 +291,15 @@ class Observer(Protocol[T]):
 def check(steps: Steps, text: str = "", dialect: str | None = None) -> dict[Step, dict[str, Any]]:
     """Check the name and the options of every step before anything runs.
 
+    Result: the options of each step in their declared types. Raises `PasslibError` if a pass or an
+    option is unknown, or a value is not accepted; the message has the place.
+
     Parameters
     ----------
-    steps : tuple of Step or Repeat
     text : str, optional
         The text that they were read from, for messages.
     dialect : str, optional
         The family of models that they are to run on.
-
-    Returns
-    -------
-    dict of Step to dict
-        The options of each step in their declared types.
-
-    Raises
-    ------
-    PasslibError
-        A pass or an option is unknown, or a value is not accepted; the message has the place.
     """
     checked = {}
     for step in flat(steps):
@@ -364,17 +335,10 @@ def execute(
 
     Parameters
     ----------
-    steps : tuple of Step or Repeat
     subject : T
         A model or a symbol.
     options : dict of Step to dict
         As `check` returned them.
-    observer : Observer
-
-    Returns
-    -------
-    T
-        The last result.
     """
     for step in steps:
         if isinstance(step, Step):
@@ -420,15 +384,8 @@ def _share_memory(one: Any, other: Any) -> bool:
 def shape_of_text(text: str) -> tuple[str, tuple[int | None, ...]]:
     """Return the name of an input and its shape.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``x:1,?,4``, where ``?`` is an open size; nothing after the colon is a scalar.
-
-    Raises
-    ------
-    ValueError
-        The text has another form.
+    ``text``: such as ``x:1,?,4``, where ``?`` is an open size; nothing after the colon is a scalar.
+    Raises `ValueError` if the text has another form.
     """
     name, colon, sizes = text.rpartition(":")
     items = [item.strip() for item in sizes.split(",")] if sizes.strip() else []

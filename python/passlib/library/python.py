@@ -101,10 +101,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     def require_variables(self, names: Iterable[str], editor: str) -> None:
         """Check that every array belongs to a variable of the graph.
 
-        Raises
-        ------
-        PassResultError
-            The pass set one that does not.
+        Raises `PassResultError` if the pass set one that does not.
         """
         stray = sorted(self._new.keys() - set(names))
         if stray:
@@ -215,10 +212,6 @@ class Graph(_core.EditableRoot):
         aux : bool
             Whether it is an auxiliary state rather than a weight.
 
-        Returns
-        -------
-        EditableNode
-
         Raises
         ------
         GraphError
@@ -273,11 +266,8 @@ class PythonPass(Backend):
     def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
         """Run the function.
 
-        Raises
-        ------
-        PassError
-            The function raised; its exception is the cause. `PassResultError` if it left a graph
-            that is not sound, or returned something.
+        Raises `PassError` if the function raised; its exception is the cause. `PassResultError` if
+        it left a graph that is not sound, or returned something.
         """
         editable = Graph(graph, self.described, dialect, call)
         try:

@@ -40,16 +40,8 @@ def names() -> list[str]:
 def require_names(library: Library, *, replace: bool) -> None:
     """Check that the names of a library's operators are free.
 
-    Parameters
-    ----------
-    library : Library
-    replace : bool
-        Whether it may take names over.
-
-    Raises
-    ------
-    LoadError
-        A name belongs to another library or to MXNet, or occurs twice in this library.
+    ``replace``: whether it may take names over. Raises `LoadError` if a name belongs to another
+    library or to MXNet, or occurs twice in this library.
     """
     for name in library.ops:
         prefix = f"cannot load library {library.path!r}: "

@@ -33,13 +33,10 @@ def described(
 
     Parameters
     ----------
-    dialect : str
     inputs : mapping of str to TypeSpec
         The types that the model states, by name of the input.
-    outputs : sequence of str
     nodes : int
         Their number.
-    weights : sequence of array
     """
     stated = [f"{name} {described_type(spec)}".rstrip() for name, spec in inputs.items()]
     count = sum(int(np.prod(array.shape)) for array in weights)
@@ -138,12 +135,7 @@ class Summary:
 def summarized(title: str, graph: _core.Graph, weights: Mapping[str, Any]) -> Summary:
     """Count the operators of a graph and the weights that they use.
 
-    Parameters
-    ----------
-    title : str
-    graph : _core.Graph
-    weights : mapping of str to array
-        By name of their variable.
+    ``weights``: by name of their variable.
     """
     count: Counter[str] = Counter()
     parameters: Counter[str] = Counter()

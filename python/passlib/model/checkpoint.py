@@ -31,11 +31,6 @@ def load_params(
     prefix : path-like
         Folder and name of the model. The file is ``<prefix>-<epoch>.params``, with four digits
         for the epoch.
-    epoch : int
-
-    Returns
-    -------
-    arg_params, aux_params : dict of str to array
 
     Raises
     ------
@@ -63,11 +58,6 @@ def load_checkpoint(
     """Read a symbol and the weights of an epoch.
 
     The symbol file is ``<prefix>-symbol.json``; otherwise as `load_params`.
-
-    Returns
-    -------
-    symbol : Symbol
-    arg_params, aux_params : dict of str to array
 
     Examples
     --------
@@ -99,7 +89,6 @@ def save_checkpoint(
         The files are those that `load_checkpoint` reads.
     symbol : Symbol or None
         None leaves the symbol file unchanged.
-    arg_params, aux_params : mapping of str to array
     remove_amp_cast : bool
         Omit the casts of automatic mixed precision.
 

@@ -17,7 +17,7 @@ from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.lowering.types import fix_sizes
-from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -56,7 +56,6 @@ def extracted(
 
     Parameters
     ----------
-    symbol : ModelGraph
     dialect : Dialect
         That of the symbol.
     inputs : sequence of str, optional
@@ -180,7 +179,6 @@ def renamed(symbol: ModelGraph, dialect: Dialect, names: Mapping[str, str]) -> M
 
     Parameters
     ----------
-    symbol : ModelGraph
     dialect : Dialect
         That of the symbol.
     names : mapping of str to str
@@ -268,18 +266,9 @@ def _check_outputs(
 def with_sizes(model: M, shapes: Mapping[str, Sequence[int | None]]) -> M:
     """Return an ONNX model whose inputs state given sizes.
 
-    Parameters
-    ----------
-    model : Model
-    shapes : mapping of str to shape
-        By input; ``None`` leaves a size as it is.
-
-    Raises
-    ------
-    GraphError
-        A name is no input, or a shape contradicts the one that the model states.
-    UnsupportedError
-        The model is of another dialect, or one file cannot hold it.
+    ``shapes``: by input; ``None`` leaves a size as it is. Raises `GraphError` if a name is no
+    input, or a shape contradicts the one that the model states; `UnsupportedError` if the model is
+    of another dialect, or one file cannot hold it.
     """
     like: Any = model
     if like.dialect != "onnx":
@@ -317,6 +306,8 @@ Change = Callable[[bytes], bytes | None]
 def changed_nested(content: bytes, change: Change) -> bytes | None:
     """Change the nested graphs of the nodes of a model's graph.
 
+    Result: the changed model, None if nothing was changed.
+
     Parameters
     ----------
     content : bytes
@@ -324,11 +315,6 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
     change : callable
         Gets a model whose graph is a nested graph, with the values that it captures as inputs,
         and returns a model that computes the same, or None.
-
-    Returns
-    -------
-    bytes or None
-        The changed model, None if nothing was changed.
     """
     model = require("onnx", extra="run").ModelProto.FromString(content)
     places = [

@@ -358,7 +358,6 @@ def graph_of(graph: _core.Graph, attributes: Mapping[str, str] | None, dialect: 
         Checked, each node after its inputs; in post-order if the dialect wants that.
     attributes : mapping of str to str or None
         The graph's own attributes, as JSON by key; None for the dialect's defaults.
-    dialect : str
     """
     family = find(dialect)
     kind = family.graph_class or ModelGraph
@@ -369,10 +368,7 @@ def graph_of(graph: _core.Graph, attributes: Mapping[str, str] | None, dialect: 
 def group(members: Sequence[ModelGraph]) -> ModelGraph:
     """Put the outputs of several parts of one model into one graph, in order.
 
-    Raises
-    ------
-    UnsupportedError
-        The parts are not of the same model.
+    Raises `UnsupportedError` if the parts are not of the same model.
     """
     made = members[0].with_entries([entry for member in members for entry in member.entries])
     for member in members:
@@ -409,18 +405,9 @@ _kept: WeakKeyDictionary[_core.Graph, tuple[list[Any], list[tuple[str, str]]]] =
 def as_steps(backend: Any) -> Steps | None:
     """Return the steps that an argument of ``optimize_for`` stands for; None for a single pass.
 
-    Parameters
-    ----------
-    backend : str, function, Pipeline, list or tuple
-        The name or the function of a pass, the text of a pipeline where no pass has that name, a
-        pipeline, or a list of what `passlib.Pipeline` takes.
-
-    Raises
-    ------
-    FormatError
-        The text is no pipeline.
-    TypeError
-        An item of the list is no step.
+    ``backend``: the name or the function of a pass, the text of a pipeline where no pass has that
+    name, a pipeline, or a list of what `passlib.Pipeline` takes. Raises `FormatError` if the text
+    is no pipeline; `TypeError` if an item of the list is no step.
     """
     if isinstance(backend, str):
         is_name = not _PUNCTUATION.intersection(backend) or backend in backends.passes()

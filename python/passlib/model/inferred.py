@@ -42,8 +42,6 @@ def shapes(
 
     Parameters
     ----------
-    symbol : PlainGraph
-    known : mapping of Node to tuple of TypeSpec
     partial : bool
         Otherwise, where something is unknown, a warning is issued and the result is None.
     numpy : bool

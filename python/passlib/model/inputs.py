@@ -25,21 +25,9 @@ from passlib.runtime.sessions import as_dense
 def as_fed(given: Mapping[str, Any], others: Collection[str]) -> dict[str, Any]:
     """Return values as sessions take them.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-    others : collection of str
-        Inputs that are not arrays of numbers, but strings, sequences, maps or optional values.
-
-    Returns
-    -------
-    dict of str to object
-        Arrays; lists, dictionaries and None where ``others`` permits it.
-
-    Raises
-    ------
-    TypeError
-        A value is not an array of numbers; the message names its input.
+    ``others``: inputs that are not arrays of numbers, but strings, sequences, maps or optional
+    values. Result: arrays; lists, dictionaries and None where ``others`` permits it. Raises
+    `TypeError` if a value is not an array of numbers; the message names its input.
     """
     return {n: _plain(v) if n in others else _as_array(n, v) for n, v in given.items()}
 
@@ -84,28 +72,15 @@ def input_types(
 ) -> dict[str, TypeSpec]:
     """Infer the types of all inputs whose shape is given, declared or follows from others.
 
+    Raises `TypeError` if shapes or types are not mappings of these; the message shows the right
+    form; `InputError` if a name is not a variable; `GraphError` if shapes contradict each other.
+
     Parameters
     ----------
-    symbol : ModelGraph
-    dialect : Dialect
     data : ModelData
         The model.
     shapes, types : mapping of str to shape or dtype, optional
         Given by the caller. A given shape stays as open as it was given.
-
-    Returns
-    -------
-    dict of str to TypeSpec
-        By name of the variable.
-
-    Raises
-    ------
-    TypeError
-        Shapes or types are not mappings of these; the message shows the right form.
-    InputError
-        A name is not a variable.
-    GraphError
-        Shapes contradict each other.
     """
     weights = {**data.args, **data.aux}
     inputs = [name for name in dialect.data_inputs(data.graph) if name not in weights]
@@ -154,7 +129,6 @@ def lowered_for(
 
     Parameters
     ----------
-    symbol : ModelGraph
     data : ModelData
         The model.
     shapes, types : mapping of str to shape or dtype, optional
@@ -207,9 +181,6 @@ def hint(
     ----------
     said : str
         The message of the failure; empty is returned if it states the cause already.
-    graph : _core.Graph
-    dialect : Dialect
-    feeds : mapping of str to array
     missing : sequence of str
         Inputs without a value.
     weights : sequence of array

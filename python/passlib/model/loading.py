@@ -17,12 +17,7 @@ from passlib.model.weights import check_weights, is_foreign
 def content_of(given: Any) -> bytes | None:
     """Return the bytes of a model that is given by its content; None for a path.
 
-    Raises
-    ------
-    TypeError
-        It is neither.
-    FormatError
-        A message is too large to be written.
+    Raises `TypeError` if it is neither; `FormatError` if a message is too large to be written.
     """
     if isinstance(given, (str, os.PathLike)):
         return None

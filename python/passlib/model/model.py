@@ -72,7 +72,6 @@ class Model:
 
     Parameters
     ----------
-    symbol : ModelGraph
     args, aux : mapping of str to array, optional
         Weights and auxiliary states by name. They are not copied: do not modify their elements
         while the model is in use.
@@ -714,7 +713,6 @@ class Model:
 
         Parameters
         ----------
-        path : path-like
         shapes, types : mapping of str to shape or dtype, optional
             Of the inputs; ``None`` leaves a size open where the operators allow it. By default
             what the model declares (in MXNet ``__shape__``) or follows from others, or float32.
@@ -800,10 +798,7 @@ def _refuse_types(given: Mapping[str, Any]) -> None:
 class ModelSteps:
     """Runs steps on models.
 
-    Parameters
-    ----------
-    inference : mapping
-        Passed on to `Model.optimize_for`.
+    ``inference``: passed on to `Model.optimize_for`.
     """
 
     def __init__(self, inference: Mapping[str, Any]) -> None:

@@ -29,12 +29,7 @@ class Weights(Mapping[str, Any]):
     """Arrays by name, which can be looked at but not replaced.
 
     Arrays of NumPy, as readers of files make them, become an `NDArray` each when they are asked
-    for: a large model has very many.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-        Read at each access.
+    for: a large model has very many. ``arrays``: read at each access.
     """
 
     __slots__ = ("_arrays",)
@@ -87,7 +82,8 @@ class Weights(Mapping[str, Any]):
 def check_weights(symbol: ModelGraph, model: ModelData) -> None:
     """Check that the weights of a model fit its graph.
 
-    Shapes are inferred where the package onnx is installed, which inference needs.
+    Shapes are inferred where the package onnx is installed, which inference needs. Raises
+    `GraphError` if there are no variables of some names, or a shape contradicts the graph.
 
     Parameters
     ----------
@@ -96,10 +92,6 @@ def check_weights(symbol: ModelGraph, model: ModelData) -> None:
     model : ModelData
         With the same graph.
 
-    Raises
-    ------
-    GraphError
-        There are no variables of some names, or a shape contradicts the graph.
     """
     arrays = {**model.args, **model.aux}
     known = symbol.list_inputs()
@@ -142,21 +134,16 @@ def replaced(
 ) -> dict[str, Any]:
     """Return weights with other values of some, which have the shape and type of those before.
 
+    Raises `TypeError` if a value is not an array, or its element type is another one; `GraphError`
+    if a weight is one of ``others``, or its shape is another one.
+
     Parameters
     ----------
     what : str
         "args" or "aux".
-    present : mapping of str to array
-    given : mapping of str to array, optional
     others : mapping of str to array
         The model's weights of the other kind.
 
-    Raises
-    ------
-    TypeError
-        A value is not an array, or its element type is another one.
-    GraphError
-        A weight is one of ``others``, or its shape is another one.
     """
     values = {n: frozen(n, a) for n, a in as_mapping(what, given, "array").items()}
     for name, array in values.items():
@@ -191,10 +178,7 @@ def is_foreign(symbol: ModelGraph, dialect: Dialect, names: Set[str]) -> bool:
 def frozen(name: str, array: Any) -> Any:
     """Return a weight as the model holds it, see `passlib.arrays.views.read_only`.
 
-    Raises
-    ------
-    TypeError
-        The weight is not an array.
+    Raises `TypeError` if the weight is not an array.
     """
     if not isinstance(array, (np.ndarray, BaseSparseNDArray)):
         raise TypeError(f"weight {name!r} is not an array, but of type {type(array).__name__}")

@@ -32,7 +32,6 @@ def bind(
 
     Parameters
     ----------
-    symbol : PlainGraph
     ctx : Context or None
         None is the current one.
     args, aux_states : sequence of arrays, or mapping of str to array
@@ -49,10 +48,6 @@ def bind(
         Without effect: everything is on the CPU.
     shared_exec : Executor, optional
         Without effect: there is no memory to share.
-
-    Returns
-    -------
-    Executor
 
     Raises
     ------
@@ -101,7 +96,6 @@ def simple_bind(
 
     Parameters
     ----------
-    symbol : PlainGraph
     ctx : Context or None
         None is the current one.
     grad_req : {"write", "add", "null"}, or a sequence or mapping of these
@@ -112,10 +106,6 @@ def simple_bind(
     **shapes : tuple of int
         Shapes of the inputs; those of the weights follow. As in MXNet, keywords that name no
         variable of the symbol are ignored, and so is None.
-
-    Returns
-    -------
-    Executor
 
     Raises
     ------
@@ -164,15 +154,10 @@ def evaluate(symbol: PlainGraph, ctx: Context | None = None, /, **arrays: Any) -
 
     Parameters
     ----------
-    symbol : PlainGraph
     ctx : Context, optional
         The current one by default.
     **arrays : array
         One for each variable, auxiliary states included.
-
-    Returns
-    -------
-    list of NDArray
 
     Raises
     ------

@@ -16,7 +16,7 @@ from passlib.arrays import dtypes
 from passlib.dialects import find
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import graphs_within
-from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import PasslibError
 from passlib.files.optional import require
@@ -44,10 +44,7 @@ _SIGNED: Final = frozenset((3, 5, 6, 7))
 def is_harmless(model: Any) -> bool:
     """Whether each operator is known to compute what it gets.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        Sound; its larger initializers may have their elements elsewhere.
+    ``model``: sound; its larger initializers may have their elements elsewhere.
     """
     graphs = list(graphs_within(model.graph))
     if all(_takes_any_size(node) for graph in graphs for node in graph.node):
@@ -105,22 +102,9 @@ def run_constants(symbol: PlainGraph, params: Mapping[str, np.ndarray[Any, Any]]
     """Compute the outputs of a graph that depend on its weights alone.
 
     Each operator is run without optimization. What might end the process runs in another one.
-
-    Parameters
-    ----------
-    symbol : PlainGraph
-    params : mapping of str to numpy.ndarray
-        Weights and auxiliary states.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        One for each output; of other values than tensors, what ONNX Runtime returns.
-
-    Raises
-    ------
-    PasslibError
-        ONNX Runtime failed, refused the model, or ended its process; the graph has no model.
+    ``params``: weights and auxiliary states. Result: one for each output; of other values than
+    tensors, what ONNX Runtime returns. Raises `PasslibError` if ONNX Runtime failed, refused the
+    model, or ended its process; the graph has no model.
     """
     lowered = find(symbol.dialect).lower(symbol, {}, params)
     if is_harmless(lowered.model):

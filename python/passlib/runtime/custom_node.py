@@ -44,22 +44,13 @@ class Done(NamedTuple):
     def backward(self, out_grads: Sequence[Any]) -> list[Any]:
         """Compute the gradients of the inputs from those of the outputs.
 
-        Raises
-        ------
-        OperatorError
-            The operator failed.
+        Raises `OperatorError` if the operator failed.
         """
         return self.custom.backward(self, out_grads)
 
 
 class CustomNode:
-    """A node with its operator.
-
-    Parameters
-    ----------
-    node : Node
-    operator : Operator
-    """
+    """A node with its operator."""
 
     def __init__(self, node: Node, operator: Operator) -> None:
         self.node = node
@@ -72,21 +63,8 @@ class CustomNode:
     def forward(self, inputs: Sequence[Any]) -> Done:
         """Run the operator.
 
-        Parameters
-        ----------
-        inputs : sequence of array
-            Those that the operator mutates are written to.
-
-        Returns
-        -------
-        Done
-
-        Raises
-        ------
-        GraphError
-            The inputs do not fit the operator.
-        OperatorError
-            The operator failed.
+        ``inputs``: those that the operator mutates are written to. Raises `GraphError` if the
+        inputs do not fit the operator; `OperatorError` if the operator failed.
         """
         given = [self._stored(array) for array in inputs]
         # A state is for one thread at a time.

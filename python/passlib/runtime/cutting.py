@@ -93,7 +93,6 @@ def cut(
 
     Parameters
     ----------
-    graph : Graph
     is_call : callable
         Whether a node's operator belongs to a library.
     written : callable
@@ -101,10 +100,6 @@ def cut(
         earlier in the graph's order also read it earlier in the steps.
     overriding : mapping of Node to mapping of str to str
         Attribute values that replace a node's own in the pieces.
-
-    Returns
-    -------
-    Cut
     """
     nodes = graph.nodes()
     number = _numbers(nodes, is_call, written)

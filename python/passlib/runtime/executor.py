@@ -30,7 +30,6 @@ class Gradients:
 
     Parameters
     ----------
-    symbol : PlainGraph
     arrays : mapping of str to NDArray or None
         One for each argument, None for unwanted gradients.
     requests : mapping of str to {"write", "add", "null"}
@@ -59,6 +58,12 @@ class Gradients:
     def backward(self, record: Sequence[Done], outputs: Sequence[Any], out_grads: Any) -> None:
         """Compute the gradients and store them. If that fails, no array has changed.
 
+        Raises `UnsupportedError` if an operator on the way from an argument to the outputs has no
+        gradient: a built-in one, or one whose library gives no backward function; `ValueError` if
+        the gradient of an output is missing, or has another shape than the output; `TypeError` if a
+        gradient is no array; `GraphError` if an operator gave a gradient of another shape than its
+        input has; `OperatorError` if a backward function failed.
+
         Parameters
         ----------
         record : sequence of Done
@@ -68,19 +73,6 @@ class Gradients:
         out_grads : array, sequence of arrays, or mapping of str to array
             The gradient of each output, of its shape.
 
-        Raises
-        ------
-        UnsupportedError
-            An operator on the way from an argument to the outputs has no gradient: a built-in
-            one, or one whose library gives no backward function.
-        ValueError
-            The gradient of an output is missing, or has another shape than the output.
-        TypeError
-            A gradient is no array.
-        GraphError
-            An operator gave a gradient of another shape than its input has.
-        OperatorError
-            A backward function failed.
         """
         if self._obstacle:
             raise UnsupportedError(f"backward: {self._obstacle}")
@@ -192,8 +184,6 @@ class Executor:
 
     Parameters
     ----------
-    symbol : PlainGraph
-    ctx : Context
     args, aux : mapping of str to array
         One for each argument and each auxiliary state.
     gradients : Gradients, optional
@@ -377,8 +367,6 @@ class Executor:
 
         Parameters
         ----------
-        arg_params : mapping of str to array
-        aux_params : mapping of str to array, optional
         allow_extra_params : bool
             Ignore weights that the symbol does not have.
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from passlib.dialects.onnx.soundness import unsafe_to_infer
+from passlib.dialects.onnx.soundness.inference import unsafe_to_infer
 from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of, mark
 from passlib.errors import PasslibError, UnsupportedError
 from passlib.files.optional import require
@@ -30,12 +30,8 @@ _REDUCTIONS: Final = frozenset(
 def check_opset(opset: int) -> None:
     """Check that models can be written in a version of the operator set.
 
-    Raises
-    ------
-    TypeError
-        It is no whole number.
-    UnsupportedError
-        It is older than 13, or newer than the package onnx knows.
+    Raises `TypeError` if it is no whole number; `UnsupportedError` if it is older than 13, or newer
+    than the package onnx knows.
     """
     if isinstance(opset, bool) or not isinstance(opset, int):
         raise TypeError(f"opset is {opset!r}, but must be a whole number, such as {OPSET}")
@@ -47,18 +43,15 @@ def check_opset(opset: int) -> None:
 def at_opset(model: Any, opset: int, source_of: Mapping[str, Node]) -> None:
     """Convert a model to another version of the operator set, in place.
 
+    Raises `UnsupportedError` if a node needs a newer version; the message names it.
+
     Parameters
     ----------
-    model : onnx.ModelProto
     opset : int
         See `check_opset`.
     source_of : mapping of str to Node
         The node that each ONNX node was made of, by its name, for messages.
 
-    Raises
-    ------
-    UnsupportedError
-        A node needs a newer version; the message names it.
     """
     check_opset(opset)
     if opset == OPSET:
@@ -177,24 +170,11 @@ _INLINE_LIMIT = 3 << 29
 def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     """Write a lowered model as an ONNX file, and check it.
 
-    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` next to it. An
-    existing file stays as it is if this fails.
-
-    Parameters
-    ----------
-    lowered : Lowered
-    path : str or Path
-    opset : int
-        Version of ONNX's operator set, from 13 on.
-
-    Raises
-    ------
-    FormatError
-        The path is one that no file has, or leads to something other than a file.
-    UnsupportedError
-        A node needs a newer version of the operator set.
-    PasslibError
-        The ONNX checker objects to the model.
+    Weights up to 1.5 GiB go into the file; larger ones into ``<path>.data`` next to it. An existing
+    file stays as it is if this fails. ``opset``: version of ONNX's operator set, from 13 on. Raises
+    `FormatError` if the path is one that no file has, or leads to something other than a file;
+    `UnsupportedError` if a node needs a newer version of the operator set; `PasslibError` if the
+    ONNX checker objects to the model.
     """
     onnx: Any = require("onnx", extra="onnx")
     target = check_path(path, writing=True)

@@ -32,7 +32,6 @@ def interruptible(
     ----------
     compute : function
         Gets the arguments, and then the options.
-    arguments : tuple
     make_options : function
         Returns new options, ``onnxruntime.RunOptions``.
     translate : function

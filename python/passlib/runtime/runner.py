@@ -53,7 +53,6 @@ class Plan:
 
     Parameters
     ----------
-    graph : Graph
     dialect : Dialect
         That of the graph; it lowers the pieces of built-in operators.
     operators : mapping of str to Operator
@@ -206,13 +205,8 @@ class Runner:
     """Runs a symbol on arrays.
 
     A graph of built-in operators is one model of ONNX Runtime. If libraries own some of its
-    operators, it is cut at these, see `passlib.runtime.runner.Plan`.
-
-    Parameters
-    ----------
-    graph : Graph
-    dialect : Dialect
-        That of the graph.
+    operators, it is cut at these, see `passlib.runtime.runner.Plan`. ``dialect``: that of the
+    graph.
     """
 
     def __init__(self, graph: Graph, dialect: Dialect) -> None:
@@ -234,6 +228,11 @@ class Runner:
     ) -> Outcome:
         """Compute the outputs.
 
+        Raises `FormatError` if a file that constants are mapped from was changed; `GraphError` if
+        the arrays do not fit the graph; `UnsupportedError` if something in the graph has no
+        faithful lowering; `OperatorError` if an operator of a library failed; `PasslibError` if
+        ONNX Runtime is absent, or failed.
+
         Parameters
         ----------
         feeds : mapping of str to array
@@ -249,22 +248,6 @@ class Runner:
         settings : Settings
             Of ONNX Runtime.
 
-        Returns
-        -------
-        Outcome
-
-        Raises
-        ------
-        FormatError
-            A file that constants are mapped from was changed.
-        GraphError
-            The arrays do not fit the graph.
-        UnsupportedError
-            Something in the graph has no faithful lowering.
-        OperatorError
-            An operator of a library failed.
-        PasslibError
-            ONNX Runtime is absent, or failed.
         """
         arrays = [*feeds.values(), *constants.values()]
         _core.check_files(arrays)

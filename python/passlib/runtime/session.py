@@ -38,19 +38,17 @@ _UNLIKE_NUMPY: Final = MappingProxyType(
 class Session:
     """A model compiled by ONNX Runtime, ready to run many times.
 
+    Raises `PasslibError` if ONNX Runtime is absent, lacks a provider or an option, or refuses the
+    model.
+
     Parameters
     ----------
     lowered : Lowered
         Its weights are used in place, without a copy, and kept alive by the session. ONNX
         Runtime may keep its own rearranged copies, so a changed weight needs a new session.
-    settings : Settings
     optimization, threads
         Replace those of the settings.
 
-    Raises
-    ------
-    PasslibError
-        ONNX Runtime is absent, lacks a provider or an option, or refuses the model.
     """
 
     def __init__(
@@ -110,33 +108,18 @@ class Session:
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Compute the outputs.
 
-        Parameters
-        ----------
-        feeds : mapping of str to numpy.ndarray
-            One array for each input, of its element type and shape.
-
-        Returns
-        -------
-        list of numpy.ndarray
-            In the order of `output_names`. Sequences are lists, maps are dictionaries, and an
-            optional value may be None; this goes for feeds, too.
-
-        Raises
-        ------
-        GraphError
-            An input is missing, unknown, or of another element type or shape than the model's.
-        PasslibError
-            ONNX Runtime failed; the message names the source node.
+        ``feeds``: one array for each input, of its element type and shape. Result: in the order of
+        `output_names`. Sequences are lists, maps are dictionaries, and an optional value may be
+        None; this goes for feeds, too. Raises `GraphError` if an input is missing, unknown, or of
+        another element type or shape than the model's; `PasslibError` if ONNX Runtime failed; the
+        message names the source node.
         """
         return self._compute(feeds, self.output_names)
 
     def run_updating(self, feeds: Mapping[str, Any]) -> tuple[list[Any], dict[str, np.ndarray]]:
         """Compute the outputs, and the new content of variables that operators write to.
 
-        Parameters
-        ----------
-        feeds : mapping of str to numpy.ndarray
-            See `run`.
+        ``feeds``: see `run`.
 
         Returns
         -------
@@ -226,9 +209,12 @@ def run(
 ) -> list[np.ndarray]:
     """Compute the outputs of a symbol once.
 
+    Result: one for each output of the symbol. Raises `GraphError` if inputs of a node do not fit
+    together; `UnsupportedError` if an operator, an attribute or an element type has no faithful
+    translation; `PasslibError` if ONNX Runtime failed.
+
     Parameters
     ----------
-    symbol : PlainGraph
     inputs : mapping of str to numpy.ndarray
         Data, whose element types and shapes the model is lowered for.
     params : mapping of str to numpy.ndarray
@@ -237,20 +223,6 @@ def run(
         Run as in training.
     optimization : str
         See `Settings`.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        One for each output of the symbol.
-
-    Raises
-    ------
-    GraphError
-        Inputs of a node do not fit together.
-    UnsupportedError
-        An operator, an attribute or an element type has no faithful translation.
-    PasslibError
-        ONNX Runtime failed.
     """
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
     specs = {name: TypeSpec(array.dtype, array.shape) for name, array in arrays.items()}

@@ -64,7 +64,6 @@ class Cache(Generic[_V]):
 
         Parameters
         ----------
-        key : hashable
         make : callable
             Makes the value; its exceptions reach every caller that waits for it, and nothing is
             kept.
@@ -131,11 +130,7 @@ class _Compiled(NamedTuple):
 class Sessions:
     """Runs a graph of built-in operators on arrays, and compiles it anew only where necessary.
 
-    Parameters
-    ----------
-    graph : Graph
-    dialect : Dialect
-        That of the graph, which lowers it.
+    ``dialect``: that of the graph, which lowers it.
     """
 
     def __init__(self, graph: Graph, dialect: Dialect) -> None:

@@ -46,10 +46,7 @@ class Settings(NamedTuple):
     def providers_for(self, runtime: Any) -> list[Any]:
         """Return the providers as ONNX Runtime takes them.
 
-        Raises
-        ------
-        PasslibError
-            The installed ONNX Runtime lacks one.
+        Raises `PasslibError` if the installed ONNX Runtime lacks one.
         """
         present = runtime.get_available_providers()
         missing = [name for name, _ in self.providers if name not in present]
@@ -63,10 +60,8 @@ class Settings(NamedTuple):
     def session_options(self, runtime: Any) -> Any:
         """Return a new ``onnxruntime.SessionOptions``.
 
-        Raises
-        ------
-        PasslibError
-            There is no such option or optimization level, or a value does not fit.
+        Raises `PasslibError` if there is no such option or optimization level, or a value does not
+        fit.
         """
         if self.optimization not in _LEVELS:
             known = ", ".join(_LEVELS)
@@ -92,17 +87,7 @@ def settings_of(
 ) -> Settings:
     """Return the settings that a caller gives.
 
-    Parameters
-    ----------
-    providers : sequence of (str or (str, mapping)), optional
-        By default the CPU alone.
-    threads : int, optional
-    session_options : mapping of str to object, optional
-
-    Raises
-    ------
-    TypeError
-        An argument is of another type.
+    ``providers``: by default the CPU alone. Raises `TypeError` if an argument is of another type.
     """
     if providers is None and threads is None and session_options is None:
         return DEFAULT

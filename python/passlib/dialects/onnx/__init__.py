@@ -1,5 +1,1 @@
 """The ONNX dialect."""
-
-from __future__ import annotations
-
-__all__: list[str] = []

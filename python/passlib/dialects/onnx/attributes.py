@@ -64,10 +64,7 @@ _FIELDS = {
 def kind_of(attribute: Any) -> int:
     """Return the type of an attribute; models of the first versions leave it out.
 
-    Returns
-    -------
-    int
-        As in ``AttributeProto.AttributeType``; 0 if unknown.
+    Result: as in ``AttributeProto.AttributeType``; 0 if unknown.
     """
     if attribute.type:
         return int(attribute.type)

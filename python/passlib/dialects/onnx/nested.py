@@ -39,7 +39,6 @@ def value_info(name: str, code: int | None, shape: Sequence[int | None] | None) 
 
     Parameters
     ----------
-    name : str
     code : int or None
         ONNX's number of the element type, if known.
     shape : sequence of (int or None), optional
@@ -115,17 +114,8 @@ _NUMBERS = {
 def constant_array(document: Document, key: str) -> np.ndarray[Any, Any] | None:
     """Return the elements of a constant of a nested graph, which passes do not see as arrays.
 
-    Parameters
-    ----------
-    document : Document
-    key : str
-        The `ID` of its variable.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        None if the file has no such constant, if its data is in another file, and for types that
-        NumPy cannot represent.
+    ``key``: the `ID` of its variable. None if the file has no such constant, if its data is in
+    another file, and for types that NumPy cannot represent.
     """
     kind, message = _find(document, key)
     if kind == "initializer":
@@ -144,7 +134,6 @@ def named_by_reader(document: Document, key: str, name: str) -> bool:
 
     Parameters
     ----------
-    document : Document
     key : str
         The `ID` of the operator; empty for a new one.
     name : str
@@ -160,13 +149,7 @@ def named_by_reader(document: Document, key: str, name: str) -> bool:
 
 
 def nested_bytes(document: Document, graph: _core.Graph) -> int:
-    """Return the bytes of the weights and constants of the file in a graph's nested graphs.
-
-    Parameters
-    ----------
-    document : Document
-    graph : _core.Graph
-    """
+    """Return the bytes of the weights and constants of the file in a graph's nested graphs."""
     total = 0
     pending = [graph]
     while pending:

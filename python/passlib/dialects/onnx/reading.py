@@ -38,11 +38,8 @@ def parse_model(
 ) -> tuple[Any, dict[int, np.ndarray[Any, Any]]]:
     """Parse a serialized model.
 
-    Parameters
-    ----------
-    data : buffer
-    outline : bool
-        Cut long lists in attributes of operators that are not ONNX's own.
+    ``outline``: cut long lists in attributes of operators that are not ONNX's own. Raises
+    `FormatError` if the data is not an ONNX model.
 
     Returns
     -------
@@ -50,11 +47,6 @@ def parse_model(
         Without the raw data of its larger weights.
     payloads : dict of int to numpy.ndarray
         That raw data as bytes, by number of the initializer; views of ``data``.
-
-    Raises
-    ------
-    FormatError
-        The data is not an ONNX model.
     """
     onnx: Any = require("onnx", extra="onnx")
     decode_error: Any = require("google.protobuf.message", extra="onnx").DecodeError
@@ -84,10 +76,7 @@ _ALIGNMENT = 4096
 def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
     """Return file, offset and length (None: to the end of the file) of external data.
 
-    Raises
-    ------
-    FormatError
-        The file is not named, or offset or length is not a number.
+    Raises `FormatError` if the file is not named, or offset or length is not a number.
     """
     stated = {entry.key: entry.value for entry in tensor.external_data}
     location = stated.get("location")
@@ -145,11 +134,8 @@ def append(
 def resolve(folder: Path, location: str, place: str) -> Path:
     """Return the file at a location, which must be inside the model's folder.
 
-    Raises
-    ------
-    FormatError
-        The location is absolute, leads out of the folder by ``..`` or a link, has no file, or is
-        no path that a file can have.
+    Raises `FormatError` if the location is absolute, leads out of the folder by ``..`` or a link,
+    has no file, or is no path that a file can have.
     """
     pure = PurePosixPath(location)
     if pure.is_absolute() or ".." in pure.parts or "\0" in location or "\\" in location:
@@ -179,12 +165,7 @@ def resolve(folder: Path, location: str, place: str) -> Path:
 
 
 class Folder:
-    """The folder of a model: maps each data file once.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """The folder of a model: maps each data file once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -208,15 +189,8 @@ class Folder:
     def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any] | None:
         """Map the data of a tensor.
 
-        Returns
-        -------
-        numpy.ndarray or None
-            Read-only; None for element types that NumPy cannot represent.
-
-        Raises
-        ------
-        FormatError
-            The location is not allowed, or the file is shorter than the tensor.
+        Result: read-only; None for element types that NumPy cannot represent. Raises `FormatError`
+        if the location is not allowed, or the file is shorter than the tensor.
         """
         data, offset, _ = self._span(tensor, place)
         if tensor.data_type not in ELEMENT_TYPES:
@@ -401,10 +375,8 @@ class Reference(str):
 def document_of(attributes: Mapping[str, str]) -> Document:
     """Return the document that a graph's attributes lead to.
 
-    Raises
-    ------
-    UnsupportedError
-        The graph did not come from an ONNX file, or was rebuilt without its attributes.
+    Raises `UnsupportedError` if the graph did not come from an ONNX file, or was rebuilt without
+    its attributes.
     """
     found = attributes.get(DOCUMENT)
     if isinstance(found, Reference):
@@ -418,14 +390,7 @@ def document_of(attributes: Mapping[str, str]) -> Document:
 def read(path: Path) -> ModelData:
     """Read a model.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    ModelData
-        Its weights are views of the mapped file and of the files next to it.
+    Its weights are views of the mapped file and of the files next to it.
 
     Raises
     ------
@@ -438,10 +403,7 @@ def read(path: Path) -> ModelData:
 def read_bytes(data: bytes) -> ModelData:
     """Read a model that is no file: as `read`, but its data cannot be in other files.
 
-    Raises
-    ------
-    UnsupportedError
-        It is.
+    Raises `UnsupportedError` if it is.
     """
     return _read(data, Path("model.onnx"), has_folder=False)
 

@@ -58,19 +58,15 @@ def output_types(
 ) -> list[tuple[str, int]]:
     """Return the element types of results that an operator's schema fixes, without inference.
 
+    The name of each result, and its type; 0 if it is open or no tensor. Empty for operators
+    with a rule of inference.
+
     Parameters
     ----------
-    node : onnx.NodeProto
     versions : mapping of str to int
         Of the operator sets, by domain.
     known : mapping of str to int
         ONNX's numbers of the element types of values.
-
-    Returns
-    -------
-    list of (str, int)
-        The name of each result, and its type; 0 if it is open or no tensor. Empty for operators
-        with a rule of inference.
     """
     domain = plain(node.domain)
     schema = _schema(node.op_type, domain, versions.get(domain, 0))

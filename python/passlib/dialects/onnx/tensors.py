@@ -73,10 +73,8 @@ _MOST_DIMENSIONS = 32
 def code_of(dtype: np.dtype[Any], what: str) -> int:
     """Return ONNX's number for an element type.
 
-    Raises
-    ------
-    UnsupportedError
-        passlib cannot write tensors of this type; the message begins with ``what``.
+    Raises `UnsupportedError` if passlib cannot write tensors of this type; the message begins with
+    ``what``.
     """
     code = CODES.get(dtype.name)
     if code is None:
@@ -93,10 +91,8 @@ def kind_of(tensor: Any) -> str:
 def element_count(dims: Sequence[int], place: str) -> int:
     """Return the number of elements of a tensor with given dimensions.
 
-    Raises
-    ------
-    FormatError
-        A dimension is negative, or there are more elements than any memory can hold.
+    Raises `FormatError` if a dimension is negative, or there are more elements than any memory can
+    hold.
     """
     if dims and min(dims) < 0:
         raise FormatError(f"{place}: a dimension of {dims} is negative")
@@ -109,23 +105,15 @@ def element_count(dims: Sequence[int], place: str) -> int:
 def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] | None:
     """Return the elements of a tensor that is not external.
 
+    None for element types outside `ELEMENT_TYPES`, and for segments of larger tensors. Raises
+    `FormatError` if there are too few or too many elements.
+
     Parameters
     ----------
-    tensor : onnx.TensorProto
     place : str
         For messages.
     data : bytes-like, optional
         Its raw data, if it was taken out of the message; the array is a view of it.
-
-    Returns
-    -------
-    numpy.ndarray or None
-        None for element types outside `ELEMENT_TYPES`, and for segments of larger tensors.
-
-    Raises
-    ------
-    FormatError
-        There are too few or too many elements.
     """
     shape: list[int] = tensor.dims[:]
     count = element_count(shape, place)

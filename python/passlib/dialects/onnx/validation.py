@@ -18,7 +18,7 @@ from passlib.dialects.onnx import schema, tensors
 from passlib.dialects.onnx.attributes import INPUTS_ALSO, is_graph
 from passlib.dialects.onnx.nested import copy_of, graphs_within
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, map_file, parse_model, read
-from passlib.dialects.onnx.soundness import check_model, complaint_about
+from passlib.dialects.onnx.soundness.model import check_model, complaint_about
 from passlib.dialects.protocol import Problem
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.optional import require
@@ -43,6 +43,8 @@ class LateInput(NamedTuple):
 def late_inputs(graph: Any, known: Collection[str]) -> list[LateInput]:
     """Find the values that nodes of a graph use before they are computed.
 
+    Result: in the order of the nodes. A node that uses its own output is not among them.
+
     Parameters
     ----------
     graph : onnx.GraphProto
@@ -50,11 +52,6 @@ def late_inputs(graph: Any, known: Collection[str]) -> list[LateInput]:
         them.
     known : collection of str
         Its inputs and initializers.
-
-    Returns
-    -------
-    list of LateInput
-        In the order of the nodes. A node that uses its own output is not among them.
     """
     computed = {name: n for n, node in enumerate(graph.node) for name in node.output if name}
     return [
@@ -225,16 +222,8 @@ def validate(path: Path) -> list[Problem]:
 
     passlib's own checks come first. ONNX's checker runs in a process of its own, with limits of
     memory and time, on each node and on the whole model; objections to the model are reported if
-    nothing else is, those of its strict type inference as warnings.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    list of Problem
-        In the order of the file; places are paths in the message, such as ``graph.node[3]``.
+    nothing else is, those of its strict type inference as warnings. Result: in the order of the
+    file; places are paths in the message, such as ``graph.node[3]``.
     """
     try:
         model, payloads = parse_model(map_file(path))

@@ -46,20 +46,9 @@ def is_safetensors(source: Source) -> bool:
 def read_safetensors(source: Source, path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read all arrays.
 
-    Parameters
-    ----------
-    source : Source
-    path : path-like
-        The file of ``source``.
-
-    Raises
-    ------
-    FormatError
-        The header is damaged.
-    PasslibError
-        The package ``safetensors`` is not installed.
-    UnsupportedError
-        An element type that MXNet lacks.
+    ``path``: the file of ``source``. Raises `FormatError` if the header is damaged; `PasslibError`
+    if the package ``safetensors`` is not installed; `UnsupportedError` for an element type that
+    MXNet lacks.
     """
     safetensors = require("safetensors", extra="safetensors")
     try:
@@ -100,12 +89,7 @@ def is_archive(path: Path) -> bool:
 def bytes_left(path: Path) -> int:
     """Return how many bytes a list of arrays of MXNet has after its end; 0 for other formats.
 
-    Raises
-    ------
-    FormatError
-        The file is damaged.
-    OSError
-        The file cannot be read.
+    Raises `FormatError` if the file is damaged; `OSError` if the file cannot be read.
     """
     source = Source.open(path)
     with memory_named(path):
@@ -118,14 +102,9 @@ def bytes_left(path: Path) -> int:
 def load_parts(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read named arrays; the content of the file determines the format.
 
-    Raises
-    ------
-    FormatError
-        The file is damaged, of no known format, or has no names.
-    PasslibError
-        A .safetensors file, and the package ``safetensors`` is not installed.
-    OSError
-        The file cannot be read.
+    Raises `FormatError` if the file is damaged, of no known format, or has no names; `PasslibError`
+    for a .safetensors file, and the package ``safetensors`` is not installed; `OSError` if the file
+    cannot be read.
     """
     source = Source.open(path)
     content: dict[str, Array] | list[Array]

@@ -46,15 +46,10 @@ def read_header(source: Source, offset: int, what: str) -> Header:
 
     Parameters
     ----------
-    source : Source
     offset : int
         Offset of the array in bytes.
     what : str
         Its name, for messages.
-
-    Returns
-    -------
-    Header
 
     Raises
     ------
@@ -82,7 +77,6 @@ def read_array(source: Source, offset: int, what: str) -> tuple[np.ndarray[Any, 
 
     Parameters
     ----------
-    source : Source
     offset : int
         Offset of the array in bytes.
     what : str
@@ -164,22 +158,10 @@ _BEST_RATIO: Final = 1032  # deflate cannot shrink further
 def read_npz(source: Source) -> dict[str, Array]:
     """Read all arrays of an archive.
 
-    Parameters
-    ----------
-    source : Source
-
-    Returns
-    -------
-    dict of str to numpy.ndarray or Sparse
-        In the order of the archive. Stored members are views on the source where their
-        alignment permits. Their checksums are not verified in a mapped file, since that would
-        read all of it.
-
-    Raises
-    ------
-    FormatError
-        The archive is damaged, its members overlap, or compressed ones unpack to more than
-        `passlib.limits` permits.
+    Result: in the order of the archive. Stored members are views on the source where their
+    alignment permits. Their checksums are not verified in a mapped file, since that would read all
+    of it. Raises `FormatError` if the archive is damaged, its members overlap, or compressed ones
+    unpack to more than `passlib.limits` permits.
     """
     try:
         with source.file() as file, zipfile.ZipFile(file) as archive:
@@ -382,18 +364,8 @@ def _sparse(members: Mapping[str, _Member], prefix: str, stype: str) -> Sparse:
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
     """Write an archive for MXNet 2.0 and `numpy.load`; a failure leaves an existing file unchanged.
 
-    Parameters
-    ----------
-    path : path-like
-        Used unchanged; no suffix is added.
-    arrays : mapping of str to numpy.ndarray or Sparse
-
-    Raises
-    ------
-    UnsupportedError
-        An element type that MXNet lacks.
-    ValueError
-        Two arrays would have the same member name.
+    ``path``: used unchanged; no suffix is added. Raises `UnsupportedError` for an element type that
+    MXNet lacks; `ValueError` if two arrays would have the same member name.
     """
     members: dict[str, np.ndarray[Any, Any]] = {}
     for name, array in arrays.items():

@@ -33,6 +33,9 @@ def split_names(
 ) -> tuple[dict[str, _T], dict[str, _T]]:
     """Sort the content of a weight file into arguments and auxiliary states.
 
+    Raises `FormatError` if a name has no prefix and ``auxiliary`` was not given, or a name occurs
+    twice.
+
     Parameters
     ----------
     content : mapping
@@ -47,10 +50,6 @@ def split_names(
     args, aux : dict
         Without the prefixes. As in MXNet, names with another prefix (``foo:x``) are dropped.
 
-    Raises
-    ------
-    FormatError
-        A name has no prefix and ``auxiliary`` was not given, or a name occurs twice.
     """
     args: dict[str, _T] = {}
     aux: dict[str, _T] = {}
@@ -102,10 +101,9 @@ _MOST_DIMENSIONS: Final = 32
 def read_list(source: Source) -> tuple[list[Array], list[str], int]:
     """Read a whole file.
 
-    Parameters
-    ----------
-    source : Source
-        Bytes after the names are ignored, as MXNet does.
+    ``source``: bytes after the names are ignored, as MXNet does. Raises `FormatError` if the file
+    is damaged; the message has the byte offset. Nothing is allocated for a size that the file
+    cannot hold.
 
     Returns
     -------
@@ -115,12 +113,6 @@ def read_list(source: Source) -> tuple[list[Array], list[str], int]:
         One for each array, or none.
     end : int
         Offset of the byte after the names.
-
-    Raises
-    ------
-    FormatError
-        The file is damaged; the message has the byte offset. Nothing is allocated for a size
-        that the file cannot hold.
     """
     reader = _Reader(source)
     start = reader.offset
@@ -286,23 +278,10 @@ class _Reader:
 def read(path: str | os.PathLike[str]) -> dict[str, Array] | list[Array]:
     """Read a file of arrays; its content determines the form.
 
-    Parameters
-    ----------
-    path : path-like
-        A list of arrays of MXNet up to 1.9, or the .npz or .npy of 2.0.
-
-    Returns
-    -------
-    dict of str to array, or list of arrays
-        A list where the file has no names, as also for an empty file of MXNet up to 1.9.
-        Arrays of a file of 1 MB or more are mapped; writing to them does not change it.
-
-    Raises
-    ------
-    FormatError
-        The file is damaged; the message has the byte offset.
-    OSError
-        The file cannot be read.
+    ``path``: a list of arrays of MXNet up to 1.9, or the .npz or .npy of 2.0. Result: a list where
+    the file has no names, as also for an empty file of MXNet up to 1.9. Arrays of a file of 1 MB or
+    more are mapped; writing to them does not change it. Raises `FormatError` if the file is
+    damaged; the message has the byte offset; `OSError` if the file cannot be read.
     """
     source = Source.open(path)
     with memory_named(path):
@@ -311,14 +290,6 @@ def read(path: str | os.PathLike[str]) -> dict[str, Array] | list[Array]:
 
 def read_source(source: Source) -> dict[str, Array] | list[Array]:
     """Read arrays from bytes, like `read`.
-
-    Parameters
-    ----------
-    source : Source
-
-    Returns
-    -------
-    dict of str to array, or list of arrays
 
     Raises
     ------
@@ -350,9 +321,12 @@ def write_list(
 ) -> None:
     """Write arrays as ``mx.nd.save`` does; a failure leaves an existing file unchanged.
 
+    Raises `UnsupportedError` for an element type that MXNet lacks, a 0-d array in version 2, or a
+    sparse one in version 3; `ValueError` for a name that cannot be written, or the wrong number of
+    names.
+
     Parameters
     ----------
-    path : path-like
     arrays : sequence of numpy.ndarray or Sparse
         Of any memory order.
     names : sequence of str
@@ -364,12 +338,6 @@ def write_list(
         shapes are enabled. By default only if there is a 0-d array, for which version 2 has no
         form that MXNet can read.
 
-    Raises
-    ------
-    UnsupportedError
-        An element type that MXNet lacks, a 0-d array in version 2, or a sparse one in version 3.
-    ValueError
-        A name that cannot be written, or the wrong number of names.
     """
     if names and len(names) != len(arrays):
         raise ValueError(f"{len(names)} names for {len(arrays)} arrays")

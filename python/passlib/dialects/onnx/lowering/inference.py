@@ -13,7 +13,7 @@ from passlib.dialects.onnx.lowering.model import detached_weights
 from passlib.dialects.onnx.lowering.types import fix_sizes, put_stand_ins, spec_of, tensor_spec
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.reading import Document, document_of
-from passlib.dialects.onnx.soundness import inferred
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import PlainGraph, whole
@@ -34,6 +34,9 @@ def infer(
 ) -> dict[Node, tuple[TypeSpec, ...]]:
     """Infer the types of all values.
 
+    Result: for each node, one for each of its outputs. Raises `GraphError` if shapes contradict
+    each other, or a node does not have the form of its operator.
+
     Parameters
     ----------
     graph : PlainGraph
@@ -44,18 +47,7 @@ def infer(
         Of any variables.
     default_dtype, train
         Without effect: the file states all types, and has one form only.
-
-    Returns
-    -------
-    dict of Node to tuple of TypeSpec
-        For each node, one for each of its outputs.
-
-    Raises
-    ------
-    GraphError
-        Shapes contradict each other, or a node does not have the form of its operator.
     """
-    del default_dtype, train
     plain = whole(graph)
     document = document_of(plain.attributes)
     nodes = plain.nodes()
@@ -130,24 +122,10 @@ def infer_names(
 ) -> dict[tuple[str, int], NamedType]:
     """Infer the types of all values, where open sizes of the inputs keep their names.
 
-    Shapes that the file states for values of ONNX's own operators are not used: files whose
-    inputs were edited often state shapes that no longer hold.
-
-    Parameters
-    ----------
-    graph : PlainGraph
-    params : mapping of str to numpy.ndarray
-        Weights by name.
-
-    Returns
-    -------
-    dict of (str, int) to NamedType
-        By the name of the node and the number of its output.
-
-    Raises
-    ------
-    GraphError
-        A node does not have the form of its operator.
+    Shapes that the file states for values of ONNX's own operators are not used: files whose inputs
+    were edited often state shapes that no longer hold. ``params``: weights by name. Result: by the
+    name of the node and the number of its output. Raises `GraphError` if a node does not have the
+    form of its operator.
     """
     document = document_of(graph.attributes)
     assembled = assemble(graph.graph, graph.attributes, document, dict(params), renew=False)

@@ -12,14 +12,10 @@ from passlib.dialects.onnx.attributes import OPAQUE
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
 from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import Document, document_of
-from passlib.dialects.onnx.soundness import (
-    check_model,
-    check_sizes,
-    drop_omitted,
-    name_omitted,
-    objection_to_types,
-    open_sizes,
-)
+from passlib.dialects.onnx.soundness.acceptance import objection_to_types
+from passlib.dialects.onnx.soundness.inference import open_sizes
+from passlib.dialects.onnx.soundness.model import check_model, drop_omitted, name_omitted
+from passlib.dialects.onnx.soundness.sizes import check_sizes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble, assemble_for_file
 from passlib.dialects.protocol import ModelData
@@ -45,6 +41,11 @@ def lower(
 ) -> Lowered:
     """Make the model of a graph, with its weights outside the message.
 
+    Raises `GraphError` if a shape contradicts the file's, a node does not have the form of its
+    operator, or a value takes more memory than `passlib.limits` permits or has too many axes;
+    `UnsupportedError` if ``train`` is set, or passlib does not feed or return values of an input's
+    or output's type.
+
     Parameters
     ----------
     graph : PlainGraph
@@ -56,17 +57,6 @@ def lower(
     train : bool
         Must be false.
 
-    Returns
-    -------
-    Lowered
-
-    Raises
-    ------
-    GraphError
-        A shape contradicts the file's, a node does not have the form of its operator, or a value
-        takes more memory than `passlib.limits` permits or has too many axes.
-    UnsupportedError
-        ``train`` is set, or passlib does not feed or return values of an input's or output's type.
     """
     if train:
         raise UnsupportedError("an ONNX model runs as it is; it has no separate form for training")

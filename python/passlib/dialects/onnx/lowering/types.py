@@ -12,7 +12,7 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.attributes import ABSENT, ID
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.reading import Document, InputType, document_of
-from passlib.dialects.onnx.soundness import MOST_KINDS, are_accepted
+from passlib.dialects.onnx.soundness.acceptance import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.errors import InputError, UnsupportedError
@@ -51,10 +51,7 @@ _INPUTS: Final = {"LSTM": 3}
 def put_stand_ins(model: Any) -> None:
     """Replace operators of ONNX Runtime by others, so that ONNX's inference knows their results.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        It computes something else afterwards.
+    ``model``: it computes something else afterwards.
     """
     for graph in graphs_within(model.graph):
         for node in graph.node:
@@ -153,16 +150,8 @@ def other_inputs(graph: PlainGraph) -> frozenset[str]:
 def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
     """Replace the sizes that a tensor input leaves open by given ones.
 
-    Parameters
-    ----------
-    value : onnx.ValueInfoProto
-    given : mapping of str to TypeSpec
-        By name of the input.
-
-    Raises
-    ------
-    InputError
-        The given shape contradicts the stated one.
+    ``given``: by name of the input. Raises `InputError` if the given shape contradicts the stated
+    one.
     """
     spec = given.get(value.name)
     tensor = value.type.tensor_type
@@ -193,21 +182,11 @@ def stated_texts(
 ) -> list[tuple[str, str]] | None:
     """Return the types that the file states, if inference would find nothing else.
 
-    Instead of the whole model, ONNX's checker and strict inference see a model of one node for
-    each kind: operator, attributes, types of inputs and outputs.
-
-    Parameters
-    ----------
-    graph : PlainGraph
-    params : mapping of str to numpy.ndarray
-        Weights by name.
-
-    Returns
-    -------
-    list of (str, str) or None
-        For each node the texts of ``__ext_shape__`` and ``__ext_dtype__``. None if a value has no
-        stated type or an open size, if passes made new types doubtful, or weights are not those
-        of the file; and if a stated type is wrong.
+    Instead of the whole model, ONNX's checker and strict inference see a model of one node for each
+    kind: operator, attributes, types of inputs and outputs. ``params``: weights by name. Result:
+    for each node the texts of ``__ext_shape__`` and ``__ext_dtype__``. None if a value has no
+    stated type or an open size, if passes made new types doubtful, or weights are not those of the
+    file; and if a stated type is wrong.
     """
     plain: PlainGraph = whole(graph)
     document = document_of(plain.attributes)

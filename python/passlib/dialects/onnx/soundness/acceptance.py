@@ -32,22 +32,17 @@ _OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.
 def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None:
     """Refuse a model that ONNX's checker refuses, its strict inference included.
 
-    What the checker has against the file itself is not held against the model.
+    What the checker has against the file itself is not held against the model. Raises `GraphError`
+    if a node, or the model, is not as ONNX requires; `UnsupportedError` if ONNX has no such
+    operator, or the type of an output is not known.
 
     Parameters
     ----------
-    model : onnx.ModelProto
     arrays : mapping of int to numpy.ndarray or _core.ScaledArray
         Elements of initializers of its main graph that are not in the message, by number.
     original : onnx.ModelProto
         Of the file.
 
-    Raises
-    ------
-    GraphError
-        A node, or the model, is not as ONNX requires.
-    UnsupportedError
-        ONNX has no such operator, or the type of an output is not known.
     """
     try:
         check_model(model)
@@ -70,10 +65,7 @@ def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None
 def is_accepted(model: Any) -> bool:
     """Whether ONNX's checker accepts a model, and ONNX's own sets have all its operators.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        Loses its negative sizes.
+    ``model``: loses its negative sizes.
     """
     if not _is_sound(model) or _undefined(model):
         return False
@@ -86,11 +78,7 @@ def is_accepted(model: Any) -> bool:
 def objection_to_types(model: Any, arrays: Mapping[int, Any]) -> str:
     """Return what ONNX's strict inference has against a model; empty if nothing.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    arrays : mapping of int to numpy.ndarray
-        As for `check_accepted`.
+    ``arrays``: as for `check_accepted`.
     """
     if not _is_sound(model):
         return ""  # ONNX's code must not get it

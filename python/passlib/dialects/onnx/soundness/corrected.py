@@ -377,12 +377,7 @@ _CHECKED: Final = frozenset((*rules, *TYPED_BY))
 
 
 def questionable(graphs: Sequence[Any]) -> list[Place]:
-    """Find the nodes about whose results ONNX's inference may be wrong.
-
-    Parameters
-    ----------
-    graphs : sequence of onnx.GraphProto or onnx.FunctionProto
-    """
+    """Find the nodes about whose results ONNX's inference may be wrong."""
     return [
         (number, place)
         for number, graph in enumerate(graphs)

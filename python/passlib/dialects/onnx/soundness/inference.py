@@ -32,18 +32,15 @@ _FOLLOWED: Final = frozenset(
 def followed_nodes(model: Any, graphs: Sequence[Any]) -> list[tuple[int, int]]:
     """Find the nodes that take a vector of more elements, or of an unknown number.
 
+    Result: number of the graph and of the node in it. Nodes that call functions of the model are
+    among them: what happens inside is not known.
+
     Parameters
     ----------
     model : onnx.ModelProto
         With the types of its values as far as they are known.
     graphs : sequence of onnx.GraphProto
         Those of the model, in the order of `graphs_within`.
-
-    Returns
-    -------
-    list of (int, int)
-        Number of the graph and of the node in it. Nodes that call functions of the model are among
-        them: what happens inside is not known.
     """
     functions = {(function.domain, function.name) for function in model.functions}
     small = {name for graph in graphs for name in _small_values(graph)}
@@ -87,7 +84,6 @@ def rename_operators(
 
     Parameters
     ----------
-    graphs : sequence of onnx.GraphProto
     places : sequence of (int, int)
         Of nodes, see `followed_nodes`.
     names : sequence of str
@@ -131,6 +127,9 @@ def growing_nodes(
 ) -> list[tuple[int, int]]:
     """Find the nodes whose results may have more than `MOST_AXES` axes.
 
+    Result: number of the graph and of the node in it. What is found in a function stands at the
+    call.
+
     Parameters
     ----------
     model : onnx.ModelProto
@@ -141,11 +140,6 @@ def growing_nodes(
         Of the operator sets, by domain.
     certain : bool
         Leave out those about whose inputs too little is stated.
-
-    Returns
-    -------
-    list of (int, int)
-        Number of the graph and of the node in it. What is found in a function stands at the call.
     """
     if not _may_grow(model, graphs, versions):
         return []
@@ -383,6 +377,9 @@ UNTYPED_ENDS: Final = frozenset(
 def untyped_nodes(model: Any, graphs: Sequence[Any]) -> list[tuple[int, int]]:
     """Find the nodes of these operators that take a value whose type is not stated.
 
+    Result: number of the graph and of the node in it. Calls of functions that contain one of these
+    operators are among them: types inside are not known.
+
     Parameters
     ----------
     model : onnx.ModelProto
@@ -390,12 +387,6 @@ def untyped_nodes(model: Any, graphs: Sequence[Any]) -> list[tuple[int, int]]:
         themselves.
     graphs : sequence of onnx.GraphProto
         Those of the model, in the order of `graphs_within`.
-
-    Returns
-    -------
-    list of (int, int)
-        Number of the graph and of the node in it. Calls of functions that contain one of these
-        operators are among them: types inside are not known.
     """
     calls = _calls(model)
     found = [
@@ -632,10 +623,7 @@ def _in_rounds(
 def unsafe_to_infer(model: Any) -> Any:
     """Return a node through which ONNX's code must not infer types; None if there is none.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        With sound nodes. Loses its negative sizes.
+    ``model``: with sound nodes. Loses its negative sizes.
     """
     graphs = list(graphs_within(model.graph))
     found = growing_nodes(model, graphs, versions_of(model.opset_import))

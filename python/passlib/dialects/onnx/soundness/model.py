@@ -119,11 +119,7 @@ def _known_form(domain: str, op: str, version: int) -> _Formal | None:
 def complaint_about(node: Any, versions: Mapping[str, int]) -> str:
     """Return how a node differs from the form that its operator requires; empty if it does not.
 
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    versions : mapping of str to int
-        Of the operator sets, by domain. Nodes of unknown operators are not checked.
+    ``versions``: of the operator sets, by domain. Nodes of unknown operators are not checked.
     """
     domain = schema.plain(node.domain)
     formal = _formal(node.op_type, domain, versions.get(domain, 0))
@@ -303,14 +299,8 @@ def _size(body: Any, sizes: Mapping[tuple[str, str], int]) -> int:
 def check_model(model: Any) -> None:
     """Check the nodes of a model, in nested graphs and functions too.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-
-    Raises
-    ------
-    GraphError
-        A node does not have the form that its operator requires, or functions call themselves.
+    Raises `GraphError` if a node does not have the form that its operator requires, or functions
+    call themselves.
     """
     versions = versions_of(model.opset_import) or {"": 1}
     functions = {(f.domain, f.name) for f in model.functions}
@@ -352,10 +342,6 @@ def drop_omitted(model: Any) -> None:
     """Leave out the empty names at the end of the inputs of nodes, which mean the same.
 
     ONNX Runtime 1.32 ends the process on LayerNormalization whose last input has an empty name.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
     """
     for body, versions in _bodies(model):
         _drop(body, versions)
@@ -365,10 +351,6 @@ def name_omitted(model: Any) -> None:
     """Give names to omitted outputs of nodes that have any number of them, such as Split and Loop.
 
     ONNX Runtime 1.32 ends the process on Split and Loop with one, and refuses If and Scan.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
     """
     for body, versions in _bodies(model):
         _name(body, versions)

@@ -63,11 +63,8 @@ class Allocation(NamedTuple):
 def with_stand_ins(model: Any) -> Any:
     """Copy a model, with operators that ONNX's inference knows for some that it does not know.
 
-    Returns
-    -------
-    onnx.ModelProto or None
-        It computes something else, in an operator set that may be newer than its nodes. None if
-        no node is to be replaced.
+    The result computes something else, in an operator set that may be newer than its nodes. None if
+    no node is to be replaced.
     """
     if not any(_stand_in(node) for graph in graphs_within(model.graph) for node in graph.node):
         return None
@@ -89,11 +86,7 @@ def with_stand_ins(model: Any) -> Any:
 def allocations(graph: Any, shapes: Mapping[str, Shape]) -> Iterator[Allocation]:
     """Iterate over what nodes of a graph allocate by their attributes.
 
-    Parameters
-    ----------
-    graph : onnx.GraphProto
-    shapes : mapping of str to tuple
-        Those of its values that are known.
+    ``shapes``: those of its values that are known.
     """
     for number, node in enumerate(graph.node):
         rule = _RULES.get((schema.plain(node.domain), node.op_type))
@@ -172,17 +165,8 @@ def check_sizes(model: Any) -> None:
     """Check the values of a model whose sizes follow from the model alone.
 
     ONNX Runtime computes values of constants when it compiles a model, whether or not an output
-    needs them.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        Sound, see `check_model`.
-
-    Raises
-    ------
-    GraphError
-        A value takes more memory than `passlib.limits` permits, or has too many axes.
+    needs them. ``model``: sound, see `check_model`. Raises `GraphError` if a value takes more
+    memory than `passlib.limits` permits, or has too many axes.
     """
     found = inferred(model, data=True)
     _check_axes(found)

@@ -49,8 +49,6 @@ def is_unchanged(
 
     Parameters
     ----------
-    graph : _core.Graph
-    document : Document
     params : dict of str to numpy.ndarray
         Constants by name; missing ones have the file's elements.
     omitted : str
@@ -73,7 +71,6 @@ def mark(file: Path, final: Path, path: Path) -> None:
 
     Parameters
     ----------
-    file : Path
     final : Path
         The name that it will have.
     path : Path
@@ -98,6 +95,8 @@ def folders_of(path: Path) -> set[Path]:
 def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
     """Return the data files that passlib wrote for a model, and that nobody needs any more.
 
+    Raises `FormatError` if the model cannot be read.
+
     Parameters
     ----------
     path : Path
@@ -105,10 +104,6 @@ def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
     folders : set of Path
         Where its data files are or were.
 
-    Raises
-    ------
-    FormatError
-        The model cannot be read.
     """
     owned = []
     for folder in folders:
@@ -131,11 +126,8 @@ def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
 def check_replaceable(path: Path, target: Path) -> None:
     """Refuse to write a data file over anything but a data file of the same model.
 
-    Raises
-    ------
-    FileExistsError
-        Another model uses the file, it is a model, or the model at the path does not use it, and
-        passlib did not write it for that model.
+    Raises `FileExistsError` if another model uses the file, it is a model, or the model at the path
+    does not use it, and passlib did not write it for that model.
     """
     if not os.path.lexists(target):
         return
@@ -261,10 +253,8 @@ class Placement(NamedTuple):
     def target(self, path: Path) -> Path | None:
         """Return the data file of a model at a path; None where its name is not chosen.
 
-        Raises
-        ------
-        UnsupportedError
-            The location is not a path inside the model's folder, or it is the model's own.
+        Raises `UnsupportedError` if the location is not a path inside the model's folder, or it is
+        the model's own.
         """
         if not self.location:
             return None
@@ -286,11 +276,8 @@ def placement_of(
 ) -> Placement | None:
     """Return the placement that the options of `Model.save` ask for; None for that of the file.
 
-    Raises
-    ------
-    TypeError
-        An option is of another type, or one of the data file is given without
-        ``external_data=True``.
+    Raises `TypeError` if an option is of another type, or one of the data file is given without
+    ``external_data=True``.
     """
     if external_data is not None and not isinstance(external_data, bool):
         raise TypeError(
@@ -315,7 +302,6 @@ class Assembled:
 
     Parameters
     ----------
-    writer : _core.OnnxWriter
     params, constants : mapping of str to numpy.ndarray
         Arrays by name: those given, and those of the file.
 
@@ -395,14 +381,15 @@ def assemble(
 ) -> Assembled:
     """Make the model of a graph.
 
+    Raises `FormatError` if the file was changed since it was read; `GraphError` or
+    `UnsupportedError` if the graph, or a value in it, has no form in ONNX.
+
     Parameters
     ----------
-    graph : _core.Graph
     attributes : mapping of str to str
         The graph's own, as JSON by key.
     document : Document
         The file that the graph came from.
-    params : dict of str to numpy.ndarray
     fed : mapping of str to TypeSpec, optional
         Variables that become inputs, whatever they are in the file.
     renew : bool
@@ -410,16 +397,6 @@ def assemble(
     omitted : str
         Key of the attribute that nodes do not get; see `ModelData`.
 
-    Returns
-    -------
-    Assembled
-
-    Raises
-    ------
-    FormatError
-        The file was changed since it was read.
-    GraphError, UnsupportedError
-        The graph, or a value in it, has no form in ONNX.
     """
     document.check()
     imports = _imports(attributes, document)
@@ -482,12 +459,7 @@ def assemble_for_file(
 ) -> Assembled | None:
     """Make the model of a graph, unless it is the file's.
 
-    Parameters and errors are those of `assemble`.
-
-    Returns
-    -------
-    Assembled or None
-        None if nothing changed.
+    Parameters and errors are those of `assemble`. None if nothing changed.
     """
     document.check()
     same_imports = _imports(attributes, document) == _imports({}, document)

@@ -35,23 +35,15 @@ from passlib.files.optional import require
 def parse(name: str, text: str, kind: int, node: str) -> Any:
     """Make an attribute from its text.
 
+    Raises `UnsupportedError` if the text is not a value of this type.
+
     Parameters
     ----------
-    name : str
-    text : str
     kind : int
         The type; 0 to guess it from the text.
     node : str
         For messages.
 
-    Returns
-    -------
-    onnx.AttributeProto
-
-    Raises
-    ------
-    UnsupportedError
-        The text is not a value of this type.
     """
     onnx: Any = require("onnx", extra="onnx")
     made = onnx.AttributeProto(name=name)
@@ -196,7 +188,6 @@ def _set_types(made: Any, text: str) -> None:
 
 
 def _refuse(made: Any, text: str) -> None:
-    del made, text
     raise ValueError("passes can keep or copy nested graphs, not make them from text")
 
 
@@ -221,10 +212,7 @@ _PARSERS: dict[int, Callable[[Any, str], None]] = {
 class AttributeMaker:
     """Makes attributes from their text.
 
-    Parameters
-    ----------
-    imports : mapping of str to int
-        Versions of the operator sets, for the types of new attributes.
+    ``imports``: versions of the operator sets, for the types of new attributes.
     """
 
     def __init__(self, imports: Mapping[str, int]) -> None:
@@ -235,23 +223,15 @@ class AttributeMaker:
     ) -> bytes | str:
         """Make an attribute.
 
+        Result: an onnx.AttributeProto, or the place of the one that the text refers to. Raises
+        `UnsupportedError` if the text is not a value of the attribute's type.
+
         Parameters
         ----------
         name, op, domain : str
             Of the node.
-        key, text : str
         kind : int
             The type that it has in the file; 0 for a new attribute.
-
-        Returns
-        -------
-        bytes or str
-            An onnx.AttributeProto, or the place of the one that the text refers to.
-
-        Raises
-        ------
-        UnsupportedError
-            The text is not a value of the attribute's type.
         """
         place = _reference_of(text)
         if place is not None:

@@ -13,14 +13,9 @@ import numpy as np
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
-from passlib.dialects.onnx.soundness import (
-    check_accepted,
-    check_model,
-    inferred,
-    unsafe_to_infer,
-    without_weights,
-)
-from passlib.dialects.onnx.soundness.model import versions_of
+from passlib.dialects.onnx.soundness.acceptance import check_accepted, without_weights
+from passlib.dialects.onnx.soundness.inference import inferred, unsafe_to_infer
+from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
 from passlib.dialects.onnx.writing.assembly import Assembled, Placement
 from passlib.errors import GraphError, UnsupportedError, listed
@@ -197,11 +192,7 @@ converter or checker: ``make sweep-opsets`` compares them.
 def repair(conversion: Conversion, result: Any) -> None:
     """Do in a converted model what ONNX's converter has left out.
 
-    Parameters
-    ----------
-    conversion : Conversion
-        With the model before.
-    result : onnx.ModelProto
+    ``conversion``: with the model before.
     """
     if not (conversion.is_upward and conversion.crosses(21)):
         return
@@ -275,7 +266,6 @@ def place(
     assembled : Assembled
         Its messages get the new locations; its arrays that moved are removed from it, and none
         is external any more.
-    placement : Placement
     folder : Folder
         Of the model as it was read, with the data files that it has so far.
     location : str
@@ -350,29 +340,18 @@ _OLDEST_FORMAT: Final = 3
 def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | None:
     """Convert a model to another version of ONNX's own operator set, and check the result.
 
+    Result: the same weights, types of values and annotations; other nodes where operators differ.
+    None for a model that has the version. Raises `TypeError` if the version is no whole number;
+    `UnsupportedError` if the package onnx does not know the version, or its converter cannot
+    convert the model; the message names the node or the part of the model; `GraphError` if a node
+    does not have the form that its operator requires.
+
     Parameters
     ----------
     assembled : Assembled
         Is consumed.
-    opset : int
     original : onnx.ModelProto
         Of the file that the model was loaded from.
-
-    Returns
-    -------
-    Assembled or None
-        The same weights, types of values and annotations; other nodes where operators differ.
-        None for a model that has the version.
-
-    Raises
-    ------
-    TypeError
-        The version is no whole number.
-    UnsupportedError
-        The package onnx does not know the version, or its converter cannot convert the model;
-        the message names the node or the part of the model.
-    GraphError
-        A node does not have the form that its operator requires.
     """
     model = assembled.model
     _check_version(opset)

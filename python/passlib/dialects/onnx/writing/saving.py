@@ -15,7 +15,7 @@ import passlib._core as _core
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import Document, document_of, map_file, parse_model
-from passlib.dialects.onnx.soundness import (
+from passlib.dialects.onnx.soundness.acceptance import (
     MOST_KINDS,
     are_accepted,
     check_accepted,
@@ -104,28 +104,16 @@ def _store(
 ) -> tuple[str, ...]:
     """Write a model; external data that it was read with is written next to it.
 
+    Result: the files written, the model first. Raises `FormatError` if a data file is missing, or
+    outside the folder; `UnsupportedError` if the placement needs a file that it cannot have, or
+    puts too much into the model; `OSError` if a file cannot be written.
+
     Parameters
     ----------
-    path : Path
     assembled : Assembled or None
         Its model is consumed; None stands for that of the file.
-    document : Document
     placement : Placement, optional
         Where the weights go, by default where they were, as far as possible.
-
-    Returns
-    -------
-    tuple of str
-        The files written, the model first.
-
-    Raises
-    ------
-    FormatError
-        A data file is missing, or outside the folder.
-    UnsupportedError
-        The placement needs a file that it cannot have, or puts too much into the model.
-    OSError
-        A file cannot be written.
     """
     unchanged = assembled is None
     if assembled is None:
@@ -194,7 +182,6 @@ class _DataFiles:
     ----------
     path : Path
         Of the model.
-    document : Document
     assembled : Assembled
         Its messages get the new locations.
     save : Save
@@ -403,24 +390,15 @@ def save(
 ) -> tuple[str, ...]:
     """Write a model and its external data as a whole, or not at all.
 
+    Raises `GraphError` or `UnsupportedError` if ONNX's checker would refuse the file, or the model
+    has no form as ONNX.
+
     Parameters
     ----------
-    path : Path
-    model : ModelData
     placement : Placement or None
         Where weights lie; None for where the model had them.
     opset : int or None
         The operator set to convert to.
-
-    Returns
-    -------
-    tuple of str
-        The files that were written.
-
-    Raises
-    ------
-    GraphError, UnsupportedError
-        ONNX's checker would refuse the file, or the model has no form as ONNX.
     """
     document, assembled = _assembled(model)
     made = None

@@ -11,7 +11,8 @@ from typing import Any
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.nested import copy_of, value_info
 from passlib.dialects.onnx.reading import STATED
-from passlib.dialects.onnx.soundness import inferred_with_disputes, states_elements
+from passlib.dialects.onnx.soundness.acceptance import states_elements
+from passlib.dialects.onnx.soundness.inference import inferred_with_disputes
 from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import GraphError, UnsupportedError
 
@@ -26,6 +27,8 @@ def stated_type(
     name: str, dtype: str | None, shape: str | None, code: int | None = None
 ) -> tuple[int, list[int] | None]:
     """Read the attributes ``__dtype__`` and ``__shape__`` of a variable without values.
+
+    Raises `UnsupportedError` if there is no type, or a text is neither.
 
     Parameters
     ----------
@@ -43,10 +46,6 @@ def stated_type(
     sizes : list of int or None
         -1 for unknown sizes; None for an unknown shape.
 
-    Raises
-    ------
-    UnsupportedError
-        There is no type, or a text is neither.
     """
     if dtype is None and code is None:
         raise UnsupportedError(
@@ -80,13 +79,13 @@ def renewed_types(
 ) -> dict[str, Renewed]:
     """Infer the types of values that may have changed, by ONNX's inference.
 
-    Where it fails, or finds what ONNX Runtime does not compute, annotations are removed. Outputs
-    of graphs keep their description unless inference contradicts it, and did not contradict that
-    of the file in the same way. Those without one get what the graph states.
+    Where it fails, or finds what ONNX Runtime does not compute, annotations are removed. Outputs of
+    graphs keep their description unless inference contradicts it, and did not contradict that of
+    the file in the same way. Those without one get what the graph states. Result: the types to
+    write instead, by place of the graph.
 
     Parameters
     ----------
-    model : onnx.ModelProto
     doubtful : iterable of (str, str)
         Places of graphs in the model, and names of values in them.
     stated : mapping of str to onnx.TypeProto
@@ -95,11 +94,6 @@ def renewed_types(
         Returns the model of the file, an ``onnx.ModelProto``.
     restated : bool
         A pass stated types of inputs, so that more precise ones of outputs hold no longer.
-
-    Returns
-    -------
-    dict of str to Renewed
-        The types to write instead, by place of the graph.
     """
     wanted: dict[str, set[str]] = {}
     for place, name in doubtful:
@@ -146,11 +140,7 @@ def renewed_types(
 def _inferred(model: Any, wanted: Mapping[str, set[str]]) -> tuple[Any, frozenset[str]]:
     """Infer types regardless of what graphs state for some values; see `inferred_with_disputes`.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    wanted : mapping of str to set of str
-        The values, by place of the graph.
+    ``wanted``: the values, by place of the graph.
     """
     bare = copy_of(model)
     for place, graph in _placed(bare.graph):
