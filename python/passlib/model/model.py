@@ -185,6 +185,17 @@ class Model:
         """Auxiliary states by name. Neither the mapping nor its arrays can be written to."""
         return Weights(self._aux)
 
+    def has_weights_of(self, other: Model) -> bool:
+        """Whether the weights are those of another model: the same arrays, or the same memory."""
+        for own, others in ((self._args, other._args), (self._aux, other._aux)):
+            if own.keys() != others.keys():
+                return False
+            changed = [name for name in own if own[name] is not others[name]]
+            new, old = Weights(own), Weights(others)
+            if weights_differ({n: old[n] for n in changed}, {n: new[n] for n in changed}):
+                return False
+        return True
+
     @property
     def dialect(self) -> str:
         """The family of models that this one belongs to."""
@@ -819,8 +830,6 @@ class ModelSteps:
 
     def differs(self, before: Model, after: Model) -> bool:
         """Whether the graph or a weight changed."""
-        return (
-            not before.symbol.graph.equals(after.symbol.graph)
-            or weights_differ(before.args, after.args)
-            or weights_differ(before.aux, after.aux)
+        return not before.symbol.graph.equals(after.symbol.graph) or not after.has_weights_of(
+            before
         )

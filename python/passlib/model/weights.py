@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Mapping, Set
+from operator import attrgetter
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -57,7 +58,7 @@ class Weights(Mapping[str, Any]):
     @property
     def nbytes(self) -> int:
         """The size of all arrays, in bytes."""
-        return sum(int(array.nbytes) for array in self._arrays.values())
+        return sum(map(attrgetter("nbytes"), self._arrays.values()))
 
     def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
         return {**self, **other}

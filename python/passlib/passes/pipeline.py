@@ -19,7 +19,6 @@ from passlib.library.pipeline import (
     parse,
     steps_of,
     text_of,
-    weights_differ,
 )
 from passlib.model import Model
 from passlib.model.model import INFERENCE, ModelSteps
@@ -117,9 +116,7 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
         len(old),
         len(new),
         changed,
-        not same
-        or weights_differ(before.args, after.args)
-        or weights_differ(before.aux, after.aux),
+        not same or not after.has_weights_of(before),
         tuple(printed.splitlines()),
     )
 
