@@ -57,12 +57,7 @@ def unknown_operators(
 ) -> Iterator[UnknownOperator]:
     """Find the operators of a graph, and of those nested in it, that are not known.
 
-    Parameters
-    ----------
-    known : callable
-        Whether there is an operator of this name.
-    names : callable
-        Lists all known operators.
+    ``known``: whether there is an operator of this name. ``names``: lists all known operators.
     """
     reported: set[str] = set()
     pending = [graph]
@@ -99,12 +94,7 @@ def _nearest(op: str, names: Collection[str]) -> str | None:
 def check_end(place: str, left: int) -> Iterator[Problem]:
     """Report bytes that a weight file has after what readers of its format read.
 
-    Parameters
-    ----------
-    place : str
-        The weight file.
-    left : int
-        Their number.
+    ``place``: the weight file. ``left``: their number.
     """
     if left:
         yield Problem("warning", place, f"the last {left} bytes belong to no array and are ignored")
@@ -141,12 +131,7 @@ def check_shapes(
 ) -> Iterator[Problem]:
     """Report weights whose shape differs from the one that the graph states.
 
-    Parameters
-    ----------
-    place : str
-        The weight file.
-    stated : mapping of str to tuple or None
-        Shapes by variable; unknown sizes are None.
+    ``place``: the weight file. ``stated``: shapes by variable; unknown sizes are None.
     """
     for name, array in weights.items():
         shape = stated.get(name)

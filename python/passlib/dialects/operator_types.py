@@ -93,18 +93,10 @@ def infer_node(
     """Infer the types of a node's inputs and outputs.
 
     An operator that runs a subgraph and has no functions of its own has the types of the subgraph.
-    Raises `GraphError` if the operator contradicts what is known of its inputs; `OperatorError` if
-    the operator refuses its inputs although all of them are known.
-
-    Parameters
-    ----------
-    attributes : mapping of str to str
-        See `handed_attributes`.
-    inputs : sequence of TypeSpec
-        Known types of the inputs; the operator may add to them.
-    infer : callable
-        For subgraphs.
-
+    ``attributes``: see `handed_attributes`. ``inputs``: known types of the inputs; the operator may
+    add to them. ``infer``: for subgraphs. Raises `GraphError` if the operator contradicts what is
+    known of its inputs; `OperatorError` if the operator refuses its inputs although all of them are
+    known.
     """
     if not operator.infers:
         return _of_subgraph(node, inputs, infer)
@@ -224,12 +216,7 @@ def _require_shallow(node: Node) -> None:
 class CustomTypes:
     """Completes the types around nodes of libraries' operators, with a cache of their answers.
 
-    Parameters
-    ----------
-    operators : mapping of str to Rules
-        Those that occur in the graph.
-    infer : callable
-        For subgraphs.
+    ``operators``: those that occur in the graph. ``infer``: for subgraphs.
     """
 
     def __init__(self, operators: Mapping[str, Rules], infer: InferGraph) -> None:
@@ -241,12 +228,8 @@ class CustomTypes:
     def complete(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         """Fill in types of inputs and outputs, in place.
 
-        Parameters
-        ----------
-        node : Node
-            Of one of the operators.
-        inputs, outputs : sequence of Value
-            ``outputs`` may be fewer than the node has.
+        ``node``: of one of the operators. ``inputs``, ``outputs``: ``outputs`` may be fewer than
+        the node has.
 
         Raises
         ------

@@ -130,18 +130,6 @@ def find_backend(name: str) -> Backend:
     raise PasslibError(f"there is no pass or partitioner {name!r}{hint} ({'; '.join(have)})")
 
 
-def find_standard(name: str) -> Backend:
-    """Find a pass that comes with passlib, whoever else has its name.
-
-    Raises `PasslibError` if there is none; `LoadError` if the library of the standard passes is
-    missing from the installation.
-    """
-    found = _standard_pass(name)
-    if found is None:
-        raise PasslibError(f"there is no standard pass {name!r}")
-    return found
-
-
 def _standard_pass(name: str) -> Backend | None:
     for provider in (None, *_PROVIDERS):
         if provider is not None:

@@ -99,14 +99,8 @@ class Holder(Protocol):
     def commit(self, gone: Sequence[str], new: Arrays, is_parameter: Callable[[str], bool]) -> None:
         """Bring the caller's dictionary up to date, after everything else has succeeded.
 
-        Parameters
-        ----------
-        gone : sequence of str
-            Variables that are gone from the graph.
-        new : mapping of str to numpy.ndarray or _core.ScaledArray
-            Parameters that the pass made.
-        is_parameter : callable
-            Whether a name in ``gone`` was a parameter; data inputs stay.
+        ``gone``: variables that are gone from the graph. ``new``: parameters that the pass made.
+        ``is_parameter``: whether a name in ``gone`` was a parameter; data inputs stay.
         """
 
 

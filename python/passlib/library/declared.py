@@ -520,17 +520,10 @@ _OPTION: dict[str, type] = {
 def read_declarations(text: bytes, library: str, passes: Collection[str]) -> dict[str, Declaration]:
     """Read the declarations of a library, in the form of ``_passlibDeclarations`` in lib_api.h.
 
-    Result: by name. Passes that declare nothing are missing. Raises `FormatError` if the text is no
-    such JSON, or contradicts itself; the message names the place.
-
-    Parameters
-    ----------
-    text : bytes
-        JSON; empty where the library declares nothing.
-    library : str
-        Its path.
-    passes : collection of str
-        The passes that it registered.
+    Result: by name. Passes that declare nothing are missing. ``text``: JSON; empty where the
+    library declares nothing. ``library``: its path. ``passes``: the passes that it registered.
+    Raises `FormatError` if the text is no such JSON, or contradicts itself; the message names the
+    place.
     """
     if not text:
         return {}

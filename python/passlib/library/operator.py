@@ -490,15 +490,9 @@ class Operator:
     ) -> list[Any]:
         """Compute the gradients of the inputs, of an operator without state.
 
-        Shapes and types are those of the inputs. Raises `OperatorError` if the library
-        fails, or has no backward function.
-
-        Parameters
-        ----------
-        out_grads : sequence of array
-            One for each output.
-        inputs, outputs : sequence of array
-            Of the forward computation.
+        Shapes and types are those of the inputs. ``out_grads``: one for each output. ``inputs``,
+        ``outputs``: of the forward computation. Raises `OperatorError` if the library fails, or has
+        no backward function.
         """
         lent = Lent([*out_grads, *inputs, *outputs], ())
         types = [type_of(array).dense() for array in inputs]
@@ -513,15 +507,8 @@ class Operator:
     ) -> OperatorState:
         """Make the state of one node.
 
-        Raises `OperatorError` if the library fails, or the operator has no state.
-
-        Parameters
-        ----------
-        attributes : mapping of str to str
-            For a subgraph operator with ``subgraph_sym_json``.
-        shapes : sequence of Shape or None
-            Of the inputs.
-
+        ``attributes``: for a subgraph operator with ``subgraph_sym_json``. ``shapes``: of the
+        inputs. Raises `OperatorError` if the library fails, or the operator has no state.
         """
         state = self._core.create_state(
             dict(attributes),

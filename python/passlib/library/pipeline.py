@@ -291,15 +291,10 @@ class Observer(Protocol[T]):
 def check(steps: Steps, text: str = "", dialect: str | None = None) -> dict[Step, dict[str, Any]]:
     """Check the name and the options of every step before anything runs.
 
-    Result: the options of each step in their declared types. Raises `PasslibError` if a pass or an
-    option is unknown, or a value is not accepted; the message has the place.
-
-    Parameters
-    ----------
-    text : str, optional
-        The text that they were read from, for messages.
-    dialect : str, optional
-        The family of models that they are to run on.
+    Result: the options of each step in their declared types. ``text``: the text that they were read
+    from, for messages. ``dialect``: the family of models that they are to run on. Raises
+    `PasslibError` if a pass or an option is unknown, or a value is not accepted; the message has
+    the place.
     """
     checked = {}
     for step in flat(steps):
@@ -333,12 +328,7 @@ def execute(
 ) -> T:
     """Carry out steps in order.
 
-    Parameters
-    ----------
-    subject : T
-        A model or a symbol.
-    options : dict of Step to dict
-        As `check` returned them.
+    ``subject``: a model or a symbol. ``options``: as `check` returned them.
     """
     for step in steps:
         if isinstance(step, Step):

@@ -23,15 +23,8 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     """Arrays by name of their variable. They are read-only; assign an array to change one.
 
     Nothing is copied, and the caller's dictionary changes when the pass has succeeded only.
-
-    Parameters
-    ----------
-    kind : {"args", "aux"}
-        For messages.
-    given : mutable mapping of str to array, or None
-        The caller's dictionary. The pass does not see names outside ``names``.
-    names : sequence of str
-        The variables of the graph, in its order.
+    ``kind``: for messages. ``given``: the caller's dictionary. The pass does not see names outside
+    ``names``. ``names``: the variables of the graph, in its order.
     """
 
     def __init__(

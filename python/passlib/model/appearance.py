@@ -31,12 +31,7 @@ def described(
 ) -> str:
     """Describe a model in one line.
 
-    Parameters
-    ----------
-    inputs : mapping of str to TypeSpec
-        The types that the model states, by name of the input.
-    nodes : int
-        Their number.
+    ``inputs``: the types that the model states, by name of the input. ``nodes``: their number.
     """
     stated = [f"{name} {described_type(spec)}".rstrip() for name, spec in inputs.items()]
     count = sum(int(np.prod(array.shape)) for array in weights)

@@ -177,12 +177,7 @@ def _check_complete(
 def renamed(symbol: ModelGraph, dialect: Dialect, names: Mapping[str, str]) -> ModelGraph:
     """Return a graph with other names; all that has one of the old names gets the new one.
 
-    Parameters
-    ----------
-    dialect : Dialect
-        That of the symbol.
-    names : mapping of str to str
-        New names by old names.
+    ``dialect``: that of the symbol. ``names``: new names by old names.
 
     Raises
     ------

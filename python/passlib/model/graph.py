@@ -352,12 +352,8 @@ class ModelGraph(PlainGraph):
 def graph_of(graph: _core.Graph, attributes: Mapping[str, str] | None, dialect: str) -> ModelGraph:
     """Wrap a native graph, which nobody may change afterwards, in the class of its dialect.
 
-    Parameters
-    ----------
-    graph : _core.Graph
-        Checked, each node after its inputs; in post-order if the dialect wants that.
-    attributes : mapping of str to str or None
-        The graph's own attributes, as JSON by key; None for the dialect's defaults.
+    ``graph``: checked, each node after its inputs; in post-order if the dialect wants that.
+    ``attributes``: the graph's own attributes, as JSON by key; None for the dialect's defaults.
     """
     family = find(dialect)
     kind = family.graph_class or ModelGraph

@@ -40,14 +40,9 @@ def shapes(
 ) -> Lists | tuple[None, None, None]:
     """Return the shapes of arguments, outputs and auxiliary states.
 
-    Parameters
-    ----------
-    partial : bool
-        Otherwise, where something is unknown, a warning is issued and the result is None.
-    numpy : bool
-        Unknown shapes are None and unknown sizes -1, otherwise ``()`` and 0.
-    reasons : callable
-        Returns why something is unknown, for the warning.
+    ``partial``: otherwise, where something is unknown, a warning is issued and the result is None.
+    ``numpy``: unknown shapes are None and unknown sizes -1, otherwise ``()`` and 0. ``reasons``:
+    returns why something is unknown, for the warning.
     """
 
     def describe(spec: TypeSpec) -> tuple[int, ...] | None:

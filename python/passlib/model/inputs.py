@@ -72,15 +72,10 @@ def input_types(
 ) -> dict[str, TypeSpec]:
     """Infer the types of all inputs whose shape is given, declared or follows from others.
 
-    Raises `TypeError` if shapes or types are not mappings of these; the message shows the right
-    form; `InputError` if a name is not a variable; `GraphError` if shapes contradict each other.
-
-    Parameters
-    ----------
-    data : ModelData
-        The model.
-    shapes, types : mapping of str to shape or dtype, optional
-        Given by the caller. A given shape stays as open as it was given.
+    ``data``: the model. ``shapes``, ``types``: given by the caller. A given shape stays as open as
+    it was given. Raises `TypeError` if shapes or types are not mappings of these; the message shows
+    the right form; `InputError` if a name is not a variable; `GraphError` if shapes contradict each
+    other.
     """
     weights = {**data.args, **data.aux}
     inputs = [name for name in dialect.data_inputs(data.graph) if name not in weights]
@@ -127,12 +122,7 @@ def lowered_for(
 ) -> Lowered:
     """Lower a model for inputs of some shapes and element types.
 
-    Parameters
-    ----------
-    data : ModelData
-        The model.
-    shapes, types : mapping of str to shape or dtype, optional
-        See `Model.to_onnx`.
+    ``data``: the model. ``shapes``, ``types``: see `Model.to_onnx`.
 
     Raises
     ------
@@ -177,14 +167,8 @@ def hint(
 ) -> str:
     """Return the likely cause of a failed run: missing values, or NumPy's float64.
 
-    Parameters
-    ----------
-    said : str
-        The message of the failure; empty is returned if it states the cause already.
-    missing : sequence of str
-        Inputs without a value.
-    weights : sequence of array
-        Those of the model.
+    ``said``: the message of the failure; empty is returned if it states the cause already.
+    ``missing``: inputs without a value. ``weights``: those of the model.
     """
     if missing:
         parameters = dialect.parameters_among(graph, set(missing)) if not weights else set()

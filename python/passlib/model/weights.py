@@ -83,16 +83,9 @@ class Weights(Mapping[str, Any]):
 def check_weights(symbol: ModelGraph, model: ModelData) -> None:
     """Check that the weights of a model fit its graph.
 
-    Shapes are inferred where the package onnx is installed, which inference needs. Raises
-    `GraphError` if there are no variables of some names, or a shape contradicts the graph.
-
-    Parameters
-    ----------
-    symbol : ModelGraph
-        The graph.
-    model : ModelData
-        With the same graph.
-
+    Shapes are inferred where the package onnx is installed, which inference needs. ``symbol``: the
+    graph. ``model``: with the same graph. Raises `GraphError` if there are no variables of some
+    names, or a shape contradicts the graph.
     """
     arrays = {**model.args, **model.aux}
     known = symbol.list_inputs()
@@ -135,16 +128,9 @@ def replaced(
 ) -> dict[str, Any]:
     """Return weights with other values of some, which have the shape and type of those before.
 
-    Raises `TypeError` if a value is not an array, or its element type is another one; `GraphError`
-    if a weight is one of ``others``, or its shape is another one.
-
-    Parameters
-    ----------
-    what : str
-        "args" or "aux".
-    others : mapping of str to array
-        The model's weights of the other kind.
-
+    ``what``: "args" or "aux". ``others``: the model's weights of the other kind. Raises `TypeError`
+    if a value is not an array, or its element type is another one; `GraphError` if a weight is one
+    of ``others``, or its shape is another one.
     """
     values = {n: frozen(n, a) for n, a in as_mapping(what, given, "array").items()}
     for name, array in values.items():

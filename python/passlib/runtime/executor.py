@@ -58,21 +58,13 @@ class Gradients:
     def backward(self, record: Sequence[Done], outputs: Sequence[Any], out_grads: Any) -> None:
         """Compute the gradients and store them. If that fails, no array has changed.
 
-        Raises `UnsupportedError` if an operator on the way from an argument to the outputs has no
-        gradient: a built-in one, or one whose library gives no backward function; `ValueError` if
-        the gradient of an output is missing, or has another shape than the output; `TypeError` if a
-        gradient is no array; `GraphError` if an operator gave a gradient of another shape than its
-        input has; `OperatorError` if a backward function failed.
-
-        Parameters
-        ----------
-        record : sequence of Done
-            The record of the last run.
-        outputs : sequence of array
-            Its outputs.
-        out_grads : array, sequence of arrays, or mapping of str to array
-            The gradient of each output, of its shape.
-
+        ``record``: the record of the last run. ``outputs``: its outputs. ``out_grads``: the
+        gradient of each output, of its shape. Raises `UnsupportedError` if an operator on the way
+        from an argument to the outputs has no gradient: a built-in one, or one whose library gives
+        no backward function; `ValueError` if the gradient of an output is missing, or has another
+        shape than the output; `TypeError` if a gradient is no array; `GraphError` if an operator
+        gave a gradient of another shape than its input has; `OperatorError` if a backward function
+        failed.
         """
         if self._obstacle:
             raise UnsupportedError(f"backward: {self._obstacle}")

@@ -43,15 +43,9 @@ def check_opset(opset: int) -> None:
 def at_opset(model: Any, opset: int, source_of: Mapping[str, Node]) -> None:
     """Convert a model to another version of the operator set, in place.
 
-    Raises `UnsupportedError` if a node needs a newer version; the message names it.
-
-    Parameters
-    ----------
-    opset : int
-        See `check_opset`.
-    source_of : mapping of str to Node
-        The node that each ONNX node was made of, by its name, for messages.
-
+    ``opset``: see `check_opset`. ``source_of``: the node that each ONNX node was made of, by its
+    name, for messages. Raises `UnsupportedError` if a node needs a newer version; the message names
+    it.
     """
     check_opset(opset)
     if opset == OPSET:

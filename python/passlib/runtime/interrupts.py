@@ -25,17 +25,11 @@ def interruptible(
 ) -> Result:
     """Call ONNX Runtime so that SIGINT ends the call, if this is the main thread.
 
-    The call ends before its next node. If the program's handler of the signal raises nothing, it
-    is made again, and the handler runs at once when further signals come.
-
-    Parameters
-    ----------
-    compute : function
-        Gets the arguments, and then the options.
-    make_options : function
-        Returns new options, ``onnxruntime.RunOptions``.
-    translate : function
-        Returns the exception to be raised for one of ONNX Runtime's.
+    The call ends before its next node. If the program's handler of the signal raises nothing, it is
+    made again, and the handler runs at once when further signals come. ``compute``: gets the
+    arguments, and then the options. ``make_options``: returns new options,
+    ``onnxruntime.RunOptions``. ``translate``: returns the exception to be raised for one of ONNX
+    Runtime's.
 
     Raises
     ------

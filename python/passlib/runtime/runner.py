@@ -51,14 +51,9 @@ class Outcome:
 class Plan:
     """A graph cut at the operators of libraries, ready to run many times.
 
-    Parameters
-    ----------
-    dialect : Dialect
-        That of the graph; it lowers the pieces of built-in operators.
-    operators : mapping of str to Operator
-        The libraries' operators that the graph has, by name.
-    overriding : mapping of Node to mapping of str to str
-        Attribute values that replace a built-in node's own.
+    ``dialect``: that of the graph; it lowers the pieces of built-in operators. ``operators``: the
+    libraries' operators that the graph has, by name. ``overriding``: attribute values that replace
+    a built-in node's own.
     """
 
     def __init__(

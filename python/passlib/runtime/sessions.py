@@ -38,12 +38,8 @@ class _Slot(Generic[_V]):
 class Cache(Generic[_V]):
     """Keeps the values that were used last. Making one delays only those who want the same.
 
-    Parameters
-    ----------
-    most : int
-        Number of values kept.
-    most_bytes : int, optional
-        Sum of their sizes; the value used last is kept even if it alone is larger.
+    ``most``: number of values kept. ``most_bytes``: sum of their sizes; the value used last is kept
+    even if it alone is larger.
     """
 
     def __init__(self, most: int, most_bytes: int | None = None) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import passlib
 from pass_page import PAGE, documented, text
-from passlib.library.backends import find_standard, is_standard
+from passlib.library.backends import find_backend, is_standard
 
 
 def test_the_declared_parts_are_those_of_the_declarations() -> None:
@@ -23,5 +23,5 @@ def test_every_standard_pass_has_a_section() -> None:
 def test_a_section_says_what_a_pass_costs(name: str) -> None:
     section = PAGE.read_text().partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     assert section.count("\nCost: ") == 1
-    for option in find_standard(name).declaration.options:
+    for option in find_backend(name).declaration.options:
         assert option.description

@@ -28,16 +28,8 @@ OUTER = "__outer__"
 OPAQUE = "__opaque__"
 """Element type of a constant that NumPy cannot represent."""
 
-_DEFAULT = "__default__"
-"""``True`` on an initializer that is the default of an input, which may be fed other values.
-
-Up to IR version 3 every initializer is listed as an input, so none is marked.
-"""
-
 INPUTS_ALSO = 4
 """Before this file version, each initializer is an input of the graph as well."""
-
-OWN_KEYS = frozenset((ID, DOMAIN, OVERLOAD, FORMAL, CAPTURED, OUTER, OPAQUE, _DEFAULT))
 
 
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, TENSORS, GRAPHS = range(1, 11)

@@ -37,12 +37,8 @@ def with_name(message: Any, name: str, field: str = "name") -> Any:
 def value_info(name: str, code: int | None, shape: Sequence[int | None] | None) -> Any:
     """Make a ValueInfoProto for a tensor.
 
-    Parameters
-    ----------
-    code : int or None
-        ONNX's number of the element type, if known.
-    shape : sequence of (int or None), optional
-        None if unknown, as are sizes that are None.
+    ``code``: ONNX's number of the element type, if known. ``shape``: None if unknown, as are sizes
+    that are None.
     """
     made = require("onnx", extra="onnx").ValueInfoProto(name=name)
     if code is not None:
@@ -132,12 +128,7 @@ def parameter_rank(document: Document, key: str) -> int:
 def named_by_reader(document: Document, key: str, name: str) -> bool:
     """Whether an operator has the name of its place, since the file has none, or one twice.
 
-    Parameters
-    ----------
-    key : str
-        The `ID` of the operator; empty for a new one.
-    name : str
-        Its name in the graph.
+    ``key``: the `ID` of the operator; empty for a new one. ``name``: its name in the graph.
     """
     if key.isdigit():
         message = document.model.graph.node[int(key)]

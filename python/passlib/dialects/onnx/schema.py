@@ -8,9 +8,6 @@ from typing import Any, Final
 
 from passlib.files.optional import require
 
-CONSTANT = "Constant"
-"""The operator whose nodes hold a value in an attribute."""
-
 INT_MAX: Final = (1 << 31) - 1
 """The highest version, and number of inputs, that onnx's code holds."""
 
@@ -58,15 +55,9 @@ def output_types(
 ) -> list[tuple[str, int]]:
     """Return the element types of results that an operator's schema fixes, without inference.
 
-    The name of each result, and its type; 0 if it is open or no tensor. Empty for operators
-    with a rule of inference.
-
-    Parameters
-    ----------
-    versions : mapping of str to int
-        Of the operator sets, by domain.
-    known : mapping of str to int
-        ONNX's numbers of the element types of values.
+    The name of each result, and its type; 0 if it is open or no tensor. Empty for operators with a
+    rule of inference. ``versions``: of the operator sets, by domain. ``known``: ONNX's numbers of
+    the element types of values.
     """
     domain = plain(node.domain)
     schema = _schema(node.op_type, domain, versions.get(domain, 0))

@@ -105,15 +105,9 @@ def element_count(dims: Sequence[int], place: str) -> int:
 def to_array(tensor: Any, place: str, data: Any = None) -> np.ndarray[Any, Any] | None:
     """Return the elements of a tensor that is not external.
 
-    None for element types outside `ELEMENT_TYPES`, and for segments of larger tensors. Raises
-    `FormatError` if there are too few or too many elements.
-
-    Parameters
-    ----------
-    place : str
-        For messages.
-    data : bytes-like, optional
-        Its raw data, if it was taken out of the message; the array is a view of it.
+    None for element types outside `ELEMENT_TYPES`, and for segments of larger tensors. ``place``:
+    for messages. ``data``: its raw data, if it was taken out of the message; the array is a view of
+    it. Raises `FormatError` if there are too few or too many elements.
     """
     shape: list[int] = tensor.dims[:]
     count = element_count(shape, place)

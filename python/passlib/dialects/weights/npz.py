@@ -44,12 +44,7 @@ class Header(NamedTuple):
 def read_header(source: Source, offset: int, what: str) -> Header:
     """Find the header and the data of an array.
 
-    Parameters
-    ----------
-    offset : int
-        Offset of the array in bytes.
-    what : str
-        Its name, for messages.
+    ``offset``: offset of the array in bytes. ``what``: its name, for messages.
 
     Raises
     ------
@@ -75,12 +70,7 @@ def read_header(source: Source, offset: int, what: str) -> Header:
 def read_array(source: Source, offset: int, what: str) -> tuple[np.ndarray[Any, Any], int]:
     """Read one array.
 
-    Parameters
-    ----------
-    offset : int
-        Offset of the array in bytes.
-    what : str
-        Its name, for messages.
+    ``offset``: offset of the array in bytes. ``what``: its name, for messages.
 
     Returns
     -------

@@ -33,23 +33,14 @@ def split_names(
 ) -> tuple[dict[str, _T], dict[str, _T]]:
     """Sort the content of a weight file into arguments and auxiliary states.
 
-    Raises `FormatError` if a name has no prefix and ``auxiliary`` was not given, or a name occurs
-    twice.
-
-    Parameters
-    ----------
-    content : mapping
-        By name, with ``arg:`` and ``aux:``.
-    where : str
-        The file, for messages.
-    auxiliary : collection of str, optional
-        The symbol's auxiliary states, which classify names without prefix.
+    ``content``: by name, with ``arg:`` and ``aux:``. ``where``: the file, for messages.
+    ``auxiliary``: the symbol's auxiliary states, which classify names without prefix. Raises
+    `FormatError` if a name has no prefix and ``auxiliary`` was not given, or a name occurs twice.
 
     Returns
     -------
     args, aux : dict
         Without the prefixes. As in MXNet, names with another prefix (``foo:x``) are dropped.
-
     """
     args: dict[str, _T] = {}
     aux: dict[str, _T] = {}

@@ -32,17 +32,10 @@ _OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.
 def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None:
     """Refuse a model that ONNX's checker refuses, its strict inference included.
 
-    What the checker has against the file itself is not held against the model. Raises `GraphError`
-    if a node, or the model, is not as ONNX requires; `UnsupportedError` if ONNX has no such
-    operator, or the type of an output is not known.
-
-    Parameters
-    ----------
-    arrays : mapping of int to numpy.ndarray or _core.ScaledArray
-        Elements of initializers of its main graph that are not in the message, by number.
-    original : onnx.ModelProto
-        Of the file.
-
+    What the checker has against the file itself is not held against the model. ``arrays``: elements
+    of initializers of its main graph that are not in the message, by number. ``original``: of the
+    file. Raises `GraphError` if a node, or the model, is not as ONNX requires; `UnsupportedError`
+    if ONNX has no such operator, or the type of an output is not known.
     """
     try:
         check_model(model)
@@ -284,12 +277,8 @@ _SMALL_KIND: Final = 1 << 14
 def are_accepted(kinds: Iterable[bytes], outputs: Iterable[bytes]) -> bool:
     """Whether ONNX's checker accepts models of one node each, and the outputs are described.
 
-    Parameters
-    ----------
-    kinds : iterable of bytes
-        Each an onnx.ModelProto.
-    outputs : iterable of bytes
-        Those of the model that the file does not describe so, each an onnx.ValueInfoProto.
+    ``kinds``: each an onnx.ModelProto. ``outputs``: those of the model that the file does not
+    describe so, each an onnx.ValueInfoProto.
     """
     onnx: Any = require("onnx", extra="onnx")
     if any(lacks_type(onnx.ValueInfoProto.FromString(output)) for output in outputs):

@@ -588,12 +588,7 @@ def _corrected(kind: Any, code: int, dims: Dims | None) -> Any:
 def put(graphs: Sequence[Any], found: Corrections) -> None:
     """State types in graphs, and those of no values that depend on them.
 
-    Parameters
-    ----------
-    graphs : sequence of onnx.GraphProto
-        Those of a model.
-    found : dict of (int, int) to list of onnx.TypeProto
-        See `corrections`.
+    ``graphs``: those of a model. ``found``: see `corrections`.
     """
     types: list[dict[str, Any]] = [{} for _ in graphs]
     for (number, place), kinds in found.items():

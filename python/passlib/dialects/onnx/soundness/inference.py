@@ -33,14 +33,8 @@ def followed_nodes(model: Any, graphs: Sequence[Any]) -> list[tuple[int, int]]:
     """Find the nodes that take a vector of more elements, or of an unknown number.
 
     Result: number of the graph and of the node in it. Nodes that call functions of the model are
-    among them: what happens inside is not known.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        With the types of its values as far as they are known.
-    graphs : sequence of onnx.GraphProto
-        Those of the model, in the order of `graphs_within`.
+    among them: what happens inside is not known. ``model``: with the types of its values as far as
+    they are known. ``graphs``: those of the model, in the order of `graphs_within`.
     """
     functions = {(function.domain, function.name) for function in model.functions}
     small = {name for graph in graphs for name in _small_values(graph)}
@@ -82,12 +76,7 @@ def rename_operators(
 ) -> list[str]:
     """Replace the operators of nodes, and return the former ones.
 
-    Parameters
-    ----------
-    places : sequence of (int, int)
-        Of nodes, see `followed_nodes`.
-    names : sequence of str
-        An operator for each of them.
+    ``places``: of nodes, see `followed_nodes`. ``names``: an operator for each of them.
     """
     nodes = [graphs[number].node[place] for number, place in places]
     before = [node.op_type for node in nodes]
@@ -493,13 +482,7 @@ def inferred(model: Any, *, data: bool = False) -> Any:
     """Return a model with the types of its values by ONNX's inference, or itself if that fails.
 
     Where ONNX Runtime computes other shapes, the model states those, or leaves them open.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        Loses its negative sizes.
-    data : bool
-        Compute shapes that are values of the model, too.
+    ``model``: loses its negative sizes. ``data``: compute shapes that are values of the model, too.
 
     Raises
     ------

@@ -47,12 +47,8 @@ def is_unchanged(
 ) -> bool:
     """Whether a graph and its constants are those of the file, in its order.
 
-    Parameters
-    ----------
-    params : dict of str to numpy.ndarray
-        Constants by name; missing ones have the file's elements.
-    omitted : str
-        Key of an attribute of nodes that does not count.
+    ``params``: constants by name; missing ones have the file's elements. ``omitted``: key of an
+    attribute of nodes that does not count.
     """
     return document.file.holds(graph, omitted) and _core.same_arrays(params, document.arrays)
 
@@ -67,14 +63,8 @@ def mark(file: Path, final: Path, path: Path) -> None:
     """Mark a complete data file as one that passlib wrote for a model.
 
     Without the mark, as on a file system that has no attributes, the file is never deleted: marks
-    in files could come with the model. It ends with the next change of the content.
-
-    Parameters
-    ----------
-    final : Path
-        The name that it will have.
-    path : Path
-        Of the model.
+    in files could come with the model. It ends with the next change of the content. ``final``: the
+    name that it will have. ``path``: of the model.
     """
     try:
         os.setxattr(file, _ATTRIBUTE, _mark(file.stat(), final, path))
@@ -95,15 +85,8 @@ def folders_of(path: Path) -> set[Path]:
 def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
     """Return the data files that passlib wrote for a model, and that nobody needs any more.
 
-    Raises `FormatError` if the model cannot be read.
-
-    Parameters
-    ----------
-    path : Path
-        Of the model, which is in place.
-    folders : set of Path
-        Where its data files are or were.
-
+    ``path``: of the model, which is in place. ``folders``: where its data files are or were. Raises
+    `FormatError` if the model cannot be read.
     """
     owned = []
     for folder in folders:

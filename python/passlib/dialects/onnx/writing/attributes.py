@@ -35,15 +35,8 @@ from passlib.files.optional import require
 def parse(name: str, text: str, kind: int, node: str) -> Any:
     """Make an attribute from its text.
 
-    Raises `UnsupportedError` if the text is not a value of this type.
-
-    Parameters
-    ----------
-    kind : int
-        The type; 0 to guess it from the text.
-    node : str
-        For messages.
-
+    ``kind``: the type; 0 to guess it from the text. ``node``: for messages. Raises
+    `UnsupportedError` if the text is not a value of this type.
     """
     onnx: Any = require("onnx", extra="onnx")
     made = onnx.AttributeProto(name=name)
@@ -223,15 +216,9 @@ class AttributeMaker:
     ) -> bytes | str:
         """Make an attribute.
 
-        Result: an onnx.AttributeProto, or the place of the one that the text refers to. Raises
-        `UnsupportedError` if the text is not a value of the attribute's type.
-
-        Parameters
-        ----------
-        name, op, domain : str
-            Of the node.
-        kind : int
-            The type that it has in the file; 0 for a new attribute.
+        Result: an onnx.AttributeProto, or the place of the one that the text refers to. ``name``,
+        ``op``, ``domain``: of the node. ``kind``: the type that it has in the file; 0 for a new
+        attribute. Raises `UnsupportedError` if the text is not a value of the attribute's type.
         """
         place = _reference_of(text)
         if place is not None:

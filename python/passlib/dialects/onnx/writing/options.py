@@ -341,17 +341,11 @@ def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | No
     """Convert a model to another version of ONNX's own operator set, and check the result.
 
     Result: the same weights, types of values and annotations; other nodes where operators differ.
-    None for a model that has the version. Raises `TypeError` if the version is no whole number;
+    None for a model that has the version. ``assembled``: is consumed. ``original``: of the file
+    that the model was loaded from. Raises `TypeError` if the version is no whole number;
     `UnsupportedError` if the package onnx does not know the version, or its converter cannot
     convert the model; the message names the node or the part of the model; `GraphError` if a node
     does not have the form that its operator requires.
-
-    Parameters
-    ----------
-    assembled : Assembled
-        Is consumed.
-    original : onnx.ModelProto
-        Of the file that the model was loaded from.
     """
     model = assembled.model
     _check_version(opset)

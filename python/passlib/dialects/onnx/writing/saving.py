@@ -104,16 +104,11 @@ def _store(
 ) -> tuple[str, ...]:
     """Write a model; external data that it was read with is written next to it.
 
-    Result: the files written, the model first. Raises `FormatError` if a data file is missing, or
-    outside the folder; `UnsupportedError` if the placement needs a file that it cannot have, or
-    puts too much into the model; `OSError` if a file cannot be written.
-
-    Parameters
-    ----------
-    assembled : Assembled or None
-        Its model is consumed; None stands for that of the file.
-    placement : Placement, optional
-        Where the weights go, by default where they were, as far as possible.
+    Result: the files written, the model first. ``assembled``: its model is consumed; None stands
+    for that of the file. ``placement``: where the weights go, by default where they were, as far as
+    possible. Raises `FormatError` if a data file is missing, or outside the folder;
+    `UnsupportedError` if the placement needs a file that it cannot have, or puts too much into the
+    model; `OSError` if a file cannot be written.
     """
     unchanged = assembled is None
     if assembled is None:
@@ -390,15 +385,9 @@ def save(
 ) -> tuple[str, ...]:
     """Write a model and its external data as a whole, or not at all.
 
-    Raises `GraphError` or `UnsupportedError` if ONNX's checker would refuse the file, or the model
-    has no form as ONNX.
-
-    Parameters
-    ----------
-    placement : Placement or None
-        Where weights lie; None for where the model had them.
-    opset : int or None
-        The operator set to convert to.
+    ``placement``: where weights lie; None for where the model had them. ``opset``: the operator set
+    to convert to. Raises `GraphError` or `UnsupportedError` if ONNX's checker would refuse the
+    file, or the model has no form as ONNX.
     """
     document, assembled = _assembled(model)
     made = None

@@ -28,16 +28,9 @@ def stated_type(
 ) -> tuple[int, list[int] | None]:
     """Read the attributes ``__dtype__`` and ``__shape__`` of a variable without values.
 
-    Raises `UnsupportedError` if there is no type, or a text is neither.
-
-    Parameters
-    ----------
-    name : str
-        Of the variable, for messages.
-    dtype, shape : str or None
-        The attributes.
-    code : int, optional
-        The element type that holds without ``dtype``.
+    ``name``: of the variable, for messages. ``dtype``, ``shape``: the attributes. ``code``: the
+    element type that holds without ``dtype``. Raises `UnsupportedError` if there is no type, or a
+    text is neither.
 
     Returns
     -------
@@ -45,7 +38,6 @@ def stated_type(
         ONNX's number of the element type.
     sizes : list of int or None
         -1 for unknown sizes; None for an unknown shape.
-
     """
     if dtype is None and code is None:
         raise UnsupportedError(
