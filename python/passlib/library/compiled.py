@@ -82,7 +82,6 @@ class Lent:
     ----------
     arrays : _core.LentArrays
         What the library gets.
-
     """
 
     def __init__(

@@ -473,7 +473,6 @@ class Operator:
         mutated : sequence of int, optional
             The result of `mutated_inputs`, if it is known already. These arrays are written to in
             place.
-
         """
         if mutated is None and not self.is_subgraph:
             mutated = self.mutated_inputs(attributes, node_name)

@@ -242,31 +242,21 @@ class Runner:
             Record what gradients need.
         settings : Settings
             Of ONNX Runtime.
-
         """
         arrays = [*feeds.values(), *constants.values()]
         _core.check_files(arrays)
-        outcome = self._run(feeds, constants, train, record, settings)
-        _core.check_files(arrays)
-        return outcome
-
-    def _run(
-        self,
-        feeds: Mapping[str, Any],
-        constants: Mapping[str, Any],
-        train: bool,
-        record: bool,
-        settings: Settings,
-    ) -> Outcome:
         if not self._built_in and not self._owned:
             self._owned = library_operators(self._graph, self._dialect)
         if self._owned:
             plan = self._plan(feeds, constants, train=train)
-            return plan.run(feeds, constants, train=train, record=record, settings=settings)
-        outputs, updates = self._sessions.run_updating(feeds, constants, settings, train=train)
-        # The graph ran, so it has no operators that only a library loaded later could bring.
-        self._built_in = True
-        return Outcome(list(outputs), updates)
+            outcome = plan.run(feeds, constants, train=train, record=record, settings=settings)
+        else:
+            outputs, updates = self._sessions.run_updating(feeds, constants, settings, train=train)
+            # The graph ran, so it has no operators that only a library loaded later could bring.
+            self._built_in = True
+            outcome = Outcome(list(outputs), updates)
+        _core.check_files(arrays)
+        return outcome
 
     def _plan(self, feeds: Mapping[str, Any], constants: Mapping[str, Any], *, train: bool) -> Plan:
         """Return the plan: one for all inputs, unless sizes in the graph depend on them."""

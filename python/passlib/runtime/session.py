@@ -48,7 +48,6 @@ class Session:
         Runtime may keep its own rearranged copies, so a changed weight needs a new session.
     optimization, threads
         Replace those of the settings.
-
     """
 
     def __init__(

@@ -328,7 +328,6 @@ def write_list(
         Whether to write version 3, which MXNet 1.9.1 writes and reads only while its NumPy
         shapes are enabled. By default only if there is a 0-d array, for which version 2 has no
         form that MXNet can read.
-
     """
     if names and len(names) != len(arrays):
         raise ValueError(f"{len(names)} names for {len(arrays)} arrays")

@@ -56,7 +56,6 @@ def lower(
         Constants by name; missing ones have the file's elements.
     train : bool
         Must be false.
-
     """
     if train:
         raise UnsupportedError("an ONNX model runs as it is; it has no separate form for training")

@@ -379,7 +379,6 @@ def assemble(
         Infer again the types that changes have made doubtful.
     omitted : str
         Key of the attribute that nodes do not get; see `ModelData`.
-
     """
     document.check()
     imports = _imports(attributes, document)

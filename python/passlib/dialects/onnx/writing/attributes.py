@@ -43,7 +43,7 @@ def parse(name: str, text: str, kind: int, node: str) -> Any:
     kind = kind or _guess(text)
     made.type = kind
     try:
-        _PARSERS[kind](made, text)
+        _fill(made, kind, text)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         shown = text if len(text) <= 60 else text[:60] + "..."
         raise UnsupportedError(
@@ -112,55 +112,10 @@ def _tensor(target: Any, described: Any) -> None:
     target.raw_data = to_bytes(array)
 
 
-def _set_int(made: Any, text: str) -> None:
-    made.i = _integer(text)
-
-
-def _set_float(made: Any, text: str) -> None:
-    made.f = float(text)
-
-
-def _set_string(made: Any, text: str) -> None:
-    made.s = text.encode()
-
-
-def _set_ints(made: Any, text: str) -> None:
-    made.ints.extend(map(_integer, _items(text)))
-
-
-def _set_floats(made: Any, text: str) -> None:
-    made.floats.extend(map(float, _items(text)))
-
-
-def _set_strings(made: Any, text: str) -> None:
-    values = json.loads(text)
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("this is not a JSON list of strings")
-    made.strings.extend(value.encode() for value in values)
-
-
-def _set_tensor(made: Any, text: str) -> None:
-    _tensor(made.t, json.loads(text))
-
-
-def _set_tensors(made: Any, text: str) -> None:
-    for described in json.loads(text):
-        _tensor(made.tensors.add(), described)
-
-
 def _sparse(target: Any, described: Any) -> None:
     target.dims.extend(described["shape"])
     _tensor(target.values, described["values"])
     _tensor(target.indices, described["indices"])
-
-
-def _set_sparse(made: Any, text: str) -> None:
-    _sparse(made.sparse_tensor, json.loads(text))
-
-
-def _set_sparse_list(made: Any, text: str) -> None:
-    for described in json.loads(text):
-        _sparse(made.sparse_tensors.add(), described)
 
 
 def _read_message(target: Any, described: Any) -> None:
@@ -171,35 +126,43 @@ def _read_message(target: Any, described: Any) -> None:
         raise ValueError(str(error)) from None
 
 
-def _set_type(made: Any, text: str) -> None:
-    _read_message(made.tp, json.loads(text))
-
-
-def _set_types(made: Any, text: str) -> None:
-    for described in json.loads(text):
-        _read_message(made.type_protos.add(), described)
-
-
-def _refuse(made: Any, text: str) -> None:
-    raise ValueError("passes can keep or copy nested graphs, not make them from text")
-
-
-_PARSERS: dict[int, Callable[[Any, str], None]] = {
-    FLOAT: _set_float,
-    INT: _set_int,
-    STRING: _set_string,
-    TENSOR: _set_tensor,
-    GRAPH: _refuse,
-    FLOATS: _set_floats,
-    INTS: _set_ints,
-    STRINGS: _set_strings,
-    TENSORS: _set_tensors,
-    GRAPHS: _refuse,
-    SPARSE_TENSOR: _set_sparse,
-    SPARSE_TENSORS: _set_sparse_list,
-    TYPE_PROTO: _set_type,
-    TYPE_PROTOS: _set_types,
+_MESSAGES: dict[int, tuple[str, Callable[[Any, Any], None]]] = {
+    TENSOR: ("t", _tensor),
+    TENSORS: ("tensors", _tensor),
+    SPARSE_TENSOR: ("sparse_tensor", _sparse),
+    SPARSE_TENSORS: ("sparse_tensors", _sparse),
+    TYPE_PROTO: ("tp", _read_message),
+    TYPE_PROTOS: ("type_protos", _read_message),
 }
+"""Fields of the types whose texts are JSON, and what fills a message from it."""
+
+
+def _fill(made: Any, kind: int, text: str) -> None:
+    if kind == INT:
+        made.i = _integer(text)
+    elif kind == FLOAT:
+        made.f = float(text)
+    elif kind == STRING:
+        made.s = text.encode()
+    elif kind == INTS:
+        made.ints.extend(map(_integer, _items(text)))
+    elif kind == FLOATS:
+        made.floats.extend(map(float, _items(text)))
+    elif kind == STRINGS:
+        values = json.loads(text)
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError("this is not a JSON list of strings")
+        made.strings.extend(value.encode() for value in values)
+    elif kind in (GRAPH, GRAPHS):
+        raise ValueError("passes can keep or copy nested graphs, not make them from text")
+    else:
+        name, fill = _MESSAGES[kind]
+        described = json.loads(text)
+        if kind in (TENSOR, SPARSE_TENSOR, TYPE_PROTO):
+            fill(getattr(made, name), described)
+        else:
+            for each in described:
+                fill(getattr(made, name).add(), each)
 
 
 class AttributeMaker:
