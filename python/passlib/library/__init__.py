@@ -6,11 +6,7 @@ from passlib.library import ending as ending
 from passlib.library.backends import find_backend, passes
 from passlib.library.call import MXNET_VERSION, Backend, Library
 from passlib.library.declared import Declaration, Option
-from passlib.library.loading import (
-    load,
-    load_standard,
-    loaded,
-)
+from passlib.library.loading import load, load_standard, loaded
 
 __all__ = [
     "MXNET_VERSION",

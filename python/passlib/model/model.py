@@ -39,14 +39,7 @@ from passlib.lowering import TypeSpec
 from passlib.lowering.builder import OPSET
 from passlib.lowering.types import partial_shape
 from passlib.model.graph import ModelGraph, as_steps, graph_of, optimized, refuse_options
-from passlib.model.weights import (
-    Weights,
-    check_weights,
-    frozen,
-    owner,
-    remaining,
-    replaced,
-)
+from passlib.model.weights import Weights, check_weights, frozen, owner, remaining, replaced
 
 if TYPE_CHECKING:
     from passlib.model.appearance import Summary

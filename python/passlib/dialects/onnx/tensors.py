@@ -156,9 +156,7 @@ def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
     return not differing([(left, right)])
 
 
-def differing(
-    pairs: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
-) -> set[int]:
+def differing(pairs: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]) -> set[int]:
     """Return the positions of the pairs of arrays that differ in type, shape or any bit.
 
     Pairs that share their memory are not compared bit by bit.

@@ -204,8 +204,7 @@ class _Reader:
             return None
         if not 0 <= dimensions <= _MOST_DIMENSIONS:
             raise self.source.fail(
-                start,
-                f"{what} claims {dimensions} dimensions, not 0 to {_MOST_DIMENSIONS}",
+                start, f"{what} claims {dimensions} dimensions, not 0 to {_MOST_DIMENSIONS}"
             )
         shape = self._unpack(f"<{dimensions}q", f"the shape of {what}")
         if unknown and any(size < 0 for size in shape):

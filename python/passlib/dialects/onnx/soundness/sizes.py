@@ -151,10 +151,7 @@ def _joined_features(what: str, node: Any, shape: Shape | None) -> Allocation:
     return Allocation(f"the result of {what}", _ITEM, (rows, sum(max(n, 0) for n in sizes)))
 
 
-_RULES: Final = {
-    ("", "LRN"): _normalization,
-    ("ai.onnx.ml", "FeatureVectorizer"): _joined_features,
-}
+_RULES: Final = {("", "LRN"): _normalization, ("ai.onnx.ml", "FeatureVectorizer"): _joined_features}
 
 
 _WIDE: Final = np.dtype(np.int64)

@@ -97,10 +97,7 @@ _SMALL = 1024
 
 
 def _store(
-    path: Path,
-    assembled: Assembled | None,
-    document: Document,
-    placement: Placement | None = None,
+    path: Path, assembled: Assembled | None, document: Document, placement: Placement | None = None
 ) -> tuple[str, ...]:
     """Write a model; external data that it was read with is written next to it.
 
@@ -193,12 +190,7 @@ class _DataFiles:
     """
 
     def __init__(
-        self,
-        path: Path,
-        document: Document,
-        assembled: Assembled,
-        save: Save,
-        needed: set[Path],
+        self, path: Path, document: Document, assembled: Assembled, save: Save, needed: set[Path]
     ) -> None:
         self._path = path
         self._document = document
