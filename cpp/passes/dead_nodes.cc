@@ -108,7 +108,7 @@ MXReturnValue removeDeadNodes(Graph* graph, const OptionValues& options) {
 
 REGISTER_PASS(removeDeadNodes)
     .setBody(removeDeadNodes)
-    .describe("Removes operators that no output depends on, then unused weights and constants.")
+    .describe("Remove operators that no output depends on, then unused weights and constants.")
     .option("verbose", false, "Print the number of removed nodes.")
     .needsWeights(false)
     .needsShapes(false)

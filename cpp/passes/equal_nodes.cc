@@ -176,7 +176,7 @@ MXReturnValue mergeEqualWeights(Graph* graph, const OptionValues& options) {
 
 REGISTER_PASS(mergeEqualNodes)
     .setBody(mergeEqualNodes)
-    .describe("Replaces nodes of equal operator, attributes and inputs by one of them.")
+    .describe("Replace nodes of equal operator, attributes and inputs by one of them.")
     .option("parameters", false, "Merge weights of equal bits as well.")
     .option("inference", false,
             "Assume that operators such as Dropout and BatchNorm run outside training.")
@@ -191,7 +191,7 @@ REGISTER_PASS(mergeEqualNodes)
 
 REGISTER_PASS(mergeEqualWeights)
     .setBody(mergeEqualWeights)
-    .describe("Replaces weights of equal type, shape and bits by one of them.")
+    .describe("Replace weights of equal type, shape and bits by one of them.")
     .option("verbose", false, "Print the number of removed weights.")
     .needsShapes(false);
 

@@ -148,11 +148,11 @@ ARGUMENTS: list[tuple[str, int, str]] = [
     ("reduce m.onnx --check --inputs names.npz -o s.onnx", 1, "no array for input x"),
     ("compare m.onnx m.onnx --inputs types.npz", 1, "has element type int64"),
     ("compare m.onnx m.onnx --inputs shapes.npz", 1, "has shape (2, 5)"),
-    ("compare m.onnx m.onnx --inputs array.npy", 1, "not a file of arrays that np.savez wrote"),
-    ("compare m.onnx m.onnx --inputs m.onnx", 1, "not a file of arrays that np.savez wrote"),
+    ("compare m.onnx m.onnx --inputs array.npy", 1, "not an .npz file of arrays"),
+    ("compare m.onnx m.onnx --inputs m.onnx", 1, "not an .npz file of arrays"),
     ("compare text.onnx text.onnx --inputs objects.npz", 1, "text must be an array of str"),
     ("compare text.onnx text.onnx --inputs text.npz", 0, ""),
-    ("opt text.onnx -o o.onnx --check-each", 1, "give the inputs"),
+    ("opt text.onnx -o o.onnx --check-each", 1, "give inputs"),
     ("opt text.onnx -o o.onnx --check --check-each --inputs text.npz", 0, ""),
     (f"opt m.onnx -o o.onnx {WITH} codes_renaming --check", 4, "the outputs were y, z, and are y"),
     (f"opt m.onnx -o o.onnx {WITH} codes_renaming --check-each", 4, "the outputs were y, z"),
@@ -166,7 +166,7 @@ ARGUMENTS: list[tuple[str, int, str]] = [
     ("convert m.onnx gone/c.onnx", 1, "OUT gone/c.onnx: the folder gone does not exist"),
     ("diff m.onnx m.onnx -o gone/d.html", 1, "the folder gone does not exist"),
     ("view m.onnx -o folder", 1, "-o folder: this is a folder"),
-    ("run folder", 1, "folder: this is no reproducer"),
+    ("run folder", 1, "folder: not a reproducer"),
 ]
 """The same for arguments that a command cannot work with, or only just can."""
 

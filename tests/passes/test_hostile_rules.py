@@ -98,21 +98,24 @@ def test_errors_show_the_place_only() -> None:
 @pytest.mark.parametrize("text", [3, None, b"Relu(x)", ["Relu(x)", 3], {"Relu(x)": 1}, len])
 def test_patterns_are_text(text: Any) -> None:
     for function in (passlib.rewrite, lambda t: passlib.find(load(THREE), t)):
-        with pytest.raises(TypeError, match="a pattern is text, such as"):
+        with pytest.raises(TypeError, match="a pattern must be a string, such as"):
             function(text)
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (lambda m: "Gemm", "a rule returns None or what replaces the match, .* not str"),
+        (lambda m: "Gemm", "a rule must return None or a replacement .* not str"),
         (lambda m: b"ab", "not bytes"),
         (lambda m: m.y.node, "not EditableNode"),
         (lambda m: [], "the pattern has 1 results, and the rule returned 0 values"),
         (lambda m: {"q": m.x}, "has no value 'q'"),
         (lambda m: {"x": m.y}, "'x' is no result of the pattern"),
         (lambda m: m.op("null"), "a parameter is added with m.parameter"),
-        (lambda m: m.op("Neg", m.x, a={}), "an attribute is text, a number or a list, not dict"),
+        (
+            lambda m: m.op("Neg", m.x, a={}),
+            "an attribute must be a string, a number or a list, not dict",
+        ),
         (lambda m: m.parameter("p", object()), "no dtype for object"),
         (lambda m: m.parameter("p", ["a"]), "no dtype for <U1"),
     ],

@@ -20,7 +20,7 @@ import passlib as pl
 from commands import passlib_command
 from passlib.errors import FormatError, LoadError, PipelineError, UnsupportedError
 from passlib.passes import Timing
-from passlib.passes.files import load_file
+from passlib.passes.function import load_passes
 from passlib.passes.isolation import IsolatedError, Reproducer, play
 from plugin_build import compile_to
 from sanitized import unless_sanitized
@@ -85,7 +85,7 @@ def isolated_rule(m: pl.Match) -> object:
 def passes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("passes") / "isolated_passes.py"
     path.write_text(PASSES, "utf-8")
-    load_file(path)
+    load_passes(path)
     pl.library.load_standard()
     return path
 
@@ -111,7 +111,7 @@ def test_the_result_is_that_of_this_process(model: pl.Model, passes: Path, text:
     [
         ("isolated_crash", {}, "crashed with signal SIGSEGV"),
         ("isolated_exit", {}, "ended its process with exit status 7"),
-        ("isolated_hang", {"timeout": 6}, "was ended after 6 s"),
+        ("isolated_hang", {"timeout": 6}, "timed out after 6 s"),
         pytest.param(
             *("isolated_memory", {"memory": 8 << 30}, "too much memory"),
             marks=unless_sanitized("its own memory is beyond the limit"),
@@ -167,7 +167,7 @@ def test_an_error_of_a_pass_is_that_error(
 
 class TestRefused:
     def test_instruments(self, model: pl.Model) -> None:
-        with pytest.raises(UnsupportedError, match="instruments cannot look on"):
+        with pytest.raises(UnsupportedError, match="does not support instruments"):
             pl.Pipeline("").run(model, [Timing()], isolate=True)
 
     def test_limits_without_isolation(self, model: pl.Model) -> None:
@@ -178,12 +178,12 @@ class TestRefused:
         space = {"pl": pl}
         exec("def nowhere(graph: 'pl.Graph') -> None: pass", space)
         pl.graph_pass(space["nowhere"])  # type: ignore[type-var]
-        with pytest.raises(UnsupportedError, match=r"'nowhere'.*stands in no file"):
+        with pytest.raises(UnsupportedError, match=r"'nowhere'.*has no source file"):
             pl.Pipeline("nowhere").run(model, isolate=True)
 
     def test_a_folder_that_is_no_reproducer(self, tmp_path: Path) -> None:
         (tmp_path / "reproducer.json").write_text("{}", "utf-8")
-        with pytest.raises(FormatError, match="no reproducer"):
+        with pytest.raises(FormatError, match="not a reproducer"):
             play(tmp_path)
         assert passlib_command("run", tmp_path).returncode == 3
         assert passlib_command("run", tmp_path / "x").returncode == 1
@@ -194,11 +194,11 @@ class TestRefused:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         path = tmp_path / "changing.py"
         path.write_text(PASSES.replace("isolated_", "changing_"), "utf-8")
-        load_file(path)
+        load_passes(path)
         with pytest.raises(IsolatedError) as caught:
             pl.Pipeline("changing_exit").run(model, isolate=True)
         path.write_text(PASSES, "utf-8")
-        with pytest.raises(LoadError, match="is not the file that it was"):
+        with pytest.raises(LoadError, match="changed since the reproducer was written"):
             play(Path(caught.value.folder))
 
 

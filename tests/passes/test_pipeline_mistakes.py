@@ -126,9 +126,9 @@ def test_repeats_see_weights_of_a_symbol() -> None:
         (model().symbol, {}, r"runs on a Model, not Symbol: make one with passlib.Model\("),
         ("model.json", {}, r"not str: .*passlib.load\(path\)"),
         (model(), {"instruments": Timing()}, r"a list, such as \[Timing\(\)\]"),
-        (model(), {"instruments": [Timing]}, "an instrument is an object"),
-        (model(), {"instruments": [object()]}, "an instrument is an object"),
-        (model(), {"limit": 3}, "no parameter 'limit'; options of a pass stand after its name"),
+        (model(), {"instruments": [Timing]}, "an instrument needs the methods"),
+        (model(), {"instruments": [object()]}, "an instrument needs the methods"),
+        (model(), {"limit": 3}, "no parameter 'limit'; write the options of a pass after its name"),
     ],
 )
 def test_wrong_arguments_of_run(subject: Any, arguments: dict[str, Any], message: str) -> None:
@@ -185,4 +185,4 @@ def test_instruments_that_raise(
     assert isinstance(caught.value.__cause__, cause)
     assert other.told == 1
     # An instrument that raised is not told of its own error.
-    assert ("Raises failed when told of an error" in caplog.text) == (places == ("failed",))
+    assert ("Raises failed while handling an error" in caplog.text) == (places == ("failed",))

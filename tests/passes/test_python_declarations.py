@@ -157,7 +157,7 @@ def test_annotations_inside_of_others(hint: Any, default: Any, text: str) -> Non
         (annotated(Sequence), "cannot be an option"),
         (annotated(int | str, 1), "cannot be an option"),
         (annotated(Literal["a", 1], "a"), "cannot be an option"),
-        (annotated(int, "x"), "its default does not fit: option 'level' takes a whole number"),
+        (annotated(int, "x"), "invalid default: option 'level' takes a whole number"),
         (annotated(Annotated[int, range(4, 0, -1)], 2), "its range must have step 1"),
     ],
 )

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto
 
 import passlib as pl
-from passlib.passes.files import load_file
+from passlib.passes.function import load_passes
 
 Home = Any
 """The graph that has the node, which may be nested."""
@@ -228,7 +228,7 @@ def plant_in(model: pl.Model, kind: str, count: int, folder: Path) -> Planted:
     name = f"planted_{kind.replace(' ', '_')}"
     path = folder / f"{name}.py"
     path.write_text(PASSES.format(name=name, kind=kind, target=target, count=count), "utf-8")
-    load_file(path)
+    load_passes(path)
     return Planted(name, guilty)
 
 

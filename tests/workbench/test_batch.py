@@ -21,7 +21,7 @@ import passlib as pl
 from batch_models import write_models, write_passes
 from commands import passlib_command
 from onnx_models import CHAIN, save
-from passlib.passes.files import load_file
+from passlib.passes.function import load_passes
 from passlib.workbench import Request, batch
 
 
@@ -89,7 +89,7 @@ def test_many_models_and_a_kill(
     by_model = {outcome["model"]: outcome for outcome in outcomes}
     for kind, word in (
         ("crash", "SIGABRT"),
-        ("hang", "ended after 15 s"),
+        ("hang", "timed out after 15 s"),
         ("damaged", "not a model"),
     ):
         for path in models[kind]:
@@ -114,7 +114,7 @@ def test_many_models_and_a_kill(
 
 @pytest.fixture(scope="session")
 def shorten(tmp_path_factory: pytest.TempPathFactory) -> pl.Pipeline:
-    load_file(write_passes(tmp_path_factory.mktemp("passes")))
+    load_passes(write_passes(tmp_path_factory.mktemp("passes")))
     return pl.Pipeline("shorten")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import passlib as pl
 from commands import passlib_command
-from passlib.passes.files import load_file
+from passlib.passes.function import load_passes
 from passlib.passes.isolation import IsolatedError
 from passlib.workbench import Differs, PipelineFails, bisect, drawn, reduce
 from planted_faults import block_model
@@ -67,7 +67,7 @@ def ended_by_the_clock(graph: pl.Graph) -> None:
 ENDS = {
     "ended_by_a_crash": ("crashed with signal SIGSEGV", "SIGSEGV", None),
     "ended_by_itself": ("ended its process with exit status 7", "exit status 7", None),
-    "ended_by_the_clock": ("was ended after 5 s", "time", 5.0),
+    "ended_by_the_clock": ("timed out after 5 s", "time", 5.0),
 }
 """Each pass with its message, what `IsolatedError.how` says, and the time that it gets."""
 
@@ -76,7 +76,7 @@ ENDS = {
 def passes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("passes") / "ended_passes.py"
     path.write_text(PASSES, "utf-8")
-    load_file(path)
+    load_passes(path)
     return path
 
 

@@ -181,14 +181,14 @@ class TestNothingFails:
         model = block_model(tmp_path / "model.onnx", 2)
         pipeline = pl.Pipeline([plant("nothing", None)])
         inputs = drawn(model, None, 1)[0]
-        with pytest.raises(NothingFailsError, match="the result of the pipeline is right"):
+        with pytest.raises(NothingFailsError, match="the pipeline's result is correct"):
             bisect(model, pipeline, Differs(model))
         with pytest.raises(NothingFailsError, match="does not show the fault"):
             reduce(model, PipelineFails(pipeline, model, inputs), inputs)
 
     def test_a_model_that_is_wrong_itself(self, tmp_path: Path) -> None:
         model = block_model(tmp_path / "model.onnx", 2)
-        with pytest.raises(NothingFailsError, match="wrong before any pass"):
+        with pytest.raises(NothingFailsError, match="broken before any pass"):
             bisect(model, pl.Pipeline([plant("always", None)]), lambda candidate: True)
 
 

@@ -238,7 +238,7 @@ def test_a_model_whose_values_crash_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = pl.load(save(CHAIN, tmp_path / "model.onnx"))
-    monkeypatch.setattr("passlib.workbench.reduction.search.values_of", lambda *_: os.abort())
+    monkeypatch.setattr("passlib.workbench.shrinking.values_of", lambda *_: os.abort())
     found = reduce(model, lambda candidate, inputs: True, {"x": np.zeros((2, 4))}, isolate=True)
     assert found.nodes == 1
 

@@ -1,4 +1,4 @@
-"""The command line, ``python -m passlib``."""
+"""The command line ``passlib``."""
 
 from __future__ import annotations
 

@@ -1,21 +1,81 @@
-"""The command line ``passlib``: options that print where things are, and commands on models."""
+"""The command line ``passlib``."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from passlib.cli import streams
-from passlib.cli.parser import CommandParser, Parser
-from passlib.cli.status import status_of
+from passlib.cli.status import USAGE, status_of
+from passlib.cli.streams import report
 from passlib.errors import PasslibError, PipelineError
 from passlib.files.installation import checked_version, get_cmake_dir, get_include
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps line breaks of examples, and puts most options on one line with their help."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that keeps line breaks of examples and exits with status `USAGE` on errors."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", _Formatter)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Print a message to stderr and exit."""
+        report(self.prog, f"{message}; see {self.prog} --help")
+        sys.exit(USAGE)
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; unlike argparse, raise write errors."""
+        (sys.stdout if file is None else file).write(self.format_help())
+        sys.stdout.flush()
+
+
+class CommandParser(Parser):
+    """The parser of a command; it imports the command's module on first use.
+
+    The module ``passlib.cli.commands.<name>`` has ``DESCRIPTION`` and ``EXAMPLE`` for the help,
+    ``add_arguments(parser)``, and ``run(arguments)``, which returns the exit code.
+    """
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Import the command and parse its arguments."""
+        self.prepare()
+        return super().parse_known_args(args, namespace)
+
+    def prepare(self) -> None:
+        """Import the command and declare its arguments, once."""
+        if self.epilog is not None:
+            return
+        name = self.prog.rpartition(" ")[2]
+        command = importlib.import_module(f"passlib.cli.commands.{name}")
+        self.description = command.DESCRIPTION
+        self.epilog = f"example:\n  {command.EXAMPLE}"
+        command.add_arguments(self)
+        self.add_argument(
+            "--traceback", action="store_true", help="print the traceback of an error"
+        )
+        self.set_defaults(run=command.run)
+
+
 _INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ends: 128 and the number of the signal."""
+"""Exit code after Ctrl-C: 128 plus the number of the signal."""
 
 
 def _include_flags() -> str:
@@ -28,7 +88,7 @@ ANSWERS: dict[str, tuple[Callable[[], str], str]] = {
     "cmakedir": (get_cmake_dir, "the folder of the CMake package, for cmake -Dpasslib_DIR="),
     "version": (checked_version, "the version"),
 }
-"""The options: what each prints, and its help."""
+"""Options that print a text: function and help."""
 
 COMMANDS = {
     "opt": "run passes on models",
@@ -45,7 +105,7 @@ COMMANDS = {
     "build": "compile a library of passes",
     "passes": "list the passes, or describe one",
 }
-"""What each command does."""
+"""Commands and their help."""
 
 _EPILOG = """\
 exit codes: 0 success, 1 wrong usage, 2 a pass failed, 3 invalid graph or file, 4 results differ
@@ -56,13 +116,7 @@ example:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The arguments without the program's name; those of the process by default.
-    """
+    """Run the command line and return its exit code; ``arguments`` excludes the program's name."""
     streams.prepare()
     try:
         return _run(arguments)
@@ -94,13 +148,13 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (PasslibError, OSError) as error:
         failure = streams.failure_behind(error)
         if isinstance(failure, BrokenPipeError) and streams.is_abandoned():
-            return 0  # the reader of the output, such as head, has seen enough
+            return 0  # the reader, such as head, has exited
         if with_traceback:
             raise
         if isinstance(error, PipelineError) and isinstance(error.__cause__, OSError):
-            failure = failure or error.__cause__  # of an instrument, such as a full disk's
+            failure = failure or error.__cause__  # of an instrument, such as a full disk
         error = failure or error
-        # The operating system's errors have their number before their text.
+        # Drop the number in front of an operating system's message.
         message = str(error)
         if isinstance(error, OSError) and error.strerror:
             place = f"{error.filename}: " if error.filename else ""
@@ -111,10 +165,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandParser]) -> None:
-    """Answer the shell, which asks how an argument may go on, and end the program."""
+    """Print the completions for the shell and exit."""
     from passlib.files.optional import require
 
-    # A command declares its arguments when it is used.
     words = os.environ.get("COMP_LINE", "").split()
     if words[1:] and words[1] in commands:
         commands[words[1]].prepare()

@@ -1,4 +1,4 @@
-"""Options that several commands have, and their values."""
+"""Options that several commands share, and their values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passlib.cli.status import UsageError
+from passlib.errors import FormatError
 
 if TYPE_CHECKING:
     from passlib.model import Model
 
 _DRAWN = 3
-"""As `passlib.workbench.comparison.DRAWN`, which is imported by the commands that compare."""
+"""Copy of `passlib.workbench.comparison.DRAWN`, because only some commands import it."""
 
 
 def _number(text: str) -> float:
@@ -43,7 +44,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add what comparisons of numbers need: ``--shape``, ``--inputs``, ``--rtol``, ``--atol``."""
+    """Add the options of comparisons: ``--shape``, ``--inputs``, ``--rtol``, ``--atol``."""
     add_shapes(parser)
     parser.add_argument("--inputs", metavar="FILE.npz", help="input arrays by input name")
     parser.add_argument(
@@ -55,27 +56,21 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def add_check(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--check``, on as many random inputs for every command."""
+    """Add ``--check``."""
     parser.add_argument("--check", type=int, nargs="?", const=_DRAWN, metavar="N", help=what)
 
 
 def require_check(arguments: argparse.Namespace) -> None:
-    """Check that ``--check`` has inputs to run on.
-
-    Raises
-    ------
-    UsageError
-        It has none.
-    """
+    """Check that ``--check`` has at least one input, or raise a UsageError."""
     if arguments.check is not None and arguments.check < 1:
-        raise UsageError("--check: at least 1 input is needed")
+        raise UsageError("--check: must be ≥ 1")
 
 
 def add_failing(parser: argparse.ArgumentParser) -> None:
-    """Add what says that a model is wrong: ``--check`` or ``--test``, with inputs."""
-    add_check(parser, "a model is broken if its outputs change on N inputs")
+    """Add the options that define a broken model: ``--check`` or ``--test``, and inputs."""
+    add_check(parser, "broken: outputs change on N inputs (default: 3)")
     parser.add_argument(
-        "--test", metavar="COMMAND", help="a model is broken if COMMAND fails; {} is its path"
+        "--test", metavar="COMMAND", help="broken: COMMAND fails; {} is the path of a model"
     )
     add_inputs(parser)
 
@@ -83,27 +78,21 @@ def add_failing(parser: argparse.ArgumentParser) -> None:
 def add_timeout(
     parser: argparse.ArgumentParser, what: str = "time limit of the passes in seconds"
 ) -> None:
-    """Add ``--timeout`` of commands that run passes in a process of their own."""
+    """Add ``--timeout`` of a command that runs passes in a separate process."""
     parser.add_argument("--timeout", type=_seconds, metavar="S", help=what)
 
 
 def require_failing(arguments: argparse.Namespace) -> None:
-    """Check that there is either ``--check`` or ``--test``.
-
-    Raises
-    ------
-    UsageError
-        There are both or neither, or the command has no place for the file.
-    """
+    """Check that exactly one of ``--check`` and ``--test`` is valid, or raise a UsageError."""
     require_check(arguments)
     if (arguments.check is None) == (arguments.test is None):
         raise UsageError("give --check or --test 'COMMAND {}' to define when a model is broken")
     if arguments.test is not None and "{}" not in arguments.test:
-        raise UsageError("--test: the command needs {}, which stands for the model's file")
+        raise UsageError("--test: the command needs {}, the path of the model")
 
 
 def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model], bool]:
-    """Return whether a model is wrong, compared with the one given, or by the command."""
+    """Return the predicate of broken models for ``--check`` or ``--test``."""
     from passlib.workbench import CommandFails, Differs, Tolerance
 
     require_failing(arguments)
@@ -126,12 +115,12 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
 
 
 def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
-    """Return the shapes that ``--shape`` gives, by input; None if there are none.
+    """Return the shapes of ``--shape`` by input, or None.
 
     Raises
     ------
     UsageError
-        A text is not of the form ``name:1,3,224,224``.
+        A text is malformed.
     """
     from passlib.library.pipeline import shape_of_text
 
@@ -146,15 +135,92 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
 
 
 def inputs_of(arguments: argparse.Namespace, model: Model) -> dict[str, Any] | None:
-    """Return the arrays of ``--inputs`` that a model takes; None without it.
+    """Return the model's arrays of ``--inputs``, or None; raises as `load_inputs` does."""
+    if arguments.inputs is None:
+        return None
+    from passlib.workbench.optimizing import load_inputs
+
+    return load_inputs(arguments.inputs, model)
+
+
+if TYPE_CHECKING:
+    from passlib.library.pipeline import Repeat, Step, Steps
+    from passlib.passes import Pipeline
+
+
+def add_libraries(parser: argparse.ArgumentParser) -> None:
+    """Add ``-l``."""
+    parser.add_argument(
+        "-l",
+        "--library",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="library or Python file with passes (repeatable)",
+    )
+
+
+def add_passes(parser: argparse.ArgumentParser) -> None:
+    """Add ``--passes``, ``--skip`` and ``-l``."""
+    parser.add_argument(
+        "--passes", metavar="TEXT", help='pipeline, such as "a, repeat<4>(b)" (default: simplify)'
+    )
+    parser.add_argument(
+        "--skip", action="append", default=[], metavar="NAME", help="skip this pass (repeatable)"
+    )
+    add_libraries(parser)
+
+
+def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pipeline:
+    """Return the pipeline of ``--passes`` without the passes of ``--skip``.
+
+    Parameters
+    ----------
+    is_loading : bool
+        Load the libraries in this process.
 
     Raises
     ------
-    PasslibError
-        The file has no arrays by name, or none for an input, and others instead.
+    UsageError
+        The text is malformed, or ``--skip`` names a pass that it does not have.
     """
-    if arguments.inputs is None:
-        return None
-    from passlib.workbench.batch import load_inputs
+    from passlib.passes import Pipeline
+    from passlib.passes.function import load_passes
 
-    return load_inputs(arguments.inputs, model)
+    if is_loading:
+        for path in arguments.library:
+            load_passes(path)
+    try:
+        pipeline = Pipeline("simplify" if arguments.passes is None else arguments.passes)
+    except FormatError as error:
+        raise UsageError(str(error)) from error
+    return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
+
+
+def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
+    from passlib.library import backends, pipeline
+    from passlib.passes.simplification import skipping
+
+    found: set[str] = set()
+    standard = [name for name in skipped if backends.is_standard(name)]
+
+    def kept(items: Steps) -> Steps:
+        left: list[Step | Repeat] = []
+        for item in items:
+            if isinstance(item, pipeline.Repeat):
+                inner = kept(item.steps)
+                left += [pipeline.Repeat(item.times, inner)] if inner else []
+            elif item.name in skipped:
+                found.add(item.name)
+            elif backends.find_pipeline(item.name):
+                left.append(skipping(item, standard))
+                found.update(standard)
+            else:
+                left.append(item)
+        return tuple(left)
+
+    remaining = kept(steps)
+    unknown = [name for name in skipped if name not in found]
+    if unknown:
+        raise UsageError(f"--skip {unknown[0]}: the pipeline has no such pass")
+    return remaining

@@ -1,12 +1,14 @@
-"""Checks of the files that a command is to write, before its work begins."""
+"""Output files of commands: checked before the work begins, written atomically."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from passlib import dialects
 from passlib.cli.status import UsageError
 from passlib.dialects.table import check_target
+from passlib.files.regular import replacing
 
 
 def require_file(option: str, path: str) -> None:
@@ -15,7 +17,7 @@ def require_file(option: str, path: str) -> None:
     Raises
     ------
     UsageError
-        The name is empty or a folder's, or its folder does not exist.
+        The name is empty, or a folder, or in a missing folder.
     """
     if path and Path(path).is_dir():
         raise UsageError(f"{option} {path}: this is a folder; add a file name")
@@ -28,11 +30,11 @@ def require_model(option: str, path: str, dialect: str) -> None:
     Raises
     ------
     UsageError
-        As of `require_file`.
+        See `require_file`.
     OSError
-        The name is a folder's.
+        The name is a folder.
     UnsupportedError
-        Its suffix is that of another format.
+        The suffix belongs to another format.
     """
     if path:
         check_target(path, dialects.find(dialect))
@@ -48,15 +50,17 @@ def _require_parent(option: str, path: str) -> None:
 
 
 def require_folder(option: str, path: str) -> None:
-    """Check that this is a folder or may become one.
-
-    Raises
-    ------
-    UsageError
-        The name is empty, or a file's.
-    """
+    """Check that a path is a folder or can become one, or raise a UsageError."""
     if not path:
         raise UsageError(f"{option}: the name of the folder is empty")
     place = Path(path)
     if place.exists() and not place.is_dir():
         raise UsageError(f"{option} {path}: expected a folder, found a file")
+
+
+def write_page(path: str | os.PathLike[str], page: str) -> Path:
+    """Write an HTML document and return its path."""
+    target = Path(path)
+    with replacing(target) as made:
+        made.write_text(page, "utf-8")
+    return target

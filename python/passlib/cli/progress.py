@@ -1,4 +1,4 @@
-"""Progress on the terminal, by rich where it is installed; nothing where there is no terminal."""
+"""Progress on a terminal, with rich if it is installed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class _Steps(Instrument):
-    """Names the step that runs."""
-
     def __init__(self, status: Status) -> None:
         self._status = status
 
@@ -41,7 +39,7 @@ def _is_shown() -> bool:
 
 @contextlib.contextmanager
 def steps_shown(pipeline: Pipeline) -> Iterator[list[Instrument]]:
-    """Show which step of a pipeline runs, by the instruments that the context gives."""
+    """Show the current step; yield the instruments to do so."""
     if not _is_shown():
         yield []
         return
@@ -54,7 +52,7 @@ def steps_shown(pipeline: Pipeline) -> Iterator[list[Instrument]]:
 
 @contextlib.contextmanager
 def models_shown(count: int) -> Iterator[Callable[[Outcome, int], None] | None]:
-    """Show how many models are done, by the function that the context gives."""
+    """Show the number of finished models; yield the function to call for each outcome, or None."""
     if not _is_shown():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Exit codes, and the errors that they stand for."""
+"""Exit codes of commands, and the errors that they stand for."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ DIFFERENT = 4
 
 
 class UsageError(PasslibError):
-    """The command was called in a way that it does not have."""
+    """The command line is invalid."""
 
 
 def status_of(error: BaseException) -> int:
-    """Return the exit code that an error stands for.
+    """Return the exit code of an error.
 
-    What fits no other code is wrong usage: an unknown pass, a missing file, a model that this
-    command cannot work on.
+    Other errors are wrong usage: an unknown pass, a missing file, a model that the command does not
+    support.
     """
     cause = error.__cause__ if isinstance(error, PipelineError) else None
-    # By name, because what compares numbers is imported by the commands that do.
+    # By name, because only some commands import the workbench.
     if type(cause).__name__ == "ResultsDifferError":
         return DIFFERENT
     if isinstance(error, (UsageError, UnsupportedError, InputError)):

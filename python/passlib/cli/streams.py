@@ -1,4 +1,4 @@
-"""The standard streams of a command: closed, full and abandoned ones, and messages on stderr."""
+"""Standard streams of a command that may be closed, full or abandoned, and messages on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passlib.errors import printable
 
 
 class _Output:
-    """A stdout that keeps the errors of its writes, by which a pass may have failed."""
+    """A stdout that records the errors of its writes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -42,8 +42,8 @@ class _Output:
 
 
 def prepare() -> None:
-    """Replace closed streams, and escape what the terminal's encoding does not have."""
-    # Without a file at 0 to 2, a model would get the number, and what native code prints.
+    """Replace closed streams, and escape characters that the terminal's encoding lacks."""
+    # Otherwise a model's file would get a number from 0 to 2, and the output of native code.
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
@@ -57,7 +57,7 @@ def prepare() -> None:
 
 
 def failure_behind(error: BaseException | None) -> OSError | None:
-    """Return the failed write to stdout that caused an error, such as that of a pass."""
+    """Return the failed write to stdout that caused an error, such as a failed pass."""
     output = sys.stdout
     while error is not None and isinstance(output, _Output):
         if isinstance(error, OSError) and any(error is each for each in output.errors):
@@ -67,7 +67,7 @@ def failure_behind(error: BaseException | None) -> OSError | None:
 
 
 def settle() -> None:
-    """Drop what a stream does not accept: the interpreter would fail on it again as it ends."""
+    """Drop output that cannot be written, so that the interpreter does not fail on it at exit."""
     if isinstance(sys.stdout, _Output):
         sys.stdout = sys.stdout.stream
     for stream in (sys.stdout, sys.stderr):
@@ -85,7 +85,7 @@ def _settle(stream: TextIO) -> None:
 
 
 def is_abandoned() -> bool:
-    """Whether stdout is a pipe whose reader, such as ``head``, has ended."""
+    """Whether stdout is a pipe whose reader, such as ``head``, has exited."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -95,6 +95,6 @@ def is_abandoned() -> bool:
 
 
 def report(prog: str, message: object) -> None:
-    """Print one message on stderr, if it can be written."""
+    """Print a message to stderr, if possible."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{prog}: {printable(message)}\n")

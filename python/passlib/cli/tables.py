@@ -1,4 +1,4 @@
-"""Tables on the terminal, as plain text or by rich where it is installed."""
+"""Tables and JSON on a terminal, with rich if it is installed."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ from passlib.errors import printable
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON, indented; what a terminal may act on is escaped as JSON does."""
+    """Return indented JSON; escape control characters."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, indented."""
+    """Print a value as indented JSON."""
     sys.stdout.write(json_text(value))
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table: numbers to the right, text to the left; nothing if there are no rows.
+    """Print a table with right-aligned numbers; print nothing without rows.
 
-    Parameters
-    ----------
-    titles : sequence of str
-        All empty for a table without titles.
-    rows : sequence of sequence
-        As many items each as there are titles.
+    Empty titles are not printed.
     """
     if not rows:
         return

@@ -1,16 +1,13 @@
-"""Graphs as pages: one HTML file that needs no network, and what stands in it."""
+"""Graphs as self-contained HTML pages."""
 
 from __future__ import annotations
 
-from passlib.pages.changes import node_changes, weight_changes
-from passlib.pages.content import MOST_IN_NOTEBOOKS, content_of
 from passlib.pages.document import document, framed
-from passlib.pages.graphs import Side, graphs_of
-from passlib.pages.pairing import Pairing, origin_of, pair_nodes
+from passlib.pages.graphs import MOST_IN_NOTEBOOKS, Side, content_of, graphs_of
+from passlib.pages.pairing import node_changes, origin_of, pair_nodes, weight_changes
 
 __all__ = [
     "MOST_IN_NOTEBOOKS",
-    "Pairing",
     "Side",
     "content_of",
     "document",

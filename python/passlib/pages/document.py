@@ -1,4 +1,4 @@
-"""The page: data, styles and scripts in one file."""
+"""The HTML document: data, styles and scripts in one file."""
 
 from __future__ import annotations
 
@@ -23,25 +23,20 @@ _SCRIPTS: Final = (
     "panel.js",
     "page.js",
 )
-"""In the order in which they use each other."""
+"""In order of dependency."""
 
 
 def document(title: str, content: Mapping[str, Any]) -> str:
-    """Return a page as one HTML document that loads nothing else.
+    """Return a page as a self-contained HTML document.
 
     Parameters
     ----------
-    title : str
     content : mapping
-        What it shows, as JSON has it: ``graphs`` as of `graphs_of`; ``compares``, whether there
-        are two sides; and for the column at the left ``facts`` (pairs of text), ``tables`` (each
-        with ``title``, ``columns`` and ``rows``).
-
-    Returns
-    -------
-    str
+        JSON values: ``graphs``, see `graphs_of`; ``compares``, whether there are two sides;
+        ``facts`` (pairs of texts) and ``tables`` (``title``, ``columns`` and ``rows``) for the left
+        column.
     """
-    # No end tag and no comment may begin inside a script.
+    # Escape end tags and comments in the script.
     data = json.dumps(
         _shown({"title": title, **content}), ensure_ascii=False, separators=(",", ":")
     )
@@ -52,19 +47,14 @@ def document(title: str, content: Mapping[str, Any]) -> str:
         "@SCRIPT@": "\n".join(map(_asset, _SCRIPTS)),
         "@DATA@": data,
     }
-    # In one go: a title may have the name of another place.
+    # Replace all at once: a title may contain a placeholder.
     return re.sub("|".join(parts), lambda place: parts[place[0]], _asset("page.html"))
 
 
 def framed(title: str, content: Mapping[str, Any], height: int = 600) -> str:
-    """Return a page as a frame of another one, such as a notebook.
+    """Return a page as an iframe for another page, such as a notebook.
 
-    Parameters
-    ----------
-    title, content
-        As of `document`.
-    height : int
-        In pixels.
+    ``height`` is in pixels.
     """
     name = escape(printable(title))
     return (
@@ -74,7 +64,7 @@ def framed(title: str, content: Mapping[str, Any], height: int = 600) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Return what a page shows with escapes in all texts, keys too, see `printable`."""
+    """Escape all texts, including keys, with `printable`."""
     if isinstance(value, str):
         return printable(value, keep="\n\t")
     if isinstance(value, Mapping):

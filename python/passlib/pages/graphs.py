@@ -1,57 +1,50 @@
-"""Graphs, alone or two laid over one another, as the page draws them."""
+"""Graphs as pages draw them: one, or two laid over each other."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from passlib.dialects import infer
 from passlib.errors import PasslibError
-from passlib.graph.node import Entry, Node
+from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import TypeSpec
 from passlib.lowering.types import shape_text
-from passlib.pages.changes import node_changes, weight_changes
-from passlib.pages.pairing import origin_of, pair_nodes
+from passlib.pages.pairing import node_changes, origin_of, pair_nodes, weight_changes
 from passlib.pages.statistics import weight_facts
 
 _LONGEST = 400
-"""Characters of an attribute that are shown."""
+"""Maximum number of displayed characters of an attribute."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A graph with its weights.
-
-    Attributes
-    ----------
-    graph : PlainGraph
-    weights : mapping of str to array
-    """
+    """A graph and its weights."""
 
     graph: PlainGraph
     weights: Mapping[str, Any] = field(default_factory=dict)
 
 
 def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
-    """Return a graph and those nested in it, each over the one that it was before.
+    """Return a graph and its nested graphs, each as an overlay over the graph before it.
 
     Parameters
     ----------
-    after : Side
     before : Side, optional
-        Without it nothing is removed, added or changed.
+        Without it, no node is removed, added or changed.
 
     Returns
     -------
     list of dict
-        The whole graph first. Each has a ``name``, ``outputs`` (positions of nodes) and ``nodes``,
-        after their inputs. A node has ``name``, ``op`` and ``status``: ``"="``, ``"-"``, ``"+"`` or
-        ``"~"``; and what it has of ``inputs`` and ``old`` ones ([node, output]), ``attrs``,
-        ``types``, ``changes``, ``weight``, ``old_weight``, ``origin``, and ``graphs``, positions
-        in the list.
+        The main graph first. Each has a ``name``, ``outputs`` (indices of nodes) and ``nodes`` in
+        topological order. A node has ``name``, ``op``, ``status`` (``"="``, ``"-"``, ``"+"`` or
+        ``"~"``) and optionally ``inputs`` and ``old`` inputs ([node, output]), ``attrs``,
+        ``types``, ``changes``, ``weight``, ``old_weight``, ``origin``, and ``graphs``, indices in
+        the list.
     """
     found: list[dict[str, Any]] = []
     pending: list[tuple[str, Side, Side | None]] = [("the whole graph", after, before)]
@@ -67,13 +60,13 @@ def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
 
 
 class _Overlay:
-    """Two graphs of which equal nodes are drawn once."""
+    """Two graphs whose equal nodes are drawn once."""
 
     def __init__(self, after: Side, before: Side | None) -> None:
         self._after, self._before = after, before
         new = after.graph.nodes()
         old = before.graph.nodes() if before is not None else []
-        self._old = pair_nodes(before.graph, after.graph).old if before is not None else {}
+        self._old = pair_nodes(before.graph, after.graph) if before is not None else {}
         kept = {id(node): node for node in self._old.values()}
         self._gone = {id(node) for node in old if id(node) not in kept}
         self._new_of = {id(made): node for node, made in self._old.items()}
@@ -89,7 +82,7 @@ class _Overlay:
         return self._new_of.get(id(node), node)
 
     def _needs(self, nodes: Sequence[Node]) -> tuple[list[list[int]], list[list[int]]]:
-        """Return what each node needs after, and what it needed before."""
+        """Return the inputs of each node after, and before."""
         place = {id(node): i for i, node in enumerate(nodes)}
         now = [[place[id(self._stands(e.node))] for e in node.inputs] for node in nodes]
         was = [
@@ -142,7 +135,7 @@ class _Overlay:
 
 
 def _ordered(nodes: Sequence[Node], needs: tuple[list[list[int]], list[list[int]]]) -> list[Node]:
-    """Order the nodes of both graphs; those before count unless the two make a cycle."""
+    """Return the nodes of both graphs in order; ignore the graph before if both make a cycle."""
     now, was = needs
     both = [[*one, *two] for one, two in zip(now, was, strict=True)]
     order = depth_first_order(now if stuck_items(both) else both)
@@ -152,7 +145,7 @@ def _ordered(nodes: Sequence[Node], needs: tuple[list[list[int]], list[list[int]
 def _types(graph: PlainGraph) -> Mapping[Node, Sequence[TypeSpec]]:
     try:
         return infer(graph, {}).outputs
-    except PasslibError:  # contradictory shapes, operators of other packages, no package onnx
+    except PasslibError:  # inconsistent shapes, unknown operators, no package onnx
         return {}
 
 
@@ -175,3 +168,42 @@ def _attributes(node: Node) -> dict[str, str]:
 def _weight(side: Side | None, node: Node) -> dict[str, Any] | None:
     array = None if side is None else side.weights.get(node.name)
     return None if array is None else weight_facts(array)
+
+
+MOST_IN_NOTEBOOKS: Final = 3000
+"""Notebooks draw graphs of at most this many nodes, to open quickly."""
+
+
+def content_of(
+    after: Side,
+    before: Side | None = None,
+    facts: Sequence[tuple[str, str]] = (),
+    tables: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the content of a page, see `document`.
+
+    Parameters
+    ----------
+    before : Side, optional
+        The graph to compare with.
+    facts : sequence of (str, str)
+        Listed first.
+    tables : sequence of dict
+        Each with ``title``, ``columns`` and ``rows``; a table of operators follows.
+    """
+    return {
+        "graphs": graphs_of(after, before),
+        "compares": before is not None,
+        "facts": [list(pair) for pair in facts],
+        "tables": [*tables, _operators(after, before)],
+    }
+
+
+def _operators(after: Side, before: Side | None) -> dict[str, Any]:
+    counts = [Counter(side.graph.graph.operators()) for side in (before, after) if side is not None]
+    names = sorted({name for count in counts for name in count} - {VARIABLE})
+    rows: list[list[Any]] = [[name, *(count[name] for count in counts)] for name in names]
+    rows.sort(key=lambda row: -row[-1])
+    total = ["total", *(sum(count[name] for name in names) for count in counts)]
+    columns = ["operator", "before", "after"] if before is not None else ["operator", "count"]
+    return {"title": "Operators", "columns": columns, "rows": [*rows, total]}

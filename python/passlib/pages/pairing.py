@@ -1,12 +1,15 @@
-"""Which nodes of two graphs stand for one another."""
+"""Pairs the nodes of two graphs, and describes what changed."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
+import numpy as np
+
+from passlib.arrays import BaseSparseNDArray
 from passlib.dialects.onnx.attributes import DOCUMENT, ID, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
@@ -15,39 +18,23 @@ from passlib.graph.plain import PlainGraph
 Key = Callable[[Node], Hashable]
 
 
-@dataclass(frozen=True)
-class Pairing:
-    """Nodes of the graph before, by those of the graph after that stand for them.
-
-    Attributes
-    ----------
-    old : dict of Node to Node
-    """
-
-    old: dict[Node, Node]
-
-
 def has_name(node: Node) -> bool:
-    """Whether a node has a name of its own, and not one of its operator and place in a file."""
+    """Whether a node has a name in the file, not one made of its operator and position."""
     return node.name != f"{node.op}_{node.attrs.get(ID)}"
 
 
 def origin_of(node: Node) -> list[str]:
-    """Return the names of the nodes that a rule made a node of, the last one that of its value."""
+    """Return the names of the nodes that a rule replaced, the one with the node's value last."""
     text = node.attrs.get("__origin__")
     return [str(name) for name in json.loads(text)] if text else []
 
 
-def pair_nodes(before: PlainGraph, after: PlainGraph) -> Pairing:
-    """Pair nodes of one name in their order; and of the rest those that only have another name.
+def pair_nodes(before: PlainGraph, after: PlainGraph) -> dict[Node, Node]:
+    """Return the node before for each node after that corresponds to it.
 
-    Nodes of two ONNX files that have no name are paired by operator and the names of their values.
-    A node has only another name if operator, attributes and nested graphs are the same, and its
-    inputs are paired.
-
-    Parameters
-    ----------
-    before, after : PlainGraph
+    Nodes are paired by name, in order of occurrence; nodes of two ONNX files without names by
+    operator and the names of their values; the rest by operator, attributes, nested graphs and
+    paired inputs.
     """
     first, second = before.nodes(), after.nodes()
     old: dict[Node, Node] = {}
@@ -71,24 +58,24 @@ def pair_nodes(before: PlainGraph, after: PlainGraph) -> Pairing:
         )
 
     files = [graph.attributes.get(DOCUMENT) for graph in (before, after)]
-    # Two files may have the same bytes: the document is one only if it is the same object.
+    # Compare identity: two files may have equal bytes.
     if files[0] is files[1] is not None:
         pair(lambda node: node.name)
         pair_forms()
-        return Pairing(old)
+        return old
     pair(lambda node: node.name if has_name(node) else node)
     values = {**_values(before), **_values(after)}
     pair(lambda node: (node.op, values[node]) if node in values else node)
-    # A variable of a nested graph stands for an input of the node that has it.
+    # Captured variables are paired by the input that they represent.
     pair(lambda node: (OUTER, node.attrs[OUTER]) if OUTER in node.attrs else node)
     pair_forms()
-    if files == [None, None]:  # such as nested graphs, of one file perhaps
+    if files == [None, None]:  # such as nested graphs
         pair(lambda node: node.name)
-    return Pairing(old)
+    return old
 
 
 def _values(graph: PlainGraph) -> dict[Node, str]:
-    """Return the name of the first value of each node, as far as values have names."""
+    """Return the name of the first value of each node with named values."""
     nodes = [node for node in graph.nodes() if not node.is_variable and node.num_outputs]
     if DOCUMENT not in graph.attributes:
         return {}
@@ -100,7 +87,108 @@ def _values(graph: PlainGraph) -> dict[Node, str]:
 
 
 def _form(node: Node, old: dict[Node, Node]) -> tuple[object, ...]:
-    """Return what makes a node the same as another one but for its name."""
+    """Return the properties of a node except its name."""
     inputs = tuple((id(old.get(entry.node, entry.node)), entry.index) for entry in node.inputs)
     own = tuple(sorted((key, text) for key, text in node.attrs.items() if key[:2] != "__"))
     return node.op, own, inputs, node.num_outputs, len(node.subgraphs)
+
+
+def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[str]:
+    """Describe the differences between two paired nodes.
+
+    Attributes that begin with two underscores are ignored, except the declared shapes and dtypes of
+    variables.
+
+    Parameters
+    ----------
+    stands_for : mapping of Node to Node
+        The pairs: an input that was only renamed has not changed.
+    """
+    found = []
+    if old.name != new.name and (has_name(old) or has_name(new)):
+        found.append(f"name {old.name} -> {new.name}")
+    if old.op != new.op:
+        found.append(f"operator {old.op} -> {new.op}")
+    for key in sorted({*old.attrs, *new.attrs}):
+        left, right = old.attrs.get(key), new.attrs.get(key)
+        declared = new.is_variable and key in ("__shape__", "__dtype__")
+        if left != right and (declared or not key.startswith("__")):
+            found.append(f"attribute {key}: {_short(left)} -> {_short(right)}")
+    if len(old.inputs) != len(new.inputs):
+        names = [", ".join(map(_value, node.inputs)) or "none" for node in (old, new)]
+        found.append(f"inputs {names[0]} -> {names[1]}")
+    else:
+        pairs = enumerate(zip(old.inputs, new.inputs, strict=True))
+        found += [
+            f"input {i}: {_value(one)} -> {_value(two)}"
+            for i, (one, two) in pairs
+            if stands_for.get(two.node) is not one.node or one.index != two.index
+        ]
+    if old.num_outputs != new.num_outputs:
+        found.append(f"number of outputs {old.num_outputs} -> {new.num_outputs}")
+    return found + _nested_changes(old, new)
+
+
+def _nested_changes(old: Node, new: Node) -> list[str]:
+    if len(old.subgraphs) != len(new.subgraphs):
+        return [f"nested graphs {len(old.subgraphs)} -> {len(new.subgraphs)}"]
+    found = []
+    for i, (one, two) in enumerate(zip(old.subgraphs, new.subgraphs, strict=True)):
+        if not one.graph.equals(two.graph):
+            text = _graph_changes(one, two)
+            found += [f"nested graph {i}: {text}"] if text else []
+    return found
+
+
+def _graph_changes(one: PlainGraph, two: PlainGraph) -> str:
+    """Return the names of different nodes of a nested graph, or an empty text."""
+    known = pair_nodes(one, two)
+    kept = set(known.values())
+    parts = {
+        "removed": [node.name for node in one.nodes() if node not in kept],
+        "added": [node.name for node in two.nodes() if node not in known],
+        "changed": [
+            node.name for node in two.nodes() if node in known and _differ(known[node], node, known)
+        ],
+    }
+    ends = [(known.get(entry.node), entry.index) for entry in two.entries]
+    if ends != [(entry.node, entry.index) for entry in one.entries]:
+        parts["changed"].append("outputs")
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+
+
+def _differ(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> bool:
+    """Whether nodes differ, not only in the names of captured values."""
+    return OUTER not in new.attrs and bool(node_changes(old, new, stands_for))
+
+
+def _value(entry: Entry) -> str:
+    return f"{entry.node.name}:{entry.index}" if entry.index else entry.node.name
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return "absent"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def weight_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Describe the differences between common weights, by name."""
+    found = {}
+    for name in old:
+        if name not in new or old[name] is new[name]:
+            continue
+        one, two = old[name], new[name]
+        if one.shape != two.shape or one.dtype != two.dtype:
+            found[name] = f"{one.dtype} {one.shape} -> {two.dtype} {two.shape}"
+            continue
+        left, right = _plain(one), _plain(two)
+        if left.tobytes() != right.tobytes():
+            count = int(np.count_nonzero(left != right))
+            found[name] = f"{count} of {left.size} values"
+    return found
+
+
+def _plain(array: Any) -> np.ndarray[Any, Any]:
+    dense = array.asnumpy() if isinstance(array, BaseSparseNDArray) else array
+    return np.asarray(dense).view(np.ndarray)

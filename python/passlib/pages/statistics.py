@@ -1,4 +1,4 @@
-"""The elements of a weight in a few numbers and a small histogram."""
+"""Statistics of a weight, with a small histogram."""
 
 from __future__ import annotations
 
@@ -9,37 +9,28 @@ import numpy as np
 from passlib.arrays import BaseSparseNDArray
 
 _MOST: Final = 1 << 16
-"""Elements of which statistics are made; of a larger weight every n-th one."""
+"""Maximum number of sampled elements."""
 
 _BINS: Final = 24
 _FEW: Final = 16
-"""Elements that are shown themselves."""
+"""Weights with at most this many elements show their values."""
 
 
 def weight_facts(array: Any) -> dict[str, Any]:
-    """Return type, shape, bytes, statistics and a histogram of a weight, as JSON has them.
-
-    Parameters
-    ----------
-    array : array
-        Dense or sparse.
+    """Return dtype, shape, size, statistics and a histogram of a dense or sparse weight for JSON.
 
     Returns
     -------
     dict
-        ``type``, ``shape`` and ``bytes``; of numbers also ``least``, ``most``, ``mean``,
-        ``deviation``, ``zeros`` (a share), ``histogram``; ``nan`` and ``infinite`` are counts;
-        ``sample`` is the number of elements that these were made of, where it is not all of them;
-        ``values`` are the elements of a small weight.
+        ``type``, ``shape`` and ``bytes``; for numbers also ``least``, ``most``, ``mean``,
+        ``deviation``, ``zeros`` (a fraction), ``histogram``, the counts ``nan`` and ``infinite``;
+        ``sample``, the number of elements used, if not all; and ``values``, the elements of a small
+        weight.
     """
     shape = [int(size) for size in array.shape]
     dtype = np.dtype(array.dtype)
     count = int(np.prod(shape, dtype=np.int64))
-    facts: dict[str, Any] = {
-        "type": dtype.name,
-        "shape": shape,
-        "bytes": count * dtype.itemsize,
-    }
+    facts: dict[str, Any] = {"type": dtype.name, "shape": shape, "bytes": count * dtype.itemsize}
     if not count or dtype.kind not in "biufV" or dtype.fields:
         return facts
     dense = array.asnumpy() if isinstance(array, BaseSparseNDArray) else array
@@ -73,5 +64,5 @@ def weight_facts(array: Any) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | str:
-    """Return six digits of a number; text for one that JSON does not have."""
+    """Return a number with six digits; text for one that JSON lacks."""
     return float(f"{value:.6g}") if np.isfinite(value) else str(value)

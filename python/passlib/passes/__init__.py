@@ -10,8 +10,7 @@ from passlib.passes.instruments import Dump, Instrument, Log, Timing, Verify
 from passlib.passes.match import Match
 from passlib.passes.pipeline import Pipeline
 from passlib.passes.result import PipelineResult, StepResult
-from passlib.passes.rewriting import rewrite
-from passlib.passes.search import Found, find, why
+from passlib.passes.rewriting import Found, find, rewrite, why
 
 __all__ = [
     "Dump",

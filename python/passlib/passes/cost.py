@@ -1,4 +1,4 @@
-"""What a model costs: operators, bytes, and estimates of arithmetic and memory traffic."""
+"""The cost of a model: operators, bytes, and estimates of arithmetic and memory traffic."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from passlib.model import Model
 CostName = Literal["nodes", "bytes", "flops", "traffic"]
 
 COSTS: tuple[CostName, ...] = ("nodes", "bytes", "flops", "traffic")
-"""What may have to fall: a field of `Cost` or of `Work`."""
+"""The measures that simplification can lower: fields of `Cost` and `Work`."""
 
 
 class Cost(NamedTuple):
-    """What a model costs.
+    """The cost of a model.
 
     Attributes
     ----------
     nodes : int
-        Operators, those of nested graphs included, variables and constants excluded.
+        Number of operators, including nested graphs, without variables and constants.
     bytes : int
-        Size of the weights, those of nested graphs included.
+        Size of the weights, including nested graphs.
     """
 
     nodes: int
@@ -39,7 +39,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(model: Model) -> Cost:
-    """Return what a model costs."""
+    """Return the cost of a model."""
     nodes = operators_of(model.symbol.graph).total()
     weights: list[Any] = [model.args, model.aux]
     size = sum(each.nbytes for each in weights)
@@ -49,12 +49,12 @@ def cost_of(model: Model) -> Cost:
 
 
 def has_nested(symbol: PlainGraph) -> bool:
-    """Whether a node has nested graphs."""
+    """Whether a graph has nested graphs."""
     return any(True for _ in symbol.graph.nodes_with(WITH_GRAPHS))
 
 
 def rank_of(model: Model, price: Cost, cost: CostName) -> int:
-    """Return a measure of a model, whose number of operators and bytes are known."""
+    """Return one measure of a model whose `Cost` is known."""
     if cost in Cost._fields:
         return int(getattr(price, cost))
     return int(getattr(work_of(model.symbol, {**model.args, **model.aux}), cost))
@@ -64,16 +64,16 @@ _VIEWS = frozenset(
     ("Reshape", "reshape", "Squeeze", "squeeze", "Unsqueeze", "expand_dims", "Flatten", "flatten",
      "Identity", "identity", "_copy", "Shape", "shape_array", "Size", "Dropout", "BlockGrad")
 )  # fmt: skip
-"""Operators that need not touch their elements."""
+"""Operators that return a view."""
 
 _PARTS = frozenset(("Gather", "Slice", "take", "slice", "slice_axis", "Embedding", "Split"))
-"""Operators that read as many elements as they write."""
+"""Operators that read only as many elements as they write."""
 
 _MOVES = frozenset(
     ("Transpose", "transpose", "Concat", "concat", "Expand", "broadcast_to", "Tile", "tile", "Pad",
      "pad", "ConstantOfShape", "Range")
 )  # fmt: skip
-"""Further operators that compute nothing."""
+"""Other operators without arithmetic."""
 
 _CONVOLUTIONS = {
     "Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "Convolution": 1, "conv2d": 1,
@@ -85,31 +85,28 @@ _TRANSPOSED = {
 _LAYERS = {"FullyConnected": 1, "dense": 1, "InnerProduct": 1}
 _PRODUCTS = frozenset(("MatMul", "MatMulInteger", "dot", "batch_dot"))
 _RECURRENT = frozenset(("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"))
-"""By operator: which input has the weights."""
+"""By operator: the index of the weights among the inputs."""
 
 
 class Work(NamedTuple):
-    """What running a model takes, with open sizes taken for 1.
+    """Estimates for one run of a model, with open dimensions counted as 1.
 
     Attributes
     ----------
     flops : int
-        Arithmetic operations; a product that is added to a sum counts as two.
+        Arithmetic operations; a multiply-add counts as two.
     traffic : int
-        Bytes that operators read and write, views excluded.
+        Bytes that operators read and write, except views.
     """
 
     flops: int
     traffic: int
 
 
-class _Sizes:
-    """Sizes of the inputs and results of one node."""
-
-    def __init__(self, node: Node, inputs: Sequence[TypeSpec], outputs: Sequence[TypeSpec]) -> None:
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
+class _Sizes(NamedTuple):
+    node: Node
+    inputs: Sequence[TypeSpec]
+    outputs: Sequence[TypeSpec]
 
     def input(self, number: int) -> int:
         return _elements(self.inputs[number]) if number < len(self.inputs) else 1
@@ -124,18 +121,12 @@ class _Sizes:
 
 
 def work_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> Work:
-    """Estimate what running a model takes, nested graphs excluded.
-
-    Parameters
-    ----------
-    symbol : PlainGraph
-    weights : mapping of str to array
-        By name.
+    """Estimate the work of one run, without nested graphs.
 
     Raises
     ------
     GraphError
-        The shapes contradict each other.
+        The shapes are inconsistent.
     """
     shapes = {name: array.shape for name, array in weights.items()}
     types = {name: np.dtype(array.dtype) for name, array in weights.items()}
@@ -177,7 +168,7 @@ def _operations(sizes: _Sizes) -> int:
 
 
 def _window(node: Node) -> int:
-    """Return the number of elements that a pooling takes for each result; 1 for others."""
+    """Return the number of elements in the window of a pooling; 1 for other operators."""
     text = node.attrs.get("kernel_shape") or node.attrs.get("kernel")
     if text is None or "ool" not in node.op:
         return 1

@@ -1,22 +1,60 @@
-"""Functions as passes: what a docstring and a signature declare."""
+"""Passes from Python functions: the docstring and the signature are the declaration."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import inspect
+import os
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, overload
 
 from passlib.dialects.table import check_known
-from passlib.errors import PasslibError
+from passlib.errors import LoadError, PasslibError
+from passlib.library import load
 from passlib.library.backends import register, require_free, require_pipelines
 from passlib.library.declared import Declaration, Joins, Kind, Option, OptionError, kind_of
 from passlib.library.python import PythonPass
 
 _UNDERLINE = re.compile(r"-{3,}\s*")
 _PARAMETER = re.compile(r"(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?")
+
+
+def load_passes(path: str | os.PathLike[str]) -> None:
+    """Load a library, or run a Python file that registers passes, once in a process.
+
+    Raises
+    ------
+    LoadError
+        The file is not a library, or raises an exception, which is the cause.
+    OSError
+        It cannot be read.
+    """
+    if Path(path).suffix != ".py":
+        load(path, verbose=False)
+        return
+    place = Path(path).resolve()
+    digest = hashlib.sha256(place.read_bytes() + bytes(place)).hexdigest()[:8]
+    name = f"{place.stem}@{digest}"
+    if name in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(name, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, PasslibError) or not isinstance(error, Exception):
+            raise
+        raise LoadError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def summary(docstring: str | None) -> str:
@@ -64,14 +102,14 @@ _OF_OPTIMIZE_FOR = frozenset(
 def options_of(function: Callable[..., Any], takes: str = "graph") -> tuple[Option, ...]:
     """Return the options that a function declares by its keyword-only parameters.
 
-    Their types are those of the annotations, or else of the defaults: ``bool``, ``int``,
-    ``float``, ``str``, sequences of these, ``Literal`` for choices, ``Annotated[int, range(1, 4)]``
-    for a range, ``| None`` for an option that may be absent.
+    The annotations, or else the defaults, determine the types: ``bool``, ``int``, ``float``,
+    ``str``, sequences of them, ``Literal`` for choices, ``Annotated[int, range(1, 4)]`` for a
+    range, ``| None`` for an optional value.
 
     Raises
     ------
     TypeError
-        The function takes nothing first (``takes`` is what), or a parameter cannot be an option.
+        The function does not take ``takes`` first, or a parameter cannot be an option.
     """
     name = getattr(function, "__qualname__", repr(function))
     parameters = list(inspect.signature(function).parameters.values())
@@ -135,13 +173,13 @@ def _option(function: str, parameter: inspect.Parameter, hint: Any, text: str) -
         try:
             option.checked(default)
         except OptionError as error:
-            message = f"parameter {parameter.name!r} of {function}: its default does not fit"
+            message = f"parameter {parameter.name!r} of {function}: invalid default"
             raise TypeError(f"{message}: {error}") from None
     return option
 
 
 def _unwrapped(hint: Any, bounds: range) -> tuple[Any, range]:
-    """Return what an annotation with ``Annotated`` and ``| None`` is about, and the range."""
+    """Return an annotation without ``Annotated`` and ``| None``, and its range."""
     while True:
         if typing.get_origin(hint) is Annotated:
             hint, *extras = typing.get_args(hint)
@@ -164,7 +202,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 class Pass(Protocol):
-    """A function that was registered as a pass."""
+    """A function registered as a pass."""
 
     declaration: Declaration
 
@@ -196,26 +234,26 @@ def graph_pass(
 ) -> Any:
     """Register a function as a pass, which ``optimize_for`` runs by its name.
 
-    The function gets a `Graph`, which it changes in place, and returns None. Its keyword-only
-    parameters are the options of the pass; its docstring describes both. The decorated function
-    stays as it is, with its declaration as attribute ``declaration``.
+    The function changes a `Graph` in place and returns None. Its keyword-only parameters are the
+    options of the pass, and its docstring describes both. The function is returned unchanged, with
+    its declaration as attribute ``declaration``.
 
     Parameters
     ----------
     name : str, optional
-        Name of the pass, by default that of the function.
+        Name of the pass (default: the name of the function).
     dialects : sequence of str
-        Families of models that the pass works on, by default all.
+        Dialects that the pass supports (default: all).
     shapes : bool
-        Infer shapes and types when the pass first reads ``value.shape`` or ``value.dtype``.
+        Infer shapes and dtypes when the pass first reads ``value.shape`` or ``value.dtype``.
     replace : bool
-        Take over the name from another pass. Not needed to define the same function again.
+        Replace another pass of this name. Not needed to redefine the same function.
     exact : bool
-        The pass keeps every bit of the model's results.
+        The pass is bit-exact: it keeps every bit of the model's results.
     triggers : sequence of str
-        Operators without one of which the pass changes no graph; by default it may change any.
+        The pass is skipped for graphs without any of these operators (default: never).
     joins : Joins, optional
-        What the pass is in named pipelines such as ``simplify``.
+        Role of the pass in named pipelines such as ``simplify``.
 
     Raises
     ------
@@ -231,7 +269,7 @@ def graph_pass(
     >>> import passlib as pl
     >>> @pl.graph_pass(dialects=["onnx"])
     ... def drop_identity(graph: pl.Graph) -> None:
-    ...     '''Takes Identity out.'''
+    ...     '''Remove Identity.'''
     ...     for node in graph.sorted():
     ...         if node.op == "Identity":
     ...             graph.replace(node.outputs[0], node.inputs[0])
@@ -265,27 +303,23 @@ def register_function(
     replace: bool,
     **declared: Any,
 ) -> None:
-    """Register a pass that is described by a function, which gets it as ``declaration``.
+    """Register a pass described by a function, which receives the attribute ``declaration``.
 
     Parameters
     ----------
     function : callable
-        Has the name, the docstring and the options of the pass.
+        Determines the name, the description and the options of the pass.
     body : callable
-        Runs it: gets the graph and the options.
+        Runs the pass on a graph with options.
     takes : str
-        What the first parameter of ``function`` is, for messages.
-    name, replace
-        As of `graph_pass`.
+        Name of the first parameter of ``function``, for messages.
     **declared
-        What else the pass declares: fields of `Declaration`.
+        Other fields of `Declaration`.
     """
     if not inspect.isfunction(function):
-        raise TypeError(
-            f"a function is needed, which {function!r} is not: write one with def that calls it"
-        )
+        raise TypeError(f"expected a function, got {function!r}: wrap it in a def")
     if not (name is None or isinstance(name, str)):
-        raise TypeError(f"the name of a pass is text, not {name!r}")
+        raise TypeError(f"the name of a pass must be a string, not {name!r}")
     for what in {"dialects", "triggers"} & declared.keys():
         if isinstance(declared[what], str):
             raise TypeError(f"{what} must be a sequence of names, such as [{declared[what]!r}]")

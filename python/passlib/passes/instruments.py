@@ -1,4 +1,4 @@
-"""Observers of a pipeline: time, files of every step, a log, checks."""
+"""Instruments, which observe pipelines: timing, dumps, logs and checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Instrument:
-    """Base class of what looks on while a pipeline runs. No method need be overridden.
+    """Base class of the observers of a pipeline; each method is optional.
 
     Examples
     --------
@@ -34,22 +34,22 @@ class Instrument:
     """
 
     def before_pass(self, step: Step, model: Model) -> None:
-        """Look at the model that a step is about to get."""
+        """Observe the input of a step."""
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
-        """Look at the model that a step returned. An exception ends the pipeline."""
+        """Observe the result of a step; an exception ends the pipeline."""
 
     def failed(self, step: Step, model: Model, error: Exception) -> None:
-        """Look at the model that a step failed on."""
+        """Observe the input of a failed step."""
 
 
 class Timing(Instrument):
-    """Sums up the time of every pass.
+    """Sums the time of each pass.
 
     Attributes
     ----------
     seconds : dict of str to float
-        Wall clock time by the name of the pass.
+        Wall clock time by pass.
 
     Examples
     --------
@@ -80,14 +80,14 @@ class Timing(Instrument):
 
 
 class Dump(Instrument):
-    """Writes the model after every step into a folder of its own.
+    """Saves the model after each step in a separate folder.
 
     Parameters
     ----------
     folder : path-like
-        Made where it is missing. Models are saved as ``<number>-<pass>`` in it.
+        Created if missing. Each model is saved in ``<number>-<pass>``.
     changed_only : bool
-        Leave out steps that changed nothing.
+        Skip steps that changed nothing.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Dump(Instrument):
             self._save(step, model)
 
     def failed(self, step: Step, model: Model, error: Exception) -> None:
-        """Save the model that a step failed on."""
+        """Save the input of the failed step."""
         self._save(step, model, "before-")
 
     def _save(self, step: Step, model: Model, prefix: str = "") -> None:
@@ -123,7 +123,7 @@ class Dump(Instrument):
 
 
 class Log(Instrument):
-    """Logs every step at level INFO, and failures at level ERROR, as ``passlib.passes``.
+    """Logs steps at level INFO and failures at level ERROR, to loggers of ``passlib.passes``.
 
     Examples
     --------
@@ -134,20 +134,19 @@ class Log(Instrument):
     """
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
-        """Log what a step did."""
+        """Log the result of a step."""
         logger.info("%s", result)
 
     def failed(self, step: Step, model: Model, error: Exception) -> None:
-        """Log that a step failed."""
+        """Log a failure."""
         logger.error("%s failed: %s", step, error)
 
 
 class Verify(Instrument):
-    """Checks the model after every step that changed it, as `passlib.validate` checks files.
+    """Validates the model after each step that changed it, see `passlib.validate`.
 
-    Errors count, and warnings of a kind that the first model has fewer of: an operator that the
-    dialect does not have, inputs or attributes that an operator does not take, a weight of the
-    wrong shape.
+    Errors fail the step, and so do warnings that the first model has fewer of: unknown operators,
+    unexpected inputs or attributes, weights of the wrong shape.
 
     Examples
     --------
@@ -163,56 +162,56 @@ class Verify(Instrument):
         self._last: Model | None = None
 
     def before_pass(self, step: Step, model: Model) -> None:
-        """Check the first model."""
+        """Validate the first model."""
         self._last = model
         if self._before is None:
             self._before = _problems_of(model)
 
     def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
-        """Check a model.
+        """Validate the result of a step.
 
         Raises
         ------
         PassResultError
-            The model is not sound.
+            The model is invalid.
         """
         if not result.modified:
             return
         try:
             found = list(map(str, _new_problems(self._before or [], _problems_of(model))))
-        except PasslibError as error:  # it cannot even be saved
+        except PasslibError as error:  # the model cannot be saved
             found = [str(error)]
         if found:
             shown = "; ".join(found[:3]) + (f"; ... ({len(found)} in all)" if found[3:] else "")
             shown += "".join(_reshaped(self._last, model)[:3])
-            raise PassResultError(f"the model after {step} is not sound: {shown}")
+            raise PassResultError(f"the model after {step} is invalid: {shown}")
 
 
 def target_name(model: Model) -> str:
-    """Return a name that a model of this dialect can be saved under."""
+    """Return a file name for models of this dialect."""
     suffixes = dialects.find(model.dialect).suffixes
     return "model" + (suffixes[0] if suffixes else "")
 
 
 def save_part(model: Model, folder: Path) -> str:
-    """Save a model, which may be a part of one, for another process; return the graph's file."""
+    """Save a model, or a part of one, for another process; return the path of the graph's file."""
     options = dialects.find(model.dialect).part_options
     return model.save(folder / target_name(model), durable=False, **options)[0]
 
 
 def _reshaped(before: Model | None, after: Model) -> list[str]:
-    """Say which weights have another shape than before."""
+    """Return messages about weights whose shape has changed."""
     old = {} if before is None else {**before.args, **before.aux}
     return [
-        f"; weight {name!r} has the shape {tuple(array.shape)}, before {tuple(old[name].shape)}"
+        f"; weight {name!r} has shape {tuple(array.shape)}, before {tuple(old[name].shape)}"
         for name, array in {**after.args, **after.aux}.items()
         if name in old and tuple(old[name].shape) != tuple(array.shape)
     ]
 
 
 def _problems_of(model: Model) -> list[Problem]:
-    """Return what `passlib.validate` finds in a model, weights that nothing reads left out."""
-    import tempfile  # which few need
+    """Validate a model without its unused weights."""
+    import tempfile
 
     known = set(model.symbol.list_inputs())
     args, aux = (
@@ -223,12 +222,12 @@ def _problems_of(model: Model) -> list[Problem]:
     with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
         files = pruned.save(Path(folder) / target_name(model), durable=False)
         found = validate(files[0], model.dialect)
-    # A message may begin with the path of a file that is gone by now.
+    # Drop the path of the temporary file from the messages.
     return [each._replace(place=each.place.rpartition("/")[2]) for each in found]
 
 
 def _new_problems(before: list[Problem], after: list[Problem]) -> list[Problem]:
-    """Return errors, and the warnings that a model did not have before and has more of."""
+    """Return the errors, and the new warnings of kinds that have become more frequent."""
     known = {each.message for each in before}
     counts = Counter(map(_kind, after))
     counts.subtract(map(_kind, before))
@@ -240,5 +239,5 @@ def _new_problems(before: list[Problem], after: list[Problem]) -> list[Problem]:
 
 
 def _kind(problem: Problem) -> tuple[str, str]:
-    """Return the severity and what a message says without names, numbers and details."""
+    """Return the severity and the message without names, numbers and details."""
     return problem.severity, re.sub(r"'[^']*'|\d+|: .*", "", problem.message)

@@ -1,4 +1,4 @@
-"""What a rule in Python gets to see of a match, and makes in its place."""
+"""`Match`: the view of a rule in Python on one match, and the replacement that it returns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Value = _core.EditableValue
 
 
 class Match:
-    """A place where a pattern matches; it can be used until the function returns.
+    """A match of a pattern; it is valid until the rule returns.
 
-    ``m.x`` and ``m["x"]`` are the value that the pattern calls ``x``: None for an absent optional
-    input, a tuple of values for a variadic one. A value has ``node``, ``shape``, ``dtype`` and
-    ``uses``; shapes and types are known to rules declared with ``shapes=True``.
+    ``m.x`` and ``m["x"]`` are the value named ``x`` in the pattern: None for an absent optional
+    input, a tuple of values for a variadic input. A value has ``node``, ``shape``, ``dtype`` and
+    ``uses``; shapes and dtypes need ``shapes=True``.
 
     Attributes
     ----------
     graph : EditableGraph
-        The graph with the match: the model's, or a nested one.
+        The graph with the match, possibly a nested graph.
     attrs : dict of str to str
-        The attributes that the pattern binds, without the ``$``.
+        The attributes bound by the pattern, without the ``$``.
     nodes : list of EditableNode
-        The operations, each after those it takes input from.
+        The matched nodes in topological order.
     results : tuple of EditableValue
         The results of the pattern, in its order.
 
@@ -59,7 +59,7 @@ class Match:
         return self._native.value(name)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_native":  # such as a copy asks for
+        if name.startswith("__") or name == "_native":  # as copy.copy does
             raise AttributeError(name)
         try:
             return self._native.value(name)
@@ -69,24 +69,19 @@ class Match:
     def op(
         self, op: str, /, *inputs: Value | None, num_outputs: int = 1, **attributes: object
     ) -> Any:
-        """Add an operation, named after the result that is replaced.
+        """Add a node, named after the replaced result; return its output, or a tuple of outputs.
 
         Parameters
         ----------
         op : str
-            The operator, as ``"com.microsoft::Gelu"`` if it is of a domain of ONNX.
+            The operator; with the domain for other ONNX domains, as in ``"com.microsoft::Gelu"``.
         *inputs : EditableValue or None
-            None for an optional input that is left out.
+            None for an omitted optional input.
         num_outputs : int
-            How many outputs it has. The attribute of this name, too, of operators with one, such as
-            ONNX's Split of operator set 18 and MXNet's SliceChannel.
+            Also sets the attribute of this name, of operators such as ONNX's Split (opset 18) and
+            MXNet's SliceChannel.
         **attributes
-            Text, or numbers, booleans and lists of these, which are spelled as in the dialect.
-
-        Returns
-        -------
-        EditableValue or tuple of EditableValue
-            Its output; all of them if there are several.
+            Strings, numbers, booleans, or lists of them, which are written as the dialect does.
         """
         texts = {
             key: attribute_text(value, self._whole.dialect) for key, value in attributes.items()
@@ -96,13 +91,13 @@ class Match:
         return self._native.op(op, inputs, texts, num_outputs)
 
     def _states_outputs(self, op: str) -> bool:
-        """Whether an attribute of an operator says how many outputs it has."""
+        """Whether an attribute of the operator states the number of outputs."""
         if self._whole.dialect == "onnx":
             return op == "Split" and self.operator_set() >= 18
         return find(self._whole.dialect).count_outputs(op, {"num_outputs": "7"}) == 7
 
     def attributes(self, value: Value) -> dict[str, str]:
-        """Return the attributes of a value's operation, without bookkeeping such as ``__id__``."""
+        """Return the attributes of a value's node, without internal ones such as ``__id__``."""
         return {
             key: text
             for key, text in value.node.attrs.items()
@@ -115,17 +110,17 @@ class Match:
         Raises
         ------
         KeyError
-            The value is no parameter with an array.
+            The value is not a parameter with an array.
         """
         name = value.node.name
         if value.node.is_variable:
             for arrays in self._whole.parameters:
                 if name in arrays:
                     return arrays[name]
-        raise KeyError(f"{name!r} is no parameter with an array")
+        raise KeyError(f"{name!r} is not a parameter with an array")
 
     def broadcasts(self, value: Value, target: Value) -> bool:
-        """Whether a value is known to broadcast to the shape of another without enlarging it."""
+        """Whether a value is known to broadcast to another one's shape without enlarging it."""
         given, whole = self._shape(value), self._shape(target)
         if given is None or (given and (whole is None or len(given) > len(whole))):
             return False
@@ -136,7 +131,7 @@ class Match:
         )
 
     def operator_set(self, domain: str = "") -> int:
-        """Return the version of an operator set that an ONNX model imports; 0 if it does not."""
+        """Return the opset of a domain in an ONNX model; 0 if the model does not import it."""
         sets = json.loads(self._whole.attributes.get("opset_import", "{}"))
         names = ("", "ai.onnx") if domain in ("", "ai.onnx") else (domain,)
         return max((int(sets[name]) for name in names if name in sets), default=0)
@@ -149,29 +144,24 @@ class Match:
         return shape
 
     def parameter(self, suffix: str, array: Any) -> Value:
-        """Add a parameter, named after the result that is replaced.
+        """Add a parameter, named after the replaced result.
 
-        In a nested graph of an ONNX model it is the model's own, which the graphs on the way take
-        in from around them.
+        A match in a nested graph of an ONNX model adds it to the model and captures it.
 
         Parameters
         ----------
         suffix : str
-            Follows that name: ``add_bias`` for ``bias``.
+            Suffix of the name: ``add_bias`` for ``bias``.
         array : array
             Its value, which is copied.
-
-        Returns
-        -------
-        EditableValue
 
         Raises
         ------
         UnsupportedError
-            The match lies in a nested graph of another dialect than ONNX, or models have no arrays
-            of this element type.
+            The match is in a nested graph of a dialect other than ONNX, or the dialect has no
+            arrays of this dtype.
         PassResultError
-            ``optimize_for`` was given no dictionary for it.
+            ``optimize_for`` was called without a dictionary of parameters.
         """
         made = np.array(array, order="C")
         value = self._native.variable(suffix, made, dtypes.code(made.dtype))
@@ -180,7 +170,7 @@ class Match:
         return value
 
     def give(self, returned: object) -> None:
-        """Replace the results by what the function returned.
+        """Replace the results with the return value of a rule.
 
         Raises
         ------
@@ -208,13 +198,12 @@ def _value(value: object) -> Value:
     if isinstance(value, Value):
         return value
     raise TypeError(
-        "a rule returns None or what replaces the match, such as m.op(...), not "
-        f"{type(value).__name__}"
+        f"a rule must return None or a replacement such as m.op(...), not {type(value).__name__}"
     )
 
 
 def dtype_code(dtype: np.dtype[Any]) -> int | None:
-    """Return MXNet's code of an element type, None if it has none."""
+    """Return MXNet's code of a dtype; None if it has none."""
     try:
         return dtypes.code(dtype)
     except UnsupportedError:
@@ -222,7 +211,7 @@ def dtype_code(dtype: np.dtype[Any]) -> int | None:
 
 
 def attribute_text(value: object, dialect: str) -> str:
-    """Spell an attribute as models of a dialect do: ``(1, 1)`` in MXNet's, else ``[1, 1]``."""
+    """Format an attribute like the dialect: ``(1, 1)`` in MXNet and NNVM, else ``[1, 1]``."""
     named = dialect in ("mxnet", "nnvm")
     if isinstance(value, str):
         return value
@@ -235,4 +224,6 @@ def attribute_text(value: object, dialect: str) -> str:
         return "[" + ", ".join(items) + "]"
     if isinstance(value, (int, float, np.integer, np.floating)):
         return str(value)
-    raise TypeError(f"an attribute is text, a number or a list, not {type(value).__name__}")
+    raise TypeError(
+        f"an attribute must be a string, a number or a list, not {type(value).__name__}"
+    )

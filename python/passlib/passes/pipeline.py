@@ -1,11 +1,10 @@
-"""Pipelines: sequences of passes that are checked before they run, and watched while they do."""
+"""Pipelines: sequences of passes, checked before they run and observed while they run."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError
@@ -29,17 +28,12 @@ logger = logging.getLogger(__name__)
 
 
 class ModelObserver(ModelSteps):
-    """Runs steps on models and records what they did.
+    """Runs steps on models, calls instruments and records results.
 
     Parameters
     ----------
-    instruments : sequence of Instrument
     inference : mapping
-        Passed on to `Model.optimize_for`.
-
-    Attributes
-    ----------
-    results : list of StepResult
+        Passed to `Model.optimize_for`.
     """
 
     def __init__(self, instruments: Sequence[Instrument], inference: Mapping[str, Any]) -> None:
@@ -48,12 +42,12 @@ class ModelObserver(ModelSteps):
         self.results: list[StepResult] = []
 
     def watch(self, step: Step, subject: Model, run: Callable[[], Model]) -> Model:
-        """Run what counts as one step, however it makes the model.
+        """Run a function as one step.
 
         Raises
         ------
         PipelineError
-            It failed, or an instrument refused the result.
+            The step failed, or an instrument rejected its result.
         """
         looking: Instrument | None = None
         try:
@@ -85,28 +79,23 @@ class ModelObserver(ModelSteps):
     def _tell(
         self, step: Step, subject: Model, error: Exception, guilty: Instrument | None
     ) -> None:
-        """Tell the other instruments of an error, which the mistakes of none may hide."""
+        """Report an error to the other instruments; log their errors."""
         for instrument in self._instruments:
-            if instrument is not guilty:
-                with _logged(instrument):
-                    instrument.failed(step, subject, error)
-
-
-@contextmanager
-def _logged(instrument: Instrument) -> Iterator[None]:
-    """Log an exception instead of raising it."""
-    try:
-        yield
-    except (OSError, PasslibError) as error:
-        logger.error("%s failed when told of an error: %s", type(instrument).__name__, error)
-    except Exception:
-        logger.exception("%s failed when told of an error", type(instrument).__name__)
+            if instrument is guilty:
+                continue
+            name = type(instrument).__name__
+            try:
+                instrument.failed(step, subject, error)
+            except (OSError, PasslibError) as other:
+                logger.error("%s failed while handling an error: %s", name, other)
+            except Exception:
+                logger.exception("%s failed while handling an error", name)
 
 
 def _result(step: Step, before: Model, after: Model, seconds: float, printed: str) -> StepResult:
     old, new = before.symbol.graph, after.symbol.graph
     same = old.equals(new)
-    # Which nodes a node stands for is no change of it.
+    # The origin of a node does not count as a change.
     parts = ((), ()) if same else without_origins(old).difference(without_origins(new))
     changed = sum(map(len, parts))
     return StepResult(
@@ -122,21 +111,21 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
 
 
 class Pipeline:
-    """A sequence of passes. Immutable; equal pipelines have equal steps and texts.
+    """A sequence of passes. Immutable; pipelines with equal steps and texts are equal.
 
     Parameters
     ----------
     steps : str or iterable
-        The text, such as ``"removeDeadNodes, repeat<4>(mergeEqualNodes, fold{level=2})"``; or
-        names of passes, functions decorated with `graph_pass`, pairs of one of these with a
-        mapping of options, and pipelines. One of these other than a name may stand alone.
+        A text such as ``"removeDeadNodes, repeat<4>(mergeEqualNodes, fold{level=2})"``, or a list
+        of names, functions decorated with `graph_pass`, pairs of one of these and a mapping of
+        options, and pipelines. A single function, pair or pipeline needs no list.
 
     Raises
     ------
     FormatError
-        The text is no pipeline.
+        The text is malformed.
     TypeError
-        An item is none of these.
+        An item has another type.
 
     Examples
     --------
@@ -161,24 +150,23 @@ class Pipeline:
 
     @property
     def steps(self) -> Steps:
-        """The steps: each a `Step` or a `Repeat`."""
+        """The steps, each a `Step` or a `Repeat`."""
         return self._steps
 
     def check(self, dialect: str | None = None) -> None:
-        """Check the name and the options of every step.
+        """Check the names and the options of all steps.
 
         Parameters
         ----------
         dialect : str, optional
-            The family of models that the pipeline is for.
+            Check that all passes support this dialect.
 
         Raises
         ------
         PasslibError
-            A pass or an option is unknown, or a value is not accepted; the message has the place
-            in the text.
+            A pass or option is unknown, or a value is invalid; the message contains the position.
         UnsupportedError
-            A pass is not for the dialect.
+            A pass does not support the dialect.
         """
         check(self._steps, self._text, dialect)
 
@@ -192,43 +180,38 @@ class Pipeline:
         memory: int | None = None,
         **inference: Any,
     ) -> PipelineResult:
-        """Run the passes in order and return the last model; the given one stays unchanged.
+        """Run the passes in order and return the result; the given model stays unchanged.
 
         Parameters
         ----------
-        model : Model
         instruments : sequence of Instrument
-            Look on, in this order.
+            Called in this order.
         isolate : bool
-            Run in a process of its own, in which instruments cannot look on. A crash, an exit, a
-            hang and too much memory are then an `IsolatedError`, which names the pass and a folder
-            that ``passlib run`` plays back. Libraries and Python files are loaded there again.
+            Run in a separate process, without instruments, which loads libraries and Python files
+            again. A crash, an exit, a timeout or a lack of memory raises an `IsolatedError` with
+            the pass and the folder of a reproducer for ``passlib run``.
         timeout : float, optional
-            Seconds, after which an isolated process is ended.
+            Time limit of the isolated process in seconds.
         memory : int, optional
-            Bytes of address space that an isolated process may have.
+            Limit of its address space in bytes.
         **inference
-            ``shapes`` and ``types`` of inputs, ``skip_infer``, ``keep_inferred``: passed on to
-            every `Model.optimize_for`.
-
-        Returns
-        -------
-        PipelineResult
+            Passed to each `Model.optimize_for`: ``shapes`` and ``types`` of inputs, ``skip_infer``,
+            ``keep_inferred``.
 
         Raises
         ------
         TypeError
-            An argument is not of its type, before anything runs.
+            An argument has a wrong type.
         PasslibError
-            As by `check`, before anything runs.
+            See `check`.
         PipelineError
-            A step failed, or an instrument refused its result; the error has the model before it.
+            A step failed, or an instrument rejected its result; the error holds the step's input.
         """
         _check_arguments(model, instruments, inference)
         options = check(self._steps, self._text, model.dialect)
         if isolate:
             if instruments:
-                raise UnsupportedError("instruments cannot look on with isolate=True")
+                raise UnsupportedError("isolate=True does not support instruments")
             from passlib.passes.isolation import run_isolated
 
             return run_isolated(
@@ -273,7 +256,7 @@ def _check_arguments(model: Any, instruments: Any, inference: Mapping[str, Any])
     unknown = sorted(inference.keys() - INFERENCE)
     if unknown:
         raise TypeError(
-            f"run has no parameter {unknown[0]!r}; options of a pass stand after its name: "
+            f"run has no parameter {unknown[0]!r}; write the options of a pass after its name: "
             "'first, second{level=2}'"
         )
     if not isinstance(instruments, Iterable):
@@ -282,5 +265,5 @@ def _check_arguments(model: Any, instruments: Any, inference: Mapping[str, Any])
         methods = (getattr(each, name, None) for name in ("before_pass", "after_pass", "failed"))
         if isinstance(each, type) or not all(map(callable, methods)):
             raise TypeError(
-                f"an instrument is an object like those of passlib.passes, not {each!r}"
+                f"an instrument needs the methods of passlib.passes.Instrument, unlike {each!r}"
             )

@@ -1,4 +1,4 @@
-"""What a pipeline did."""
+"""Results of pipelines."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _COLUMNS: Final = ("step", "ms", "changed", "nodes")
 
 @dataclass(frozen=True)
 class StepResult:
-    """One pass that a pipeline ran.
+    """The result of one step.
 
     Attributes
     ----------
     name : str
-        Of the pass.
+        The pass.
     text : str
         The step with its options.
     seconds : float
         Wall clock time.
     nodes_before, nodes_after : int
-        Numbers of nodes, variables included.
+        Numbers of nodes, including variables.
     changed_nodes : int
-        Nodes that were added, removed or given another operator, other attributes or other inputs.
+        Number of nodes that are new, removed, or have another operator, attributes or inputs.
     modified : bool
         Whether the graph or a weight changed.
     messages : tuple of str
-        Lines that the pass printed.
+        The lines that the pass printed.
 
     Examples
     --------
@@ -66,11 +66,11 @@ class PipelineResult:
     Attributes
     ----------
     model : Model
-        The last one.
+        The final model.
     steps : tuple of StepResult
-        In the order in which they ran; those of a repeat once a round.
+        In order of execution; repeated steps once per round.
     before : Model
-        What the pipeline was given.
+        The input of the pipeline.
 
     Examples
     --------
@@ -94,18 +94,12 @@ class PipelineResult:
         return "\n".join(str(step) for step in self.steps)
 
     def to_html(self, title: str = "pipeline", tables: Sequence[dict[str, Any]] = ()) -> str:
-        """Return a page with the steps, and the models before and after drawn over one another.
+        """Return a self-contained HTML page with the steps and an overlay of both models.
 
         Parameters
         ----------
-        title : str
         tables : sequence of dict
-            More tables for the page, each with ``title``, ``columns`` and ``rows``.
-
-        Returns
-        -------
-        str
-            One HTML document, which loads nothing else.
+            Additional tables, each with ``title``, ``columns`` and ``rows``.
         """
         return document(title, self._content(tables))
 

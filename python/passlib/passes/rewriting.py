@@ -1,16 +1,20 @@
-"""Rules in Python: what a pattern of nodes becomes."""
+"""Patterns in Python: rules that rewrite matches, and searches without changes."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 import passlib._core as _core
-from passlib.library.declared import Joins
-from passlib.library.python import Graph
+from passlib.errors import GraphError
+from passlib.library.declared import Declaration, Joins
+from passlib.library.python import Graph, PythonPass
+from passlib.model import Model
+from passlib.model.graph import ModelGraph, Request, optimize_graph
 from passlib.passes.function import register_function
 from passlib.passes.match import Match, dtype_code
 
@@ -18,17 +22,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Patterns:
-    """Compiled patterns.
-
-    Parameters
-    ----------
-    text : str or sequence of str
-        One pattern, or several that are searched together.
+    """Compiled patterns, which are searched together.
 
     Raises
     ------
     PatternError
-        One is not well-formed.
+        A pattern is malformed.
     """
 
     def __init__(self, text: str | Sequence[str]) -> None:
@@ -36,12 +35,13 @@ class Patterns:
         self.texts = [text] if isinstance(text, str) else list(text) if listed else []
         if not listed or not all(isinstance(each, str) for each in self.texts):
             raise TypeError(
-                f"a pattern is text, such as 'y = Relu(x)', or a sequence of texts, not {text!r}"
+                "a pattern must be a string, such as 'y = Relu(x)', or a sequence of strings, "
+                f"not {text!r}"
             )
         self._rules = _core.PatternRules(self.texts)
 
     def replace(self, graph: Graph, function: Callable[[Match], object]) -> int:
-        """Replace matches by what a function returns, until none is left; return their number."""
+        """Replace matches until none is left; return their number."""
         made: list[str] = []
 
         def call(native: _core.PatternMatch) -> None:
@@ -50,7 +50,7 @@ class Patterns:
 
         count = self._rules.apply(graph, graph.attributes, _lent(graph), call)
         if made:
-            # Parameters of rules that declined, or whose operations were replaced in turn.
+            # Drop parameters of declined rules and of replaced operations.
             present = {node.name for node in graph.nodes if node.is_variable}
             for name in made:
                 if name not in present:
@@ -58,21 +58,21 @@ class Patterns:
         return count
 
     def find(self, graph: Graph) -> list[_core.FoundPlace]:
-        """List the matches: number of the pattern, nodes, values, attributes."""
+        """Return the matches: index of the pattern, nodes, values and attributes."""
         return self._rules.find(graph, graph.attributes, _lent(graph))
 
     def why(self, graph: Graph, node: _core.EditableNode) -> str:
-        """Return why no pattern matches with its first result at a node; empty if one does."""
+        """Return why no pattern matches at a node; an empty text if one does."""
         return self._rules.why(node, graph, graph.attributes, _lent(graph))
 
 
 def _lent(graph: Graph) -> list[tuple[str, np.ndarray[Any, Any], int]]:
-    """Return the arrays of parameters for the matcher, which reads those of one element."""
+    """Return the parameters for the matcher, which reads those with one element."""
     lent = []
     for arrays in graph.parameters:
         for name, array in arrays.items():
             code = dtype_code(array.dtype)
-            if code is None:  # no library could get it, and no pattern sees it
+            if code is None:  # neither libraries nor patterns support it
                 continue
             shown = array
             if array.size == 1 and not (array.flags.aligned and array.dtype.isnative):
@@ -93,30 +93,30 @@ def rewrite(
 ) -> Callable[[F], F]:
     """Register a rule as a pass, which ``optimize_for`` runs by its name.
 
-    The function gets a `Match` and returns what replaces the result of the pattern: a value, such
-    as that of ``m.op(...)``; a tuple or a dictionary of values for several results; or None, which
-    leaves the match as it is. Its keyword-only parameters are the options of the pass, as with
+    The function receives a `Match` and returns the replacement of the pattern's result: a value,
+    such as the result of ``m.op(...)``; a tuple or dictionary of values for several results; or
+    None to keep the match. Its keyword-only parameters are the options of the pass, as in
     `graph_pass`. Matches are replaced until none is left, in nested graphs too.
 
     Parameters
     ----------
     pattern : str or sequence of str
-        What to look for, see docs/patterns.md; of several patterns the first that matches.
+        See docs/patterns.md; of several patterns, the first match counts.
     name : str, optional
-        Name of the pass, by default that of the function.
+        Name of the pass (default: the name of the function).
     dialects : sequence of str
-        Families of models that the rule is for, by default all.
+        Dialects that the rule supports (default: all).
     shapes : bool
-        Infer shapes and types before the pass runs.
+        Infer shapes and dtypes before the pass runs.
     replace : bool
-        Take over the name from another pass. Not needed to define the same function again.
+        Replace another pass of this name. Not needed to redefine the same function.
     exact, joins
-        As of `graph_pass`.
+        See `graph_pass`.
 
     Raises
     ------
     PatternError
-        The pattern is not well-formed; the message names line and column.
+        The pattern is malformed; the message contains line and column.
     TypeError
         The function does not take a match, or a parameter cannot be an option.
     UnsupportedError
@@ -129,13 +129,13 @@ def rewrite(
     >>> import passlib as pl
     >>> @pl.rewrite("y = Add(MatMul(x, w:param[rank=2]), b:param[rank=1])", dialects=["onnx"])
     ... def fuse_gemm(m: pl.Match) -> object:
-    ...     '''Makes Gemm of MatMul and Add.'''
+    ...     '''Replace MatMul and Add with Gemm.'''
     ...     return m.op("Gemm", m.x, m.w, m.b)
     """
     patterns = Patterns(pattern)
 
     def decorate(function: F) -> F:
-        @functools.wraps(function)  # tracebacks and isolated processes ask for its file
+        @functools.wraps(function)  # keep the source file for tracebacks and isolation
         def body(graph: Graph, **options: object) -> None:
             patterns.replace(graph, lambda match: function(match, **options))
 
@@ -153,3 +153,131 @@ def rewrite(
         return function
 
     return decorate
+
+
+@dataclass(frozen=True)
+class Found:
+    """A match of `find`.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        The names of the matched nodes in topological order.
+    values : dict of str to tuple
+        For each name in the pattern, the node and output index of each value: none for an absent
+        optional input, any number for a variadic input.
+    attrs : dict of str to str
+        The attributes bound by the pattern.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> (found,) = pl.find(pl.sym.relu(pl.sym.var("x"), name="y"), "relu(v)")
+    >>> found.nodes, found.values["v"]
+    (('y',), (('x', 0),))
+    """
+
+    pattern: str
+    nodes: tuple[str, ...]
+    values: dict[str, tuple[tuple[str, int], ...]]
+    attrs: dict[str, str]
+
+
+def find(
+    model: Model | ModelGraph, pattern: str | Sequence[str], *, shapes: bool = False
+) -> list[Found]:
+    """Return all matches of a pattern, including overlapping ones.
+
+    Parameters
+    ----------
+    model : Model or ModelGraph
+        A graph without weights has no ``param``.
+    pattern : str or sequence of str
+        See docs/patterns.md.
+    shapes : bool
+        Infer shapes and dtypes first, for patterns with conditions on computed values.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> y = pl.sym.relu(pl.sym.relu(pl.sym.var("x"), name="a"), name="b")
+    >>> [found.nodes for found in pl.find(y, "relu(x)")]
+    [('a',), ('b',)]
+    """
+    patterns = Patterns(pattern)
+    found: list[Found] = []
+
+    def look(graph: Graph) -> None:
+        for rule, nodes, values, attrs in patterns.find(graph):
+            places = {name: tuple(entries) for name, entries in values.items()}
+            found.append(Found(patterns.texts[rule], tuple(nodes), places, attrs))
+
+    _run(model, look, shapes)
+    return found
+
+
+def why(
+    model: Model | ModelGraph, pattern: str | Sequence[str], node: str, *, shapes: bool = False
+) -> str | None:
+    """Return why a pattern does not match at a node.
+
+    Parameters
+    ----------
+    model, pattern, shapes
+        See `find`.
+    node : str
+        Name of the node of the pattern's first result; nested graphs are searched last.
+
+    Returns
+    -------
+    str or None
+        The first unmet condition of the most successful attempt; None if the pattern matches.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed.
+    GraphError
+        There is no such node.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> y = pl.sym.relu(pl.sym.exp(pl.sym.var("x"), name="a"), name="b")
+    >>> print(pl.why(y, "relu(relu(x))", "b"))
+    relu is needed, and this is 'a' (exp)
+    """
+    patterns = Patterns(pattern)
+    reasons: list[str] = []
+
+    def look(graph: Graph) -> None:
+        graphs: list[_core.EditableGraph] = [graph]
+        for each in graphs:
+            place = each.find(node)
+            if place is not None:
+                reasons.append(patterns.why(graph, place))
+                return
+            graphs += [nested for owner in each.nodes for nested in owner.subgraphs]
+
+    _run(model, look, shapes)
+    if not reasons:
+        raise GraphError(f"the graph has no node {node!r}")
+    return reasons[0] or None
+
+
+def _run(model: Model | ModelGraph, look: Callable[[Graph], None], shapes: bool) -> None:
+    """Run a function as a pass on a copy of the graph."""
+    declaration = Declaration("find", "", (), (), needs_shapes=shapes, library=__name__)
+    weights: dict[str, Any] = {}
+    symbol = model
+    if isinstance(model, Model):
+        symbol = model.symbol
+        weights = {"args": dict(model.args), "aux": dict(model.aux)}
+    assert isinstance(symbol, ModelGraph)
+    backend = PythonPass(declaration, look, f"{__name__}.find")
+    optimize_graph(symbol, Request(backend, **weights))

@@ -21,25 +21,25 @@ from passlib.model.edits import changed_nested, content_of, of_content, with_siz
 from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank_of
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
-"""Runs what counts as one step on a model, by a function."""
+"""Runs a function as one step on a model."""
 
 _OPTIONS: Final = (
-    Option("fixed", "text", (), "sizes of inputs, such as x:1,3,224,224", is_list=True),
-    Option("skip", "text", (), "passes that are left out", is_list=True),
-    Option("cost", "text", "nodes", "what has to fall for a step to be kept", COSTS),
+    Option("fixed", "text", (), "shapes of inputs, such as x:1,3,224,224", is_list=True),
+    Option("skip", "text", (), "passes to skip", is_list=True),
+    Option("cost", "text", "nodes", "measure that each kept step must lower", COSTS),
     Option(
         "max_growth", "integer", None,
-        "how many bytes the weights may grow by; by default a hundredth, at most 1 MB", low=0,
+        "maximum growth of the weights in bytes (default: 1 %, at most 1 MB)", low=0,
     ),
-    Option("max_rounds", "integer", 16, "how often the passes run at most", low=1),
+    Option("max_rounds", "integer", 16, "maximum number of rounds", low=1),
 )  # fmt: skip
 
 _LARGEST_GROWTH = 1_000_000
 _SHARE = 100
-"""By default weights grow by at most a hundredth, so that no file grows noticeably."""
+"""By default weights grow by at most 1 %, so that no file grows noticeably."""
 
 _BYTES_OF_NODE = 64
-"""What an operator takes in a file at least, with its names."""
+"""Minimum size of an operator in a file, with its names."""
 
 _kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
 
@@ -54,45 +54,41 @@ def simplify(
     skip: Collection[str] = (),
     fixed: Mapping[str, Sequence[int | None]] | None = None,
 ) -> Model:
-    """Return a model with fewer operators that computes the same.
+    """Return an equivalent model with fewer operators.
 
-    The passes that join the pipeline run one after another, round by round, and a step is kept only
-    if the cost falls. Open sizes stay open, and outputs keep their names.
+    The passes of the pipeline run in rounds; the result of a pass is kept only if it lowers the
+    cost. Open dimensions stay open, and outputs keep their names.
 
     Parameters
     ----------
     model : Model, path-like, bytes or onnx.ModelProto
-        What is no `Model` is loaded, see `passlib.load`.
+        Loaded with `passlib.load` unless it is a `Model`.
     exact : bool
-        Run only passes that keep every bit of the results. Otherwise operators are also folded
-        into the weights of linear layers, which changes results by rounding.
+        Run only bit-exact passes. Otherwise operators are also folded into the weights of linear
+        layers, which changes results by rounding.
     cost : {"nodes", "bytes", "flops", "traffic"}
-        The number of operators, nested graphs included; the size of the weights; or, with open
-        sizes taken for 1 and nested graphs left out, an estimate of the arithmetic operations of
-        one run, or of the bytes that operators read and write. The number of operators and the
-        size of the weights decide between equals.
+        The number of operators, including nested graphs; the size of the weights; or an estimate
+        for one run, without nested graphs and with open dimensions counted as 1: arithmetic
+        operations, or bytes that operators read and write. Ties are decided by the number of
+        operators, then by the size of the weights.
     max_growth : int, optional
-        By how many bytes the weights may grow in all; by default by a hundredth, and at most by
-        1 MB. Each operator that is gone makes room for 64 bytes more.
+        Maximum growth of the weights in bytes (default: 1 %, at most 1 MB). Each removed operator
+        allows 64 bytes more.
     max_rounds : int
-        At most so many rounds are run.
+        Maximum number of rounds.
     skip : collection of str
-        Passes that are left out.
+        Passes to skip.
     fixed : mapping of str to shape, optional
-        Sizes of the inputs of an ONNX model, which the result states; ``None`` in a shape leaves a
-        size open. Computations with them become constants.
-
-    Returns
-    -------
-    Model
+        Shapes of the inputs of an ONNX model, which the result states; ``None`` leaves a dimension
+        open. Values computed from them become constants.
 
     Raises
     ------
     PasslibError
-        The model cannot be loaded, or a pass failed; or a name in ``fixed`` is no input, its shape
-        contradicts the model's, or the model is of another dialect.
+        The model cannot be loaded, a pass failed, ``fixed`` names an unknown input or contradicts
+        the model's shape, or the model is not ONNX.
     ValueError
-        ``cost`` is something else.
+        ``cost`` is invalid.
 
     Examples
     --------
@@ -101,21 +97,15 @@ def simplify(
     """
     found = model if isinstance(model, Model) else load(model)
     return found.simplify(
-        exact=exact,
-        cost=cost,
-        max_growth=max_growth,
-        max_rounds=max_rounds,
-        skip=skip,
-        fixed=fixed,
+        exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds, skip=skip, fixed=fixed
     )
 
 
 @contextmanager
 def sharing(**given: Any) -> Iterator[None]:
-    """Let passes keep facts about values for the passes that run after them.
+    """Share facts about values between the passes inside, which must keep the value of each node.
 
-    All passes inside must leave the value of each node that stays as it is. ``given`` is what is
-    known at the beginning.
+    ``given`` are the initial facts.
     """
     token = _kept.set(given)
     try:
@@ -125,21 +115,15 @@ def sharing(**given: Any) -> Iterator[None]:
 
 
 def kept() -> dict[str, Any] | None:
-    """Return what passes keep by the name of the subject; None if each is on its own."""
+    """Return the shared facts by subject; None outside of `sharing`."""
     return _kept.get()
 
 
 class Simplification(NamedPipeline):
-    """A pipeline that runs the passes which join it, until the cost falls no more."""
+    """A pipeline that runs the passes that join it until the cost stops falling."""
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Check that ``skip`` names passes.
-
-        Raises
-        ------
-        OptionError
-            One is neither a standard pass nor part of the pipeline.
-        """
+        """Check that ``skip`` names standard passes, or passes that join the pipeline."""
         known = {backend.declaration.name for backend in joined(self.declaration.name)}
         for name in options.get("skip", ()):
             if name not in known and not is_standard(name):
@@ -148,20 +132,19 @@ class Simplification(NamedPipeline):
     def run(self, model: Model, options: Mapping[str, Any], watch: Watch | None = None) -> Model:
         """Return the simplified model.
 
-        ``simplifyNested`` is the step that simplifies nested graphs, each as a model of its own.
+        The step ``simplifyNested`` simplifies nested graphs as separate models.
 
         Parameters
         ----------
-        model : Model
         options : mapping
-            Checked ones, or the arguments of `simplify`.
+            The arguments of `simplify`.
         watch : callable, optional
-            Runs each pass that is tried.
+            Runs each step.
 
         Raises
         ------
         OptionError
-            An item of ``fixed`` is no shape of an input, or one of ``skip`` no pass.
+            An item of ``fixed`` or ``skip`` is invalid.
         """
         self.check(options)
         given = dict(options)
@@ -178,15 +161,15 @@ class Simplification(NamedPipeline):
         if not has_nested(made.symbol):
             return made
         inside = run.watch(Step("simplifyNested"), made, lambda: self._nested(made, given))
-        while cost_of(inside) < cost_of(made):  # each time for a smaller model
+        while cost_of(inside) < cost_of(made):
             made = run.rounds(inside)
             inside = self._nested(made, given)
-            if inside is not made:  # mostly nothing is left to do, which is no step of its own
+            if inside is not made:
                 inside = run.watch(Step("simplifyNested"), made, partial(_itself, inside))
         return made
 
     def _nested(self, model: Model, options: Mapping[str, Any]) -> Model:
-        """Return a model with its nested graphs simplified; the model itself if none changes."""
+        """Return the model with simplified nested graphs; the same object if nothing changed."""
         if not has_nested(model.symbol):
             return model
 
@@ -218,14 +201,14 @@ class _Run:
         skip: Collection[str] = (),
     ) -> None:
         if cost not in COSTS:
-            raise ValueError(f"cost is one of {', '.join(COSTS)}, not {cost!r}")
+            raise ValueError(f"cost must be one of {', '.join(COSTS)}, not {cost!r}")
         self.watch = watch
         self._pipeline = pipeline
         self._cost: CostName = cost
         self._max_growth = max_growth
         self._max_rounds = max_rounds
         self._skip = skip
-        self._careful = False  # whether each step is left out whose result the format refuses
+        self._careful = False  # drop each step whose result cannot be saved
 
     def rounds(self, model: Model) -> Model:
         """Run the passes until none lowers the cost."""
@@ -251,8 +234,7 @@ class _Run:
         before = None
         while before is not model:
             before = model
-            # Facts are found anew: what was kept of a larger graph may be less than is known of
-            # this.
+            # Infer facts again: those of the larger graph may be weaker.
             with sharing(empty_errors=exact, large_sizes=exact):
                 model = self._to_fixpoint(model, passes, start, growth, rounds)
         return model
@@ -267,7 +249,7 @@ class _Run:
     ) -> Model:
         price = cost_of(model)
         rank = rank_of(model, price, self._cost)
-        # The graph on which a pass last had no effect: it would have none again.
+        # The graph on which each pass last had no effect.
         settled: dict[str, _core.Graph] = {}
         for _ in rounds:
             if all(settled.get(each.declaration.name) is model.symbol.graph for each, _ in passes):
@@ -298,13 +280,13 @@ class _Run:
 
     def _step(self, backend: Backend, options: dict[str, Any], model: Model) -> Model:
         step = Step(backend.declaration.name, tuple((k, str(v)) for k, v in options.items()))
-        # Not by its name, which a pass of the user's may have.
+        # Not by name, which a pass of the user may shadow.
         apply = model.optimize_for if self._careful else model.after_passes
         return self.watch(step, model, lambda: apply(backend, skip_infer=True, **options))
 
 
 def _options(declaration: Declaration, exact: bool) -> dict[str, Any]:
-    """Return the options of a pass in a pipeline; ``max_growth`` is set before each call."""
+    """Return the options of a pass in a pipeline; ``max_growth`` is updated before each call."""
     assert declaration.joins is not None
     options = dict(declaration.joins.options)
     if not exact:
@@ -315,14 +297,14 @@ def _options(declaration: Declaration, exact: bool) -> dict[str, Any]:
 
 
 def _limit(start: Cost, now: Cost, growth: int) -> int:
-    """Return how large the weights may be: operators that are gone make room for weights."""
+    """Return the size limit of the weights, which grows with each removed operator."""
     return start.bytes + growth + _BYTES_OF_NODE * max(start.nodes - now.nodes, 0)
 
 
 def _ordered(pipeline: Simplification) -> list[Backend]:
-    """Return the passes of a pipeline, each behind the one that it names, or at the end.
+    """Return the passes of a pipeline, each after the pass that it names, or at the end.
 
-    Of users' passes at one place, those of cheaper cost classes run first.
+    Among users' passes after the same pass, cheaper cost classes run first.
     """
     followers: dict[str, list[Backend]] = defaultdict(list)
     found = joined(pipeline.declaration.name)
@@ -338,14 +320,13 @@ def _ordered(pipeline: Simplification) -> list[Backend]:
         return not is_standard(backend.declaration.name), sign * expense
 
     ordered: dict[str, Backend] = {}
-    # The chain of the standard passes begins with the one that follows none; those of users that
-    # follow none, or one another in a circle, come last.
+    # The standard passes form a chain; users' passes without predecessor, or in a cycle, are last.
     for root in (*sorted(followers[""], key=place), *found):
         pending = [root]
         while pending:
             backend = pending.pop()
             if ordered.setdefault(backend.declaration.name, backend) is backend:
-                # The last is the next: users' passes stand directly behind the one that they name.
+                # The last one is next: users' passes directly follow the pass that they name.
                 later = [
                     each
                     for each in followers[backend.declaration.name]
@@ -357,7 +338,7 @@ def _ordered(pipeline: Simplification) -> list[Backend]:
 
 
 def skipping(step: Step, names: list[str]) -> Step:
-    """Return a step for a named pipeline that leaves more passes out."""
+    """Return the step of a named pipeline with more passes to skip."""
     options: dict[str, Any] = dict(step.options)
     before = Declaration("", options=_OPTIONS).checked(options).get("skip", ())
     options["skip"] = list(dict.fromkeys((*before, *names)))
@@ -367,7 +348,7 @@ def skipping(step: Step, names: list[str]) -> Step:
 
 
 for _name, _exact, _description in (
-    ("simplify", False, "Runs the standard passes until the cost falls no more."),
-    ("clean", True, "As simplify, with those passes only that keep every bit."),
+    ("simplify", False, "Run the standard passes until the cost stops falling."),
+    ("clean", True, "Like simplify, but run only bit-exact passes."),
 ):
     register_pipeline(Simplification(Declaration(_name, _description, (), _OPTIONS), exact=_exact))

@@ -1,8 +1,9 @@
-"""Which pass broke a model, and which of its rewrites."""
+"""Finds the pass that breaks a model, and the guilty rewrites."""
 
 from __future__ import annotations
 
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError, simplification
 from passlib.passes.instruments import target_name
 from passlib.passes.isolation import IsolatedError
-from passlib.workbench.delta import first_failing, smallest
+from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.rewrites import Rewrite, Rewriting
 from passlib.workbench.trace import State, Trace
@@ -23,30 +24,30 @@ from passlib.workbench.trace import State, Trace
 
 @dataclass(frozen=True)
 class Guilty:
-    """What `bisect` found.
+    """The result of `bisect`.
 
     Attributes
     ----------
     step : str
         The step with its options.
     number : int
-        Its place among the steps that ran, from 1.
+        Number of the step, from 1.
     library : str
-        Path of its library, or module of its function.
+        Path of the library, or module of the function.
     rewrites : tuple of Rewrite
-        The smallest set of its rewrites that fails; empty if the step raised an error.
+        A minimal set of rewrites that fails; empty if the step raised an error.
     number_of_rewrites : int
-        How many independent rewrites the step made.
+        Number of independent rewrites of the step.
     runs : int
-        How often models were tested.
+        Number of tested models.
     before : Model
-        The model that the step was given.
+        The input of the step.
     model : Model or None
-        That model with only the guilty rewrites.
+        This input with only the guilty rewrites.
     error : PipelineError or None
-        What the step raised.
+        The error of the step.
     refusal : str
-        Why what the step made cannot be saved, where that is the fault; otherwise empty.
+        Why the step's result cannot be saved, if this is the fault; otherwise empty.
 
     Examples
     --------
@@ -97,33 +98,27 @@ def bisect(
     isolate: bool = False,
     timeout: float | None = None,
 ) -> Guilty:
-    """Find the step of a pipeline that makes a model wrong, and its guilty rewrites.
+    """Find the step of a pipeline that breaks a model, and its guilty rewrites.
 
-    The steps are bisected first. Then the difference that the guilty step made is split into
-    independent rewrites, of which subsets are applied by delta debugging until a minimal set
-    remains that fails. The passes are run once, and once more before that if isolated.
+    The steps are bisected first. Then the changes of the guilty step are split into independent
+    rewrites, and delta debugging finds a minimal set of rewrites that fails. The passes run once,
+    and another time before that if isolated.
 
     Parameters
     ----------
-    model : Model
-    pipeline : Pipeline
     failing : callable
-        Whether a model is wrong, such as `Differs` of the model or `CommandFails`.
+        Whether a model is broken, such as `Differs` or `CommandFails`.
     isolate : bool
-        Run the pipeline in a process of its own first. A step that crashes, exits or hangs there
-        is not run in this one, and is the guilty one unless the model before it is wrong already.
-        If the result cannot be saved there, this is wrong as well.
+        Run the pipeline in a separate process first. A step that crashes, exits or hangs there is
+        not run in this process; it is guilty unless its input is broken already. A result that
+        cannot be saved is broken, too.
     timeout : float, optional
-        Seconds, after which that process is ended.
-
-    Returns
-    -------
-    Guilty
+        Time limit of that process in seconds.
 
     Raises
     ------
     NothingFailsError
-        The result of the pipeline is right, or the model is wrong before any pass.
+        The pipeline's result is correct, or the model is broken before any pass.
     IsolatedError
         The isolated process ended before any pass ran.
 
@@ -153,20 +148,21 @@ def bisect(
     trace, states, error = _traced(model, pipeline, fatal)
     if not states or not fails(states[-1].after):
         if error is None:
-            raise NothingFailsError("nothing fails: the result of the pipeline is right")
+            raise NothingFailsError("nothing fails: the pipeline's result is correct")
         library = _library(_name(error))
         return Guilty(error.step, trace.count, library, (), 0, runs, error.model, None, error)
     if fails(model):
-        raise NothingFailsError("the model is wrong before any pass")
-    guilty_state = states[first_failing(len(states), lambda i: fails(states[i].after))]
+        raise NothingFailsError("the model is broken before any pass")
+    # The last state is known to fail.
+    number = bisect_left(range(len(states) - 1), True, key=lambda i: fails(states[i].after))
+    guilty_state = states[number]
     rewriting = Rewriting(guilty_state.before, guilty_state.after)
 
     def part_fails(part: list[Rewrite]) -> bool:
         try:
             mixed = rewriting.with_only(part)
         except GraphError:
-            # These rewrites do not make a graph without the others.
-            return False
+            return False  # these rewrites need others
         return fails(mixed)
 
     guilty = smallest(rewriting.rewrites, part_fails)
@@ -187,7 +183,7 @@ def bisect(
 def _end(
     model: Model, pipeline: Pipeline, timeout: float | None
 ) -> IsolatedError | GraphError | None:
-    """Return how the pipeline ends its process, if it does, or why its result is not saved."""
+    """Return how the pipeline ends its process, or why its result cannot be saved."""
     try:
         pipeline.run(model, isolate=True, timeout=timeout)
     except IsolatedError as error:
@@ -195,14 +191,14 @@ def _end(
             raise
         return error
     except PipelineError:
-        pass  # it is raised again where the trace sees it
+        pass  # the traced run raises it again
     except GraphError as error:
         return error
     return None
 
 
 def _refusal(model: Model) -> str:
-    """Return why a model cannot be saved; empty if it can."""
+    """Return why a model cannot be saved; an empty text if it can."""
     with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
         try:
             model.save(Path(folder) / target_name(model), durable=False)
@@ -225,12 +221,12 @@ def _traced(
 def _name(error: PipelineError) -> str:
     steps = Pipeline(error.step).steps
     if not steps or not isinstance(steps[0], Step):
-        raise PasslibError(f"{error.step!r} is no step")
+        raise PasslibError(f"{error.step!r} is not a step")
     return steps[0].name
 
 
 def _library(name: str) -> str:
-    """Return the library of a step; simplification has one that is no pass."""
+    """Return the library of a step; ``simplifyNested`` is not a pass."""
     try:
         return find_backend(name).declaration.library
     except PasslibError:
@@ -238,7 +234,7 @@ def _library(name: str) -> str:
 
 
 def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:
-    """Draw the nodes that rewrites concern, one line each: ``name = operator(inputs)``."""
+    """Return a line ``name = operator(inputs)`` for each node of the rewrites."""
     names = {node.name for rewrite in rewrites for _, node, _ in rewrite.items}
     lines = []
     for node in model.symbol.nodes():

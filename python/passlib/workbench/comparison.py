@@ -1,4 +1,4 @@
-"""Whether two models compute the same numbers."""
+"""Compares the outputs of two models."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.errors import GraphError, InputError, PasslibError, listed
+from passlib.errors import GraphError, InputError, PasslibError, PassResultError, listed
+from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.model.inputs import lowered_for
+from passlib.passes import Instrument, StepResult
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance, difference
-from passlib.workbench.parts import outputs_of
-from passlib.workbench.per_node import NodeDifference, first_difference
+from passlib.workbench.parts import NodeDifference, first_difference, outputs_of
 
 Inputs = Mapping[str, Any]
 
 DRAWN: Final = 3
-"""How many inputs are drawn by default, the same ones by whatever compares models."""
+"""Default number of random inputs of all comparisons."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,11 @@ class Comparison:
     Attributes
     ----------
     outputs : tuple of Difference
-        The largest difference of each output, by the names of the first model.
+        The largest difference of each output, with the names of the first model.
     inputs : tuple of mapping of str to array
-        What both models were run on.
+        The inputs of both models.
     node : NodeDifference or None
-        The first node whose value differs, if it was asked for and there is one.
+        The first node whose value differs, on request.
 
     Examples
     --------
@@ -71,35 +72,29 @@ def compare(
 ) -> Comparison:
     """Run two models on the same inputs and compare their outputs.
 
-    The models may be of different dialects. Inputs and outputs belong together by name where the
-    names are the same, and by position otherwise. One model may have inputs that the other lacks
-    if no output depends on them, such as labels.
+    The models may be of different dialects. Inputs and outputs are paired by name if the names are
+    equal, otherwise by position. One model may have inputs that the other lacks if no output
+    depends on them, such as labels.
 
     Parameters
     ----------
     a, b : Model
-        The one that is right, and the other one.
+        The reference, and the model to check.
     inputs : mapping of str to array, or sequence of these, optional
-        By the names of ``a``. By default `n` are drawn, see `passlib.workbench.draw_inputs`.
-    n : int
-        How many inputs are drawn.
+        By the names of ``a``; by default `n` random inputs, see `draw_inputs`.
     rtol, atol : float, optional
-        See `passlib.workbench.Tolerance`.
+        See `Tolerance`.
     per_node : bool
-        Find the first node whose value differs, by running both models with all their values.
+        Find the first node whose value differs, by computing all values of both models.
     shapes : mapping of str to shape, optional
-        Of inputs that the model does not declare, for drawing.
-
-    Returns
-    -------
-    Comparison
+        Shapes of random inputs that the model does not declare.
 
     Raises
     ------
     InputError
-        The models have different inputs or numbers of outputs, or inputs do not fit.
+        The models have different inputs or numbers of outputs, or the inputs do not fit.
     PasslibError
-        A model cannot be run.
+        A model cannot run.
 
     Examples
     --------
@@ -126,18 +121,7 @@ def compare(
 
 
 class Reference:
-    """A model that is right, with what it computes on some inputs.
-
-    Every command means this by models that differ: their numbers and, where a pass made one of the
-    other, the names that others use.
-
-    Parameters
-    ----------
-    model : Model
-    inputs, n, shapes
-        As for `drawn`.
-    tolerance : Tolerance, optional
-    """
+    """A correct model, with its outputs on some inputs; arguments as in `drawn`."""
 
     def __init__(
         self,
@@ -153,13 +137,12 @@ class Reference:
         self._outputs = [outputs_of(model, each) for each in self.inputs]
 
     def compare(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
-        """Run another model, and compare its outputs.
+        """Run another model and compare its outputs.
 
         Parameters
         ----------
-        model : Model
         names : mapping of str to str, optional
-            Its names of the inputs, where they are not to be found by name or position.
+            Its names of the inputs (default: paired by name or position).
         """
         outputs = self.model.outputs
         pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
@@ -173,7 +156,7 @@ class Reference:
         return Comparison(tuple(worst), tuple(self.inputs))
 
     def interface_changes(self, model: Model) -> list[str]:
-        """Return how a pass changed what others use of the model: inputs and outputs, by name."""
+        """Return descriptions of inputs and outputs with other names."""
         before, after = self.model.outputs, model.outputs
         found = []
         if sorted(self.model.inputs) != sorted(model.inputs):
@@ -193,25 +176,21 @@ def drawn(
     n: int = DRAWN,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
 ) -> list[Inputs]:
-    """Return inputs that a model runs on: those given, or drawn ones.
+    """Return the given inputs, or `n` random inputs on which the model runs.
 
     Parameters
     ----------
-    model : Model
-    inputs : mapping of str to array, or sequence of these, or None
-    n : int
-        How many are drawn.
     shapes : mapping of str to shape, optional
-        For drawing.
+        Shapes of random inputs that the model does not declare.
 
     Raises
     ------
     ValueError
-        Less than one is asked for.
+        `n` is less than 1.
     InputError
-        The shape of an input is neither given nor stated.
+        The shape of an input is unknown.
     PasslibError
-        The model runs on none of those that were drawn; the message is of the first attempt.
+        The model does not run on random inputs; the message is that of the first attempt.
 
     Examples
     --------
@@ -223,7 +202,7 @@ def drawn(
     if inputs is not None:
         return [inputs] if isinstance(inputs, Mapping) else list(inputs)
     if n < 1:
-        raise ValueError(f"n is {n}, but at least one run is needed to compare models")
+        raise ValueError(f"n is {n}, but must be at least 1")
     refusal: PasslibError | None = None
     for specs in input_shapes(model, shapes):
         first = draw_inputs(model, specs)
@@ -250,7 +229,7 @@ def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:
 
 
 def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
-    """Return for each output of the first model the place of the second one's."""
+    """Return the position in the second model of each output of the first model."""
     pairs = _pairs("outputs", left, right)
     if len(set(right)) < len(right) or len(pairs) < len(left):
         return list(range(len(left)))
@@ -258,7 +237,7 @@ def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
 
 def _read(model: Model, inputs: Inputs) -> set[str]:
-    """Return the inputs that the outputs depend on, if the inputs have these shapes."""
+    """Return the inputs that the outputs depend on, for these shapes."""
     arrays = {name: np.asarray(value) for name, value in inputs.items() if name in model.inputs}
     shapes = {name: array.shape for name, array in arrays.items()}
     types = {name: array.dtype for name, array in arrays.items()}
@@ -267,7 +246,7 @@ def _read(model: Model, inputs: Inputs) -> set[str]:
 
 
 def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, str]:
-    """Return for each name of the first model the name of the second one that stands for it."""
+    """Return the name in the second model of each name in the first model."""
     if sorted(left) == sorted(right):
         return {name: name for name in left}
     if len(left) != len(right):
@@ -275,3 +254,91 @@ def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, st
             f"the models have different {what}: {listed(list(left))}; and {listed(list(right))}"
         )
     return dict(zip(left, right, strict=True))
+
+
+class ResultsDifferError(PassResultError):
+    """A step changed the outputs of the model.
+
+    Attributes
+    ----------
+    comparison : Comparison or None
+        None if the names of inputs or outputs changed.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> comparison = pl.workbench.compare(pl.Model(pl.sym.relu(x)), pl.Model(pl.sym.relu(x) + 1))
+    >>> error = pl.workbench.ResultsDifferError("step 1 changes results", comparison=comparison)
+    >>> error.comparison.equal
+    False
+    """
+
+    def __init__(self, message: str, *, comparison: Comparison | None = None) -> None:
+        super().__init__(message)
+        self.comparison = comparison
+
+
+class Check(Instrument):
+    """An instrument that compares the outputs after each changing step with the first model's.
+
+    Parameters
+    ----------
+    inputs : mapping of str to array, or sequence of these, optional
+        By default `n` random inputs.
+    shapes : mapping of str to shape, optional
+        Shapes of random inputs that the model does not declare.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> @pl.graph_pass
+    ... def exp_to_sqrt(graph: pl.Graph) -> None:
+    ...     for node in [each for each in graph.sorted() if each.op == "exp"]:
+    ...         node.op = "sqrt"
+    >>> model = pl.Model(pl.sym.exp(pl.sym.var("x", shape=(2,)), name="y"))
+    >>> try:
+    ...     _ = pl.Pipeline("exp_to_sqrt").run(model, [pl.workbench.Check()])
+    ... except pl.PipelineError as error:
+    ...     print(type(error.__cause__).__name__)
+    ResultsDifferError
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        n: int = DRAWN,
+        *,
+        tolerance: Tolerance | None = None,
+        shapes: Mapping[str, Sequence[int | None]] | None = None,
+    ) -> None:
+        self._given = inputs, n, tolerance, shapes
+        self._reference: Reference | None = None
+
+    def before_pass(self, step: Step, model: Model) -> None:
+        """Keep the first model."""
+        if self._reference is None:
+            self._reference = Reference(model, *self._given)
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Compare the result of a step with the first model.
+
+        Raises
+        ------
+        ResultsDifferError
+            The outputs differ.
+        """
+        if not result.modified or self._reference is None:
+            return
+        changes = self._reference.interface_changes(model)
+        if changes:
+            raise ResultsDifferError(
+                f"the model after {step} has other names: {'; '.join(changes)}"
+            )
+        found = self._reference.compare(model)
+        if not found.equal:
+            worst = [str(output) for output in found.outputs if not output.equal]
+            raise ResultsDifferError(
+                f"the model after {step} computes other values: {'; '.join(worst[:3])}",
+                comparison=found,
+            )

@@ -14,26 +14,28 @@ T = TypeVar("T")
 
 
 def smallest(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
-    """Return a part of a list that fails, of which no single item can be left out.
+    """Return a minimal sublist that fails: without any single item it does not.
 
-    Where one item alone is guilty, it takes at most ``2 log2(len(items)) + 1`` calls.
+    For one guilty item, it takes at most ``2 log2(len(items)) + 1`` calls.
 
     Parameters
     ----------
     items : sequence
-        Fails as a whole, which is not tested.
+        Assumed to fail as a whole.
     fails : callable
-        Whether a part, in the order of the list, fails.
+        Whether a sublist, in the order of the list, fails.
     """
     kept = list(items)
     parts = 2
     while len(kept) > 1:
-        chunks = _chunks(kept, min(parts, len(kept)))
+        count = min(parts, len(kept))
+        edges = [len(kept) * i // count for i in range(count + 1)]
+        chunks = [kept[a:b] for a, b in itertools.pairwise(edges)]
         guilty = next((chunk for chunk in chunks if fails(chunk)), None)
         if guilty is not None:
             kept, parts = guilty, 2
             continue
-        # With two parts, each is what the other one leaves.
+        # Of two parts, each is the complement of the other.
         rests = [] if len(chunks) == 2 else range(len(chunks))
         for i in rests:
             rest = [item for j, chunk in enumerate(chunks) if j != i for item in chunk]
@@ -45,28 +47,3 @@ def smallest(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
                 break
             parts = 2 * len(chunks)
     return kept
-
-
-def _chunks(items: list[T], count: int) -> list[list[T]]:
-    edges = [len(items) * i // count for i in range(count + 1)]
-    return [items[a:b] for a, b in itertools.pairwise(edges)]
-
-
-def first_failing(count: int, fails: Callable[[int], bool]) -> int:
-    """Return the first of some states that fails, by bisection.
-
-    Parameters
-    ----------
-    count : int
-        Number of states; the last one fails, which is not tested.
-    fails : callable
-        Whether a state fails. Those after a failing one are taken to fail as well.
-    """
-    low, high = 0, count - 1
-    while low < high:
-        middle = (low + high) // 2
-        if fails(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low

@@ -1,4 +1,4 @@
-"""Predicates that say whether a model is wrong."""
+"""Predicates that decide whether a model is broken."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from passlib.workbench.numbers import Tolerance
 
 _SKIP: Final = 125
 _NOT_RUN: Final = (126, 127)
-"""What a shell returns if it cannot run a command, or does not find it."""
+"""Exit statuses of a shell that cannot run a command."""
 
 _LEAST_SECONDS: Final = 10.0
 
 
 class NothingFailsError(PasslibError):
-    """What was to be searched for a fault has none, or is wrong from the beginning.
+    """No fault was found, or the model is broken from the beginning.
 
     Examples
     --------
@@ -42,17 +42,14 @@ class NothingFailsError(PasslibError):
 
 
 class Differs:
-    """Whether a model has other numbers or names of outputs than a given one, or cannot be run.
+    """Whether a model cannot run, or its outputs differ from those of a reference in value or name.
 
     Parameters
     ----------
-    reference : Model
     inputs : mapping of str to array, or sequence of these, optional
-        By default `n` are drawn, those that `compare` draws.
-    tolerance : Tolerance, optional
+        By default `n` random inputs, the same as in `compare`.
     shapes : mapping of str to shape, optional
-        Of inputs that the model does not declare, for drawing.
-    n : int
+        Shapes of random inputs that the model does not declare.
 
     Examples
     --------
@@ -79,8 +76,8 @@ class Differs:
         return bool(self.what(model))
 
     def what(self, model: Model) -> str:
-        """Return what is wrong: ``"names"`` that others use, ``"run"`` or ``"numbers"``."""
-        # Numbers first: a part of a model may show them under other names than the whole.
+        """Return the fault: ``"names"`` (of inputs, outputs), ``"run"``, ``"numbers"`` or none."""
+        # Compare numbers first: a part of a model may have other names.
         kind = "names" if self._reference.interface_changes(model) else ""
         try:
             return kind if self._reference.compare(model, names={}).equal else "numbers"
@@ -91,14 +88,14 @@ class Differs:
 class CommandFails:
     """Whether a shell command fails on a model's file.
 
-    The exit status means what it means to ``git bisect run``: 0 is right, 125 cannot be tested
-    and counts as right, all else is wrong; a signal too, which is the fault that is looked for.
-    With 126 and 127 the shell says that it cannot run the command, which raises an OSError.
+    Exit statuses are those of ``git bisect run``: 0 means correct, 125 not testable, which counts
+    as correct, and others broken, including signals. 126 and 127, which mean that the shell cannot
+    run the command, raise an OSError.
 
     Parameters
     ----------
     command : str
-        ``{}`` stands for the path of the file that has the graph.
+        ``{}`` is the path of the graph's file.
 
     Raises
     ------
@@ -115,7 +112,7 @@ class CommandFails:
 
     def __init__(self, command: str) -> None:
         if "{}" not in command:
-            raise ValueError(f"{command!r} has no {{}}, which stands for the model's file")
+            raise ValueError(f"{command!r} needs {{}}, the path of the model")
         self._command = command
 
     def __call__(self, model: Model) -> bool:
@@ -133,27 +130,21 @@ class CommandFails:
 
 
 class PipelineFails:
-    """Whether a pipeline fails on a model in the way in which it fails on a given one.
+    """Whether a pipeline fails on a model in the same way as on a given model.
 
     Parameters
     ----------
-    pipeline : Pipeline
-    model : Model
-        The given one.
-    inputs : mapping of str to array
-        For it.
-    tolerance : Tolerance, optional
     isolate : bool
-        Run the pipeline in a process of its own, which a crash, an exit or a hang ends.
+        Run the pipeline in a separate process, which may crash, exit or hang.
     timeout : float, optional
-        Seconds for that process. By default, ten times as long as on the given model, and at
-        least 10 seconds.
+        Time limit of that process in seconds (default: ten times the time on the given model, at
+        least 10).
 
     Attributes
     ----------
     what : str
-        The step and the kind of the error that it raises or what ended its process, or what is
-        wrong with its result, see `Differs.what`; empty if nothing is.
+        The step and the kind of its error, or the fault of the result, see `Differs.what`; empty
+        if nothing fails.
 
     Examples
     --------
@@ -188,7 +179,7 @@ class PipelineFails:
             self._timeout = max(10 * (time.perf_counter() - start), _LEAST_SECONDS)
 
     def __call__(self, model: Model, inputs: Mapping[str, Any]) -> bool:
-        """Run the pipeline on a model, and compare what it returns with the model."""
+        """Run the pipeline on a model and compare the result."""
         return bool(self.what) and self._fault(model, inputs) == self.what
 
     def _fault(self, model: Model, inputs: Mapping[str, Any]) -> str:
@@ -205,7 +196,7 @@ class PipelineFails:
 
 
 def _kind(error: PipelineError) -> str:
-    """Return what two runs of a pipeline that fail for one reason have in common."""
+    """Return the step and the type of the original error."""
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__

@@ -1,4 +1,4 @@
-"""What differs between the graphs and weights of two models."""
+"""Differences between the graphs and weights of two models."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from passlib.pages import (
 
 @dataclass(frozen=True)
 class NodeChange:
-    """A node that both models have, with what differs.
+    """A node of both models, with its differences.
 
     Attributes
     ----------
     name, op : str
         In the second model.
     changes : tuple of str
-        One text each: ``"attribute axis: 1 -> 2"``.
+        Texts such as ``"attribute axis: 1 -> 2"``.
 
     Examples
     --------
@@ -54,14 +54,11 @@ class ModelDifference:
     Attributes
     ----------
     removed, added : tuple of (str, str)
-        Name and operator of nodes that one model alone has; of variables the operator is "null".
-    changed : tuple of NodeChange
+        Name and operator of nodes in only one model; the operator of variables is "null".
     weights : tuple of (str, str)
-        Name, and what differs.
+        Name and difference.
     outputs : tuple of str
-        What differs in the outputs.
-    before, after : Model
-        What was compared.
+        Differences of the outputs.
 
     Examples
     --------
@@ -87,7 +84,7 @@ class ModelDifference:
         return not (self.removed or self.added or self.changed or self.weights or self.outputs)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what differs, for JSON."""
+        """Return the differences for JSON."""
         return {
             "removed": self.removed,
             "added": self.added,
@@ -97,12 +94,7 @@ class ModelDifference:
         }
 
     def to_html(self, title: str = "difference") -> str:
-        """Return a page that draws both models over one another, as one HTML document.
-
-        Parameters
-        ----------
-        title : str
-        """
+        """Return a self-contained HTML page with an overlay of both models."""
         return document(title, self._content())
 
     def _repr_html_(self) -> str:
@@ -129,19 +121,9 @@ class ModelDifference:
 def diff(a: Model, b: Model) -> ModelDifference:
     """Compare the nodes and weights of two models.
 
-    Nodes of one name belong together in their order, and of the others those that have another
-    name only; of ONNX files, nodes without names by the names of their values. Attributes that
-    begin with two underscores are bookkeeping and do not count, but the declared shapes and types
-    of variables do.
-
-    Parameters
-    ----------
-    a, b : Model
-        Before and after.
-
-    Returns
-    -------
-    ModelDifference
+    Nodes are paired by name, in order of occurrence; the rest by operator, attributes and paired
+    inputs. Nodes of ONNX files without names are paired by the names of their values. Attributes
+    that begin with two underscores are ignored, except the declared shapes and dtypes of variables.
 
     Examples
     --------
@@ -152,7 +134,7 @@ def diff(a: Model, b: Model) -> ModelDifference:
     (('b', 'exp'),)
     """
     first, second = a.symbol.nodes(), b.symbol.nodes()
-    old = pair_nodes(a.symbol, b.symbol).old
+    old = pair_nodes(a.symbol, b.symbol)
     added, changed = [], []
     for node in second:
         if node not in old:

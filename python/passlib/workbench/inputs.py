@@ -1,4 +1,4 @@
-"""Inputs for a model, drawn at random within what its operators take."""
+"""Random inputs of a model, within the ranges that its operators accept."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from passlib.model.inputs import input_types
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
 _TRIED: Final = ((2, 16), (1, 16), (1, 224), (2, 2), (1, 1))
-"""Sizes for open axes, in the order in which they are tried: the first axis, and the others."""
+"""Values of open dimensions, in order of trial: of the first axis, and of the others."""
 
 _FEW: Final = 2
-"""Integers that index nothing are smaller: flags, and counts of rounds."""
+"""Integers that select no rows are smaller: flags and trip counts."""
 
 _PASSING: Final = """
     Cast Expand Flatten Identity Reshape Slice Squeeze Transpose Unsqueeze
     _copy cast expand_dims reshape slice_axis transpose
 """
-"""Operators whose output has the values of their first input."""
+"""Operators that pass on the values of their first input."""
 
 _INDEXING: Final = {
-    # The position of the indices, and that of the table.
+    # Positions of the indices and of the table.
     "Gather": (1, 0),
     "GatherElements": (1, 0),
     "Embedding": (0, 1),
@@ -40,10 +40,9 @@ _INDEXING: Final = {
 def input_specs(
     model: Model, shapes: Mapping[str, Sequence[int | None]] | None = None
 ) -> dict[str, TypeSpec]:
-    """Return the types of those inputs whose shape is given, declared or follows from others.
+    """Return the types of inputs with given, declared or inferred shapes, in the model's order.
 
-    They are in the order of `Model.inputs`. ``None`` leaves a size open. Raises `GraphError` if a
-    name is no input, or shapes contradict each other.
+    ``None`` leaves a dimension open. Raises `GraphError` for unknown inputs and wrong shapes.
     """
     family = dialects.find(model.dialect)
     specs = input_types(model.symbol, family, model.data(), shapes, None)
@@ -53,20 +52,19 @@ def input_specs(
 def input_shapes(
     model: Model, shapes: Mapping[str, Sequence[int | None]] | None = None
 ) -> Iterator[dict[str, TypeSpec]]:
-    """Iterate over complete types of the inputs, from the likeliest sizes for open axes on.
+    """Iterate over complete types of the inputs, with likely values for open dimensions first.
 
-    Inputs whose shape is neither given nor stated nor inferred are left out.
+    Inputs of unknown shape are omitted.
 
     Parameters
     ----------
-    model : Model
     shapes : mapping of str to shape, optional
-        Of inputs; ``None`` leaves a size open.
+        ``None`` leaves a dimension open.
 
     Raises
     ------
     GraphError
-        A name is no input, or shapes contradict the graph.
+        An input is unknown, or a shape contradicts the graph.
 
     Examples
     --------
@@ -93,26 +91,15 @@ def input_shapes(
 
 
 def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> Arrays:
-    """Draw a value for each input.
+    """Return random inputs of complete types, see `input_shapes`.
 
-    Real numbers are normally distributed with deviation 1. Integers that select rows of a weight
-    (Gather, Embedding, take) are below the number of its rows; other integers are 0 or 1.
-
-    Parameters
-    ----------
-    model : Model
-    specs : mapping of str to TypeSpec
-        Complete types of the inputs, see `input_shapes`.
-    seed : int
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
+    Real numbers have a standard normal distribution. Integers that select rows of a weight (Gather,
+    Embedding, take) are less than the number of rows; other integers are 0 or 1.
 
     Raises
     ------
     UnsupportedError
-        An input takes text, sequences or maps, or has a type that nothing is drawn for.
+        An input takes strings, sequences or maps, or has an unsupported dtype.
 
     Examples
     --------
@@ -126,8 +113,8 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
     others = dialects.find(model.dialect).passed_on(model.symbol) & set(model.inputs)
     if others:
         raise UnsupportedError(
-            f"input {sorted(others)[0]!r} takes no array of numbers, so no value is drawn for it: "
-            "give the inputs"
+            f"input {sorted(others)[0]!r} takes no numeric array: random inputs are impossible, "
+            "give inputs"
         )
     limits = _limits(model)
     drawn: Arrays = {}
@@ -141,12 +128,14 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
         elif dtype.kind in "fV" and not dtype.fields:
             drawn[name] = generator.standard_normal(shape).astype(dtype)
         else:
-            raise UnsupportedError(f"input {name!r} is of {dtype}: give the inputs")
+            raise UnsupportedError(
+                f"input {name!r} has dtype {dtype}: random inputs are impossible, give inputs"
+            )
     return drawn
 
 
 def _limits(model: Model) -> dict[str, int]:
-    """Return, of inputs that select rows of a weight, the number of its rows."""
+    """Return the number of rows of the weight that each selecting input indexes."""
     source: dict[tuple[Node, int], str] = {}
     limits: dict[str, int] = {}
     for node in model.symbol.nodes():

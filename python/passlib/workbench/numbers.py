@@ -1,4 +1,4 @@
-"""How much two values differ."""
+"""Differences between values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from passlib.errors import printable
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How much values may differ: ``|b - a| <= atol * max(1, max|a|) + rtol * |a|``.
+    """Tolerance of comparisons: ``|b - a| <= atol * max(1, max|a|) + rtol * |a|``.
 
-    The largest value of an array scales ``atol``, because sums round by a share of their largest
-    terms. Integers, booleans and text may not differ unless a tolerance is given.
+    The largest value of an array scales ``atol``, because sums round relative to their largest
+    terms. Integers, booleans and strings must be equal unless a tolerance is given.
 
     Attributes
     ----------
     rtol, atol : float or None
-        None for a default by the element type: 1e-3 and 1e-5 for float32, a hundredth of that for
-        float64, ten times and a hundred times as much for types of 16 bits.
+        None for the default of the dtype: 1e-3 and 1e-5 for float32, 1 % of that for float64, ten
+        and a hundred times that for 16-bit types.
 
     Examples
     --------
@@ -40,30 +40,25 @@ class Tolerance:
     atol: float | None = None
 
     def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
-        """Return ``rtol`` and ``atol`` for an element type."""
+        """Return ``rtol`` and ``atol`` for a dtype."""
         rtol, atol = 0.0, 0.0
         if dtype.kind in "fcV":
             rtol, atol = {2: (1e-2, 1e-3), 8: (1e-5, 1e-7)}.get(dtype.itemsize, (1e-3, 1e-5))
-        return (
-            rtol if self.rtol is None else self.rtol,
-            atol if self.atol is None else self.atol,
-        )
+        return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much a value differs from another one.
+    """The difference between two values.
 
     Attributes
     ----------
-    name : str
-        Of the value.
     absolute, relative : float
-        The largest differences, of finite elements; relative to the first value's element.
+        The largest differences of finite elements; relative to the elements of the first value.
     nan, inf : int
-        Numbers of elements where one value only is NaN, or infinite of that sign.
+        Numbers of elements where only one value is NaN, or infinite with this sign.
     what : str
-        Empty for equal values, else what differs: ``"values"``, or shapes or types.
+        Kind of difference: ``"values"``, or the shapes or dtypes; empty for equal values.
 
     Examples
     --------
@@ -89,16 +84,16 @@ class Difference:
     def __str__(self) -> str:
         state = f"different ({self.what})" if self.what else "equal"
         counts = [(self.nan, "NaN"), (self.inf, "infinite")]
-        more = "".join(f", {count} {word} in one alone" for count, word in counts if count)
+        more = "".join(f", {count} {word} in only one model" for count, word in counts if count)
         largest = f"absolute {self.absolute:.3g}, relative {self.relative:.3g}"
         return f"{printable(self.name)}: {state}, {largest}{more}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attributes, for JSON."""
+        """Return the attributes for JSON."""
         return asdict(self)
 
     def worse(self, other: Difference) -> Difference:
-        """Return the larger of this difference and another one of the same value."""
+        """Return the larger of two differences of the same value."""
         if bool(self.what) != bool(other.what):
             return self if self.what else other
         mine, others = (self.nan + self.inf, self.absolute), (other.nan + other.inf, other.absolute)
@@ -106,19 +101,9 @@ class Difference:
 
 
 def difference(name: str, first: Any, second: Any, tolerance: Tolerance) -> Difference:
-    """Compare two values: arrays, or lists and dictionaries of them.
+    """Compare two values: arrays, or lists and dictionaries of arrays.
 
-    Parameters
-    ----------
-    name : str
-        Of the value, for the result.
-    first, second : object
-    tolerance : Tolerance
-
-    Returns
-    -------
-    Difference
-        The largest one of all arrays in the value.
+    The result is the largest difference of all arrays.
     """
     lefts, rights = list(_leaves(first)), list(_leaves(second))
     if len(lefts) != len(rights):
@@ -169,6 +154,6 @@ def _of_arrays(
         shares = np.where(gaps > 0, gaps / sizes, 0.0)
     beyond = np.any(gaps > atol * max(1.0, float(sizes.max())) + rtol * sizes)
     if not (rtol or atol):
-        beyond = np.any(left != right)  # of integers beyond those that float64 has
+        beyond = np.any(left != right)  # integers that float64 cannot represent
     what = "values" if nan or inf or bool(beyond) else ""
     return Difference(name, absolute, float(shares.max()), nan, inf, what)

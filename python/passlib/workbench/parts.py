@@ -1,25 +1,22 @@
-"""Models that are parts of other models."""
+"""Parts of models, and the values of their nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from passlib.errors import InputError
+from passlib import dialects
+from passlib.errors import InputError, PasslibError, printable
 from passlib.graph.node import Entry
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
+from passlib.pages import origin_of, pair_nodes
+from passlib.workbench.numbers import Difference, Tolerance, difference
 
 
 def with_outputs(model: Model, entries: Sequence[Entry]) -> Model:
-    """Return a model that computes other values of the same graph.
-
-    Parameters
-    ----------
-    model : Model
-    entries : sequence of Entry
-        The values, of nodes of ``model.symbol``.
-    """
+    """Return the model with other outputs, values of its graph."""
     return of_symbol(model, model.symbol.with_entries(entries))
 
 
@@ -29,14 +26,9 @@ def of_symbol(
     args: Mapping[str, Any] | None = None,
     aux: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Return a model of another symbol with those weights of a model that it has variables for.
+    """Return a model with another graph and the weights that this graph uses.
 
-    Parameters
-    ----------
-    model : Model
-    symbol : ModelGraph
-    args, aux : mapping of str to array, optional
-        Other weights than the model's.
+    ``args`` and ``aux`` replace the weights of the model.
     """
     known = set(symbol.list_inputs())
     kept = [
@@ -47,7 +39,7 @@ def of_symbol(
 
 
 def outputs_of(model: Model, inputs: Mapping[str, Any]) -> list[Any]:
-    """Compute the outputs in order, from those of some inputs that the model has.
+    """Compute the outputs on inputs by name.
 
     Raises
     ------
@@ -57,9 +49,92 @@ def outputs_of(model: Model, inputs: Mapping[str, Any]) -> list[Any]:
     names = model.inputs
     missing = [name for name in names if name not in inputs]
     while names and names[-1] in missing:
-        # Trailing ones may be labels, which no output depends on.
+        # Trailing inputs may be labels, on which no output depends.
         missing.remove(names.pop())
     if missing:
         raise InputError(f"no value was given for {', '.join(missing)}")
     outputs = model(*(inputs[name] for name in names))
     return outputs if isinstance(outputs, list) else [outputs]
+
+
+Fed = tuple[Model, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """A node whose value differs although the values before it agree.
+
+    Attributes
+    ----------
+    name, op : str
+        In the second model.
+    compared : int
+        Number of compared values.
+    """
+
+    name: str
+    op: str
+    difference: Difference
+    compared: int
+
+    def __str__(self) -> str:
+        return printable(
+            f"first different node: {self.name} ({self.op}), {self.difference.what}, "
+            f"absolute {self.difference.absolute:.3g}; {self.compared} values compared"
+        )
+
+
+def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDifference | None:
+    """Return the first node in the order of the second model whose value differs, or None.
+
+    Values are paired like the nodes in `diff`, or by the origin of a node that a rule created.
+    Values of only one model are skipped. All values before the first different one agree, so the
+    fault is in this node, or between it and those values.
+    """
+    left, right = values_of(*first), values_of(*second)
+    nodes = {node.name: node for node in second[0].symbol.nodes()}
+    old = pair_nodes(first[0].symbol, second[0].symbol)
+    common = {}
+    for name, index in right:
+        node = nodes[name]
+        # A node into which others were folded keeps its name and has their value.
+        stands_for = origin_of(node)[-1:] or ([old[node].name] if node in old else [])
+        if stands_for and (stands_for[0], index) in left:
+            common[name, index] = stands_for[0], index
+    for (name, index), other in common.items():
+        label = f"{name}:{index}" if index else name
+        found = difference(label, left[other], right[name, index], tolerance)
+        if not found.equal:
+            return NodeDifference(name, nodes[name].op, found, len(common))
+    return None
+
+
+def values_of(model: Model, inputs: Mapping[str, Any]) -> dict[tuple[str, int], Any]:
+    """Compute the values of all nodes, by name of the node and index of the output.
+
+    Values that cannot be model outputs are omitted.
+    """
+    visible = dialects.find(model.dialect).visible_outputs
+    entries = [
+        Entry(node, index)
+        for node in model.symbol.nodes()
+        if not node.is_variable
+        for index in range(visible(node))
+    ]
+    found: dict[tuple[str, int], Any] = {}
+    pending = [entries]
+    while pending:
+        part = pending.pop()
+        if not part:
+            continue
+        try:
+            values = outputs_of(with_outputs(model, part), inputs)
+        except PasslibError:
+            # Some value cannot be an output; halves find it.
+            if len(part) > 1:
+                middle = len(part) // 2
+                pending += [part[middle:], part[:middle]]
+            continue
+        found.update({(e.node.name, e.index): v for e, v in zip(part, values, strict=True)})
+    order = {(e.node.name, e.index): number for number, e in enumerate(entries)}
+    return dict(sorted(found.items(), key=lambda item: order[item[0]]))

@@ -1,4 +1,4 @@
-"""What a pass did, as independent rewrites that can be applied one by one."""
+"""Splits the changes of a pass into independent rewrites, which can be applied one by one."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ Item = tuple[str, Node, int]
 Nodes are those of the graph after the pass, except those that are gone."""
 
 HEAD = Node("", "")
-"""Stands for the graph, whose slots are its outputs."""
+"""Represents the graph; its slots are the outputs."""
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One of the independent changes that a pass made.
+    """An independent change of a pass.
 
     Attributes
     ----------
-    items : frozenset of Item
     removed, added, changed : tuple of str
-        ``name (operator)`` of nodes that are gone, new, or different; of weights that are
-        different ``weight name``.
+        ``name (operator)`` of nodes, and ``weight name``.
     """
 
     items: frozenset[Item]
@@ -54,34 +52,9 @@ class Rewrite:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Delta:
-    """What differs between two models.
-
-    Attributes
-    ----------
-    before, after : Model
-    old : dict of Node to Node
-        The node before that stands for a node after.
-    rewrites : tuple of Rewrite
-    """
-
-    before: Model
-    after: Model
-    old: dict[Node, Node]
-    rewrites: tuple[Rewrite, ...]
-
-
-def rewrites_between(before: Model, after: Model) -> Delta:
-    """Split what a pass did.
-
-    Parameters
-    ----------
-    before, after : Model
-        ``after`` is what the pass made of ``before``.
-    """
+def _split(before: Model, after: Model, old: Mapping[Node, Node]) -> tuple[Rewrite, ...]:
+    """Split the changes of a pass; ``old`` maps nodes after the pass to nodes before it."""
     first, second = before.symbol.nodes(), after.symbol.nodes()
-    old = pair_nodes(before.symbol, after.symbol).old
     groups = _Groups()
     new_of = {node: made for made, node in old.items()}
     for node in first:
@@ -111,8 +84,7 @@ def rewrites_between(before: Model, after: Model) -> Delta:
                 groups.join(item, ("body", node, 0))
     _join_inner_edges(groups, first, second, old, new_of)
     _join_weights(groups, first, second, old, new_of)
-    rewrites = tuple(_described(items, old) for items in groups.sets())
-    return Delta(before, after, old, rewrites)
+    return tuple(_described(items, old) for items in groups.sets())
 
 
 def _join_inner_edges(
@@ -122,7 +94,7 @@ def _join_inner_edges(
     old: Mapping[Node, Node],
     new_of: Mapping[Node, Node],
 ) -> None:
-    """Join nodes that are gone with those that they read and that are gone; likewise new ones."""
+    """Join removed nodes with their removed inputs, and new nodes with their new inputs."""
     for kind, nodes, known in (("gone", first, new_of), ("new", second, old)):
         for node in nodes:
             if node in known:
@@ -139,7 +111,7 @@ def _join_weights(
     old: Mapping[Node, Node],
     new_of: Mapping[Node, Node],
 ) -> None:
-    """Join a changed weight with what reads the values that its nodes compute, if that changed."""
+    """Join a changed weight with the changed readers of its values."""
     readers: dict[Node, list[tuple[Node, int]]] = defaultdict(list)
     for node in second:
         for slot, entry in enumerate(node.inputs):
@@ -167,7 +139,7 @@ def _join_weights(
 def _slots(
     before: Model, after: Model, old: Mapping[Node, Node]
 ) -> Iterable[tuple[Node, tuple[Entry, ...], tuple[Entry, ...]]]:
-    """Iterate over nodes that both have, and the graph, with their inputs before and after."""
+    """Iterate over common nodes and the graph, with their inputs before and after."""
     for node in after.symbol.nodes():
         if node in old:
             yield node, old[node].inputs, node.inputs
@@ -226,7 +198,7 @@ def _title(node: Node) -> str:
 
 
 class _Groups:
-    """Sets of items that belong together (union and find)."""
+    """Disjoint sets of items (union-find)."""
 
     def __init__(self) -> None:
         self._parent: dict[Item, Item] = {}
@@ -259,22 +231,13 @@ class _Groups:
 
 
 class Rewriting:
-    """What a pass did, to be applied in parts.
-
-    Parameters
-    ----------
-    before, after : Model
-        ``after`` is what a pass made of ``before``.
-
-    Attributes
-    ----------
-    rewrites : tuple of Rewrite
-    """
+    """The changes of a pass, which can be applied in parts."""
 
     def __init__(self, before: Model, after: Model) -> None:
-        self._delta = rewrites_between(before, after)
-        self.rewrites = self._delta.rewrites
-        self._new_of = {node: made for made, node in self._delta.old.items()}
+        self._before, self._after = before, after
+        self._old = pair_nodes(before.symbol, after.symbol)
+        self._new_of = {node: made for made, node in self._old.items()}
+        self.rewrites = _split(before, after, self._old)
 
     def with_only(self, rewrites: Iterable[Rewrite]) -> Model:
         """Return the model before the pass with some of the rewrites.
@@ -282,10 +245,10 @@ class Rewriting:
         Raises
         ------
         GraphError
-            These rewrites alone make a graph with a cycle, or one that is not sound otherwise.
+            These rewrites alone create a cycle or another invalid graph.
         """
         chosen: set[Item] = {item for rewrite in rewrites for item in rewrite.items}
-        before, after = self._delta.before, self._delta.after
+        before, after = self._before, self._after
         nodes = self._nodes(chosen)
         inputs = {node: self._inputs(node, chosen) for node in nodes}
         heads = self._chosen_entries(HEAD, before.symbol.entries, after.symbol.entries, chosen)
@@ -293,19 +256,15 @@ class Rewriting:
         made: dict[Node, Node] = {}
         for node in order:
             own = node
-            if node in self._delta.old and ("body", node, 0) not in chosen:
-                own = self._delta.old[node]
+            if node in self._old and ("body", node, 0) not in chosen:
+                own = self._old[node]
             made[node] = Node(
                 own.op,
                 own.name,
                 own.attrs,
                 [entry._replace(node=made[entry.node]) for entry in inputs[node]],
                 own.num_outputs,
-                [
-                    made[self._standing(dep)]
-                    for dep in own.control_deps
-                    if self._standing(dep) in made
-                ],
+                [made[dep] for dep in map(self._standing, own.control_deps) if dep in made],
                 own.subgraphs,
             )
         entries = [entry._replace(node=made[entry.node]) for entry in heads]
@@ -319,23 +278,23 @@ class Rewriting:
         return of_symbol(before, symbol, *self._weights(chosen))
 
     def _standing(self, node: Node) -> Node:
-        """Return the node that stands for a node of the graph before, or the node itself."""
+        """Return the node after the pass for a node before it, or the node itself."""
         return self._new_of.get(node, node)
 
     def _nodes(self, chosen: set[Item]) -> list[Node]:
-        """Return the nodes of the mixed graph: those after for nodes that both have."""
+        """Return the nodes of the mixed graph; for common nodes, those after the pass."""
         kept = [
             self._standing(node)
-            for node in self._delta.before.symbol.nodes()
+            for node in self._before.symbol.nodes()
             if ("gone", node, 0) not in chosen
         ]
         added = [node for kind, node, _ in chosen if kind == "new"]
-        places = {node: place for place, node in enumerate(self._delta.after.symbol.nodes())}
+        places = {node: place for place, node in enumerate(self._after.symbol.nodes())}
         return kept + sorted(added, key=places.__getitem__)
 
     def _inputs(self, node: Node, chosen: set[Item]) -> list[Entry]:
-        if node in self._delta.old:
-            return self._chosen_entries(node, self._delta.old[node].inputs, node.inputs, chosen)
+        if node in self._old:
+            return self._chosen_entries(node, self._old[node].inputs, node.inputs, chosen)
         return [entry._replace(node=self._standing(entry.node)) for entry in node.inputs]
 
     def _chosen_entries(
@@ -357,7 +316,7 @@ class Rewriting:
             wanted += [self._standing(dep) for dep in node.control_deps]
             missing = [other.name for other in wanted if other not in number]
             if missing:
-                raise GraphError(f"node {node.name!r} needs {listed(missing)}, which is gone")
+                raise GraphError(f"node {node.name!r} needs {listed(missing)}, which is removed")
             needs.append([number[other] for other in wanted])
         stuck = stuck_items(needs)
         if stuck:
@@ -367,9 +326,9 @@ class Rewriting:
     def _weights(self, chosen: set[Item]) -> tuple[dict[str, Any], dict[str, Any]]:
         names = {node.name for kind, node, _ in chosen if kind in ("weight", "new")}
         gone = {node.name for kind, node, _ in chosen if kind == "gone"} - names
-        before, after = self._delta.before, self._delta.after
+        weights = (self._before.args, self._after.args), (self._before.aux, self._after.aux)
         found = []
-        for old, new in ((before.args, after.args), (before.aux, after.aux)):
+        for old, new in weights:
             mixed = {name: array for name, array in old.items() if name not in gone}
             for name in names:
                 mixed.pop(name, None)

@@ -83,7 +83,9 @@ def test_weights_grow_by_a_hundredth_at_most() -> None:
 
 def test_other_costs_are_refused() -> None:
     data = parsed("g (float[N] x) => (float[N] y) { y = Neg(x) }")
-    with pytest.raises(ValueError, match="cost is one of nodes, bytes, flops, traffic, not 'time'"):
+    with pytest.raises(
+        ValueError, match="cost must be one of nodes, bytes, flops, traffic, not 'time'"
+    ):
         passlib.simplify(data, cost="time")  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""``passlib bisect``: which pass broke a model, and which of its rewrites."""
+"""``passlib bisect``: finds the pass and the rewrites that break a model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import argparse
 import sys
 
 from passlib import dialects
-from passlib.cli.options import add_failing, add_json, add_timeout, failing_of
+from passlib.cli.options import (
+    add_failing,
+    add_json,
+    add_passes,
+    add_timeout,
+    failing_of,
+    pipeline_of,
+)
 from passlib.cli.outputs import require_model
-from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
 from passlib.model import load
@@ -19,9 +25,10 @@ EXAMPLE = 'passlib bisect model.onnx -l libmine.so --passes "fuse, fold" --check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
-    parser.add_argument("-o", "--output", metavar="OUT", help="save MODEL with only these rewrites")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="save MODEL with only the guilty rewrites"
+    )
     add_passes(parser)
     add_failing(parser)
     add_timeout(parser)
@@ -29,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is guilty; 1 if nothing fails."""
+    """Print the guilty rewrites; fail if nothing is broken."""
     pipeline = pipeline_of(arguments)
     model = load(arguments.model)
     if arguments.output is not None:

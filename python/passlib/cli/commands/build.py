@@ -1,4 +1,4 @@
-"""``passlib build``: a library of passes from its sources."""
+"""``passlib build``: compiles a library of passes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import argparse
 import sys
 
 from passlib.cli.status import FINE
-from passlib.workbench.authoring import build
-from passlib.workbench.authoring.compiling import Mode
+from passlib.workbench.authoring import Mode, build
 
 DESCRIPTION = "Compile a library of passes with $CXX and $CXXFLAGS (default: g++)."
 EXAMPLE = "passlib build mypass.cc -o libmypass.so"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("sources", nargs="+", metavar="SOURCE")
     parser.add_argument("-o", "--output", metavar="OUT", help="output file (default: lib<name>.so)")
     which = parser.add_mutually_exclusive_group()
@@ -25,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile; what the compiler says goes to stderr as it is."""
+    """Compile; the compiler's messages go to stderr."""
     mode: Mode = "debug" if arguments.debug else "asan" if arguments.asan else "release"
     sys.stdout.write(f"{build(arguments.sources, arguments.output, mode)}\n")
     return FINE

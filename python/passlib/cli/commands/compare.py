@@ -1,4 +1,4 @@
-"""``passlib compare``: whether two models compute the same numbers."""
+"""``passlib compare``: compares the outputs of two models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ EXAMPLE = "passlib compare model-symbol.json model.onnx --shape data:1,3,224,224
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("a", metavar="A")
-    parser.add_argument("b", metavar="B")
+    parser.add_argument("a", metavar="A", help="reference model")
+    parser.add_argument("b", metavar="B", help="model to check")
     parser.add_argument(
         "-n", type=int, default=3, metavar="N", help="number of random inputs (default: 3)"
     )
@@ -30,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the differences; 4 if there are any."""
+    """Print the differences; return 4 if there are any."""
     if arguments.n < 1:
-        raise UsageError("-n: at least 1 input is needed")
+        raise UsageError("-n: must be ≥ 1")
     a, b = load(arguments.a), load(arguments.b)
     found = compare(
         a,

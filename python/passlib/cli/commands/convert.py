@@ -1,4 +1,4 @@
-"""``passlib convert``: models of any dialect as ONNX files."""
+"""``passlib convert``: converts a model to ONNX."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ EXAMPLE = "passlib convert model-symbol.json model.onnx --shape data:1,3,224,224
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("source", metavar="IN")
     parser.add_argument("target", metavar="OUT")
     add_shapes(parser)
     parser.add_argument("--opset", type=int, metavar="N", help="opset of the ONNX file")
-    parser.add_argument("--dialect", metavar="NAME", help="default: detected from the file")
+    parser.add_argument("--dialect", metavar="NAME", help="dialect of the file (default: detected)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``passlib diff``: what differs between the graphs and weights of two models."""
+"""``passlib diff``: compares the graphs and weights of two models."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from passlib.cli.outputs import require_file
-from passlib.cli.pages import write_page
+from passlib.cli.outputs import require_file, write_page
 from passlib.cli.status import FINE
 from passlib.cli.tables import json_text
 from passlib.errors import printable
@@ -19,10 +18,11 @@ EXAMPLE = "passlib diff model.onnx out.onnx -o diff.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
-    parser.add_argument("--format", choices=("text", "json", "html"), default="text")
+    parser.add_argument(
+        "--format", choices=("text", "json", "html"), default="text", help="default: text"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="output file; HTML if it ends in .html"
     )

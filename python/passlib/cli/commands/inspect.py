@@ -1,4 +1,4 @@
-"""``passlib inspect``: what a model holds, without running or importing more than its reader."""
+"""``passlib inspect``: shows the contents of a model; imports only its reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ EXAMPLE = "passlib inspect model.onnx --ops"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--ops", action="store_true", help="count each operator")
@@ -34,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was asked for."""
+    """Print the requested facts."""
     path = Path(arguments.model)
     family = dialects.recognise(path)
     data = family.load(path)

@@ -1,4 +1,4 @@
-"""``passlib new``: a folder for a new pass, partitioner or operator."""
+"""``passlib new``: creates a project for a pass, partitioner or operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _KINDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("name", metavar="NAME", help="name of the pass and of its folder")
     kinds = parser.add_mutually_exclusive_group()
     for kind, what in _KINDS.items():

@@ -1,4 +1,4 @@
-"""``passlib opt``: passes on models."""
+"""``passlib opt``: runs passes on models."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from passlib.cli.options import (
     add_check,
     add_inputs,
     add_json,
+    add_passes,
     add_timeout,
+    pipeline_of,
     require_check,
     shapes_of,
 )
 from passlib.cli.outputs import require_file, require_folder, require_model
-from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.streams import report
 from passlib.cli.tables import print_json, print_table
@@ -26,14 +27,14 @@ from passlib.errors import counted, printable
 
 if TYPE_CHECKING:
     from passlib.passes import Pipeline
-    from passlib.workbench.batch import Outcome, Request
+    from passlib.workbench.batch import Outcome
+    from passlib.workbench.optimizing import Request
 
 DESCRIPTION = "Run passes on models and save the results (default: simplify)."
 EXAMPLE = "passlib opt model.onnx -o out.onnx --check --report out.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument(
         "-o",
@@ -65,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the pipeline on each model, and print what it did."""
+    """Run the pipeline on each model and print the changes."""
     is_batch = len(arguments.models) > 1 or arguments.scheduler or arguments.jobs is not None
-    # A library may crash as it is loaded: other processes do it where these are asked for.
+    # Loading a library may crash: leave it to the separate processes, if any.
     is_here = not (is_batch or arguments.isolate or arguments.timeout)
     pipeline = pipeline_of(arguments, is_loading=is_here)
     request = _request(arguments, is_here=is_here)
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_isolated(pipeline, arguments.models[0], request, arguments.timeout)
     if is_batch:
         return _run_batch(arguments, pipeline, request)
-    # What libraries print must not stand in the JSON.
+    # Keep the output of libraries out of the JSON.
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         facts = _run_one(arguments, pipeline, request)
     if facts["differences"]:
@@ -96,15 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
-    from passlib.workbench.batch import Request
+    from passlib.workbench.optimizing import Request
 
     require_check(arguments)
     if arguments.check is None and not arguments.check_each:
         for name in ("shape", "inputs", "rtol", "atol"):
             if getattr(arguments, name) not in (None, []):
-                raise UsageError(f"--{name} belongs to a comparison: give --check or --check-each")
+                raise UsageError(f"--{name} needs --check or --check-each")
     if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
-        raise UsageError("--rewrite-limit: a number from 0 on is needed")
+        raise UsageError("--rewrite-limit: must be ≥ 0")
     return Request(
         verify_each=arguments.verify_each,
         check=arguments.check,
@@ -121,7 +122,8 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
 
 
 def _run_one(arguments: argparse.Namespace, pipeline: Pipeline, request: Request) -> dict[str, Any]:
-    from passlib.workbench.batch import Job, optimize, run_isolated_job
+    from passlib.workbench.batch import Job, run_isolated_job
+    from passlib.workbench.optimizing import optimize
 
     path, output = arguments.models[0], arguments.output
     require_model("-o", output, dialects.recognise(path).name)
@@ -141,7 +143,7 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
     from passlib.workbench.batch import batch, dask_executor, is_remote
 
     if arguments.jobs is not None and arguments.jobs < 1:
-        raise UsageError("--jobs: at least 1 is needed")
+        raise UsageError("--jobs: must be ≥ 1")
     if not is_remote(arguments.output):
         require_folder("-o", arguments.output)
     if arguments.report is not None:

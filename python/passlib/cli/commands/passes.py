@@ -1,4 +1,4 @@
-"""``passlib passes``: the passes and named pipelines that are there, and what they declare."""
+"""``passlib passes``: passes and named pipelines, with their declarations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import argparse
 import dataclasses
 import sys
 
-from passlib.cli.options import add_json
-from passlib.cli.pipelines import add_libraries, load_libraries
+from passlib.cli.options import add_json, add_libraries
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json, print_table
 
@@ -16,7 +15,6 @@ EXAMPLE = "passlib passes -l libmypass.so myPass"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="describe this pass or pipeline")
     add_libraries(parser)
     add_json(parser)
@@ -26,8 +24,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the declarations."""
     from passlib.library import find_backend, passes
     from passlib.library.backends import find_pipeline, pipelines
+    from passlib.passes.function import load_passes
 
-    load_libraries(arguments.library)
+    for path in arguments.library:
+        load_passes(path)
     if arguments.name is not None:
         name = arguments.name
         declaration = (find_pipeline(name) or find_backend(name)).declaration

@@ -1,4 +1,4 @@
-"""``passlib reduce``: the smallest model that still shows a fault."""
+"""``passlib reduce``: shrinks a model while it shows a fault."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from passlib import dialects
 from passlib.cli.options import (
     add_failing,
     add_json,
+    add_passes,
     add_timeout,
     inputs_of,
+    pipeline_of,
     require_failing,
     shapes_of,
 )
 from passlib.cli.outputs import require_file, require_model
-from passlib.cli.pipelines import add_passes, pipeline_of
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
 from passlib.errors import PasslibError, printable
 from passlib.model import Model, load
 from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, reduce
-from passlib.workbench.reduction.survived import survived
+from passlib.workbench.shrinking import survived
 
 DESCRIPTION = "Shrink a model that a pass breaks or that a command fails on."
 EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
     parser.add_argument(
         "-o", "--output", required=True, metavar="OUT", help="output file of the small model"
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Save the smallest model; 1 if nothing fails."""
+    """Save the smallest model; fail if nothing is broken."""
     require_failing(arguments)
     model = load(arguments.model)
     require_model("-o", arguments.output, model.dialect)
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         import numpy as np
 
         arrays: dict[str, Any] = {name: np.asarray(each) for name, each in found.inputs.items()}
-        # NumPy writes text as arrays of str, and other objects not at all without pickle.
+        # Without pickle, NumPy writes strings only as arrays of str.
         arrays = {n: a.astype(str) if a.dtype == object else a for n, a in arrays.items()}
         np.savez(arguments.save_inputs, **arrays)
     if arguments.json:
@@ -86,10 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _inputs(arguments: argparse.Namespace, model: Model) -> Mapping[str, Any]:
-    """Return inputs for the values that become inputs; none for a model that does not run."""
+    """Return inputs of the model; none if it does not run."""
     given = inputs_of(arguments, model)
     try:
-        # In a process of its own, as all models are tested.
         return survived(lambda: drawn(model, given, 1, shapes_of(arguments.shape))[0])
     except PasslibError:
         return {}

@@ -1,4 +1,4 @@
-"""``passlib run``: what a reproducer holds, once more."""
+"""``passlib run``: runs a reproducer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ EXAMPLE = "passlib run /tmp/passlib-reproducer-x1y2 --trust"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("folder", metavar="REPRODUCER", help="folder with reproducer.json")
     parser.add_argument("--trust", action="store_true", help="run its code without asking")
     add_timeout(parser, "time limit in seconds")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the pipeline; 2 if it fails again."""
+    """Run the pipeline; fail if it fails again."""
     folder = Path(arguments.folder)
     if not arguments.trust:
         _ask(folder)
@@ -35,12 +34,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ask(folder: Path) -> None:
-    """Ask on a terminal whether the code may run.
+    """Ask on a terminal for permission to run the code.
 
     Raises
     ------
     UsageError
-        It may not, or nobody can be asked.
+        Permission is denied, or there is no terminal.
     """
     reproducer = Reproducer.read(folder)
     reproducer.checked_place(folder)
@@ -54,4 +53,4 @@ def _ask(folder: Path) -> None:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
-    raise UsageError(f"{folder} was not played back; give --trust if you trust its code")
+    raise UsageError(f"{folder} was not run; add --trust if you trust its code")

@@ -1,4 +1,4 @@
-"""``passlib validate``: everything that is wrong with model files."""
+"""``passlib validate``: prints the problems of model files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ EXAMPLE = "passlib validate model.onnx other-symbol.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--dialect", metavar="NAME", help="default: detected from the file")
+    parser.add_argument("--dialect", metavar="NAME", help="dialect of the file (default: detected)")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the problems of every file; 3 if there are errors, which warnings are not."""
+    """Print the problems of all files; return 3 for errors, not for warnings."""
     from passlib.model.validate import validate
 
     found = []

@@ -1,4 +1,4 @@
-"""``passlib view``: a page that draws a model."""
+"""``passlib view``: draws a model as an HTML page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from passlib.cli.outputs import require_file
-from passlib.cli.pages import write_page
+from passlib.cli.outputs import require_file, write_page
 from passlib.cli.status import FINE
 from passlib.errors import printable
 from passlib.model import load
@@ -17,7 +16,6 @@ EXAMPLE = "passlib view model.onnx -o view.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL")
     parser.add_argument("-o", "--output", metavar="FILE", help="output file (default: MODEL.html)")
 

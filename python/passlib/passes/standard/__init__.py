@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlib.passes import simplification as simplification
-from passlib.passes.standard import (
+from passlib.passes.standard import (  # noqa: F401 (they register passes)
     constants,
     dequantize,
     factors,
@@ -18,19 +18,3 @@ from passlib.passes.standard import (
     resolve_if,
     states,
 )
-
-__all__ = [
-    "constants",
-    "dequantize",
-    "factors",
-    "fold_constants",
-    "fold_shapes",
-    "linear",
-    "matmul_add",
-    "moves",
-    "names",
-    "no_ops",
-    "rebuild_shapes",
-    "resolve_if",
-    "states",
-]

@@ -1,4 +1,4 @@
-"""constantsToWeights and weightsToConstants: where a file keeps the numbers of a model."""
+"""constantsToWeights and weightsToConstants: turn Constant nodes into weights, and back."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _Way = list[tuple[EditableGraph, EditableNode]]
 
 @graph_pass(name="constantsToWeights", dialects=["onnx"])
 def constants_to_weights(graph: Graph, *, nested: bool = True) -> None:
-    """Make initializers of the nodes Constant, so that they are weights of the model.
+    """Turn Constant nodes into initializers, so that they are weights of the model.
 
     Parameters
     ----------
     nested : bool
-        Make weights of the model of the constants and weights of nested graphs, too, which then
-        capture them: patterns see their numbers.
+        Also turn constants and weights of nested graphs into weights of the model, which the nested
+        graphs capture, so that patterns can read them.
     """
     for node in graph.nodes:
         if node.name in graph.args and node.attrs.get(ID, "").isdigit():
@@ -36,8 +36,6 @@ def constants_to_weights(graph: Graph, *, nested: bool = True) -> None:
 
 
 class _Lifting:
-    """Moves constants of nested graphs into the model."""
-
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._document = document_of(graph.own_attributes)
@@ -87,12 +85,12 @@ def _nested(graph: EditableGraph) -> list[tuple[EditableNode, EditableGraph]]:
 
 @graph_pass(name="weightsToConstants", dialects=["onnx"])
 def weights_to_constants(graph: Graph, *, largest: int = 64) -> None:
-    """Make nodes Constant of small initializers.
+    """Turn small initializers into Constant nodes.
 
     Parameters
     ----------
     largest : int
-        The most elements of a weight that is written as a node.
+        Maximum number of elements.
     """
     names = NameSource({node.name for node in graph.nodes})
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""fuseDequantize: integers that are cast and scaled become DequantizeLinear."""
+"""fuseDequantize: replaces Cast and Mul of integer weights by DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _FLOAT = 1
     joins=Joins(["clean", "simplify"], after="dropZeroStates"),
 )
 def fuse_dequantize(graph: Graph) -> None:
-    """Replace Cast of 8-bit weights and Mul with one scale, or one for each row, by one operator.
-
-    The operator is DequantizeLinear, which computes the same product.
-    """
+    """Replace Cast of 8-bit weights and Mul with a scale, or one per row, by DequantizeLinear."""
     model = Model(graph)
     if model.opset < 13:
         return

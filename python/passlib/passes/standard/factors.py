@@ -1,4 +1,4 @@
-"""mergeFactors: a constant factor after a constant factor, and a summand after a summand."""
+"""mergeFactors: merges successive constant factors, and successive constant summands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
-from passlib.passes.standard.facts.rules.fused import Fused
+from passlib.passes.standard.facts.rules.kernels import Fused
 
 _REAL = ("float32", "float64")
 
@@ -23,7 +23,7 @@ _REAL = ("float32", "float64")
     joins=Joins(["simplify"], after="foldLinear"),
 )
 def merge_factors(graph: Graph) -> None:
-    """Replace two multiplications with constants, or two additions of constants, by one."""
+    """Merge two multiplications by constants, or two additions of constants."""
     model, fused = Model(graph), Fused(graph)
     for node in graph.sorted():
         if node in model.gone or not _is_plain(node):
@@ -50,7 +50,7 @@ def _is_plain(node: EditableNode) -> bool:
 def _constant_of(
     model: Model, node: EditableNode
 ) -> tuple[EditableValue, np.ndarray[Any, Any]] | None:
-    """Return the input that is no constant, and the constant."""
+    """Return the variable input and the constant."""
     left, right = node.inputs
     for value, other in ((left, right), (right, left)):
         array = model.array(other)
@@ -62,7 +62,7 @@ def _constant_of(
 def _merged(
     name: str, inner: np.ndarray[Any, Any], outer: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any] | None:
-    """Return the constant that does what both do; None if it would be larger, or extreme."""
+    """Return the combined constant; None if it would be larger or extreme."""
     try:
         shape = np.broadcast_shapes(inner.shape, outer.shape)
     except ValueError:
@@ -81,7 +81,7 @@ def _merged(
 def _is_tame(name: str, *arrays: np.ndarray[Any, Any]) -> bool:
     """Whether numbers are far from overflow, and factors from underflow.
 
-    Summands of very unlike size would take digits from each other in another order.
+    The sum of very different constants loses digits in another order.
     """
     sizes = [np.abs(array.astype(np.float64)) for array in arrays]
     if not all(np.isfinite(size).all() and (size < 1e4).all() for size in sizes):

@@ -1,4 +1,4 @@
-"""foldConstants: operators on constants become constants."""
+"""foldConstants: computes operators on constants."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from passlib.files.limits import current_limits
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.movements import moved
 from passlib.passes.standard.facts.nodes import Model, graphs_within, is_constant, operator
 from passlib.passes.standard.facts.rules.certainty import Certainty, certainty
-from passlib.passes.standard.facts.running import computed
+from passlib.passes.standard.facts.running import computed, moved
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights
 
@@ -35,46 +34,44 @@ _MEGABYTE = 1_000_000
     joins=Joins(["clean", "simplify"], cost="runs"),
 )
 def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
-    """Replace operators whose inputs are all constants by their results.
+    """Replace operators on constants by their results.
 
-    Operators of ONNX stay on values for which ONNX's text and ONNX Runtime disagree.
+    Operators of ONNX stay on values for which the specification and ONNX Runtime disagree.
 
     Parameters
     ----------
     max_growth : int
-        By how many bytes the new weights may exceed those that are no longer needed. Results
-        that would exceed it stay operators, the largest first, and so do those for which all
-        results, intermediate ones too, would exceed `passlib.limits(tensor_bytes=...)`.
+        Maximum growth of the weights in bytes; the largest results that exceed it stay operators.
+        Operators also stay if all results together, including intermediate ones, exceed
+        `passlib.limits(tensor_bytes=...)`.
     """
     constants = _Onnx(graph) if graph.dialect == "onnx" else Weights(graph)
     _Folding(graph, constants, max_growth).run()
 
 
 class _Constants(Protocol):
-    """What a dialect knows of constants."""
+    """The constants of a dialect."""
 
     def is_constant(self, node: EditableNode) -> bool:
         """Whether the value of a variable is known."""
 
     def is_foldable(self, node: EditableNode) -> bool:
-        """Whether an operator is a function of its inputs that may be computed beforehand."""
+        """Whether an operator is a pure function of its inputs."""
 
     def certainty(self, node: EditableNode) -> Certainty | None:
-        """Return what tells from its inputs if an operator may be computed beforehand."""
+        """Return a predicate on the inputs, whether all runtimes agree on the results; or None."""
 
     def nbytes(self, value: EditableValue) -> int:
-        """Return the bytes of a value by inference, 0 if it is not known."""
+        """Return the inferred size of a value in bytes, 0 if unknown."""
 
     def add(self, wish: str, array: np.ndarray[Any, Any]) -> EditableValue:
         """Add a weight under a free name."""
 
     def remove_unused(self, nodes: list[EditableNode]) -> None:
-        """Remove those of the nodes that nothing uses, each before its inputs."""
+        """Remove unused nodes among these, each before its inputs."""
 
 
 class _Onnx:
-    """Constants of ONNX."""
-
     def __init__(self, graph: Graph) -> None:
         self._model = Model(graph)
         self._shapes: Shapes | None = None
@@ -103,8 +100,6 @@ class _Onnx:
 
 
 class _Folding:
-    """One run of the pass."""
-
     def __init__(self, graph: Graph, constants: _Constants, max_growth: int) -> None:
         self._constants = constants
         self._graph = graph
@@ -120,7 +115,6 @@ class _Folding:
         self._find()
 
     def _find(self) -> None:
-        """Find the operators that depend on constants alone."""
         heads = set(self._graph.outputs)
         constant: set[EditableNode] = set()
         for node in self._graph.sorted():
@@ -165,9 +159,9 @@ class _Folding:
             self._arrays[value] = array
 
     def _uncertain(self, known: dict[EditableNode, None]) -> set[EditableNode]:
-        """Return operators whose results depend on the runtime; those before them do not.
+        """Return the first operators on each path whose results depend on the runtime.
 
-        Their inputs are computed first: some of these operators end the process.
+        Their inputs are computed first, because some of these operators crash the process.
         """
         while True:
             clear: set[EditableNode] = set()
@@ -197,7 +191,7 @@ class _Folding:
         return rule is None or rule(node, inputs)
 
     def _known(self) -> dict[EditableNode, None]:
-        """Return the operators that are to be folded, in the order of the graph."""
+        """Return the operators to fold, in the order of the graph."""
         known: dict[EditableNode, None] = {}
         free = current_limits().largest_tensor()
         for node, sources in self._sources.items():
@@ -211,7 +205,7 @@ class _Folding:
         return known
 
     def _border(self, known: dict[EditableNode, None]) -> list[EditableValue]:
-        """Return the results of these operators that others, or the model's outputs, need."""
+        """Return the results of these operators that other operators or outputs use."""
         return [
             value
             for value, (is_head, users) in self._needs.items()
@@ -221,7 +215,7 @@ class _Folding:
     def _too_large(
         self, wanted: list[EditableValue], known: dict[EditableNode, None]
     ) -> set[EditableNode]:
-        """Return the operator of the largest result if together they are too large."""
+        """Return the operator with the largest result if the results are too large together."""
         freed = sum(
             self._weights[node]
             for node, users in self._users.items()
@@ -233,7 +227,7 @@ class _Folding:
         return {max(sizes, key=lambda item: item[0])[1]}
 
     def _size(self, value: EditableValue) -> int:
-        """Return the bytes of a result; as inferred if it is not computed yet."""
+        """Return the size of a result in bytes, inferred if it is not computed yet."""
         array = self._arrays.get(value)
         if array is not None:
             return int(array.nbytes)

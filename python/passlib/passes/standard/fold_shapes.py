@@ -1,4 +1,4 @@
-"""foldShapes: computations with sizes become constants, and 0 and -1 in the shapes of Reshape."""
+"""foldShapes: computes shapes, and the 0 and -1 in shapes of Reshape."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.known import Quantity, at_least, product, quotient
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
-from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quotient
 
 
 @graph_pass(
@@ -27,22 +27,21 @@ from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quo
     ),
 )
 def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = False) -> None:
-    """Replace computations with sizes by their results, open sizes staying open.
+    """Replace computations on dimensions by their results; open dimensions stay open.
 
-    A shape that Reshape takes may depend on open sizes: where these are sizes of the reshaped
-    value at the same place, it becomes a constant with 0 there, and where one of them remains, it
-    becomes -1.
+    If the target shape of a Reshape depends on open dimensions, it becomes a constant with 0 for
+    dimensions of the input at the same position, and -1 for at most one other.
 
     Parameters
     ----------
     large_sizes : bool
-        Keep computations with open sizes in floating point, since float32 rounds numbers above
-        2^24. If false, multiples of one open size are taken to be smaller, as `simplify` does;
-        products of open sizes are not followed in any case.
+        Keep computations on open dimensions in floating point, because float32 rounds above 2^24.
+        If false, multiples of one open dimension are assumed to be smaller, as in `simplify`;
+        products of open dimensions stay in any case.
     conditions : bool
-        Fold what only conditions of If need, too, as `simplify` does, which resolves them. ONNX
-        Runtime may refuse what it finds wrong behind a branch that it knows to be taken, and runs
-        it otherwise.
+        Also fold conditions of If, as in `simplify`, which resolves them. With a constant
+        condition, ONNX Runtime may reject an error in the taken branch when it loads the model
+        instead of when it runs.
     """
     model = Model(graph)
     if not large_sizes:
@@ -57,7 +56,7 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
 
 
 def _for_conditions(graph: Graph) -> set[EditableNode]:
-    """Return the operators whose results nothing but conditions of If needs."""
+    """Return the operators whose results are used only by conditions of If."""
     found: set[EditableNode] = set()
     for node in reversed(graph.sorted()):
         uses = [use for value in node.outputs for use in value.uses]
@@ -69,7 +68,7 @@ def _for_conditions(graph: Graph) -> set[EditableNode]:
 
 
 class _Folding:
-    """One run of the pass. Nodes are removed at its end, because shapes are asked until then."""
+    """Removes nodes only at the end, because shapes are needed until then."""
 
     def __init__(self, model: Model, shapes: Shapes) -> None:
         self._model = model
@@ -118,7 +117,7 @@ class _Folding:
         return content.astype(dtype)
 
     def _target(self, node: EditableNode) -> list[int] | None:
-        """Return a constant shape that has the same effect on every input, or None."""
+        """Return a constant shape with the same effect on every input, or None."""
         target, shape = self._shapes.content(given(node, 1)), self._shapes.shape(node.inputs[0])
         if target is None or shape is None:
             return None

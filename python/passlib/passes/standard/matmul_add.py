@@ -1,4 +1,4 @@
-"""fuseMatMulAdd: a product of matrices and a sum become one Gemm."""
+"""fuseMatMulAdd: fuses MatMul and Add into Gemm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REAL = ("float16", "float32", "float64")
     joins=Joins(["simplify"], after="mergeFactors"),
 )
 def fuse_matmul_add(graph: Graph) -> None:
-    """Replace MatMul of two matrices and Add of what broadcasts to the product by Gemm."""
+    """Replace MatMul of two matrices and an Add that does not enlarge the product by Gemm."""
     model = Model(graph)
     found = [node for node in graph.sorted() if _has_candidate(node)]
     if not found or model.opset < 7:
@@ -37,7 +37,6 @@ def fuse_matmul_add(graph: Graph) -> None:
 
 
 def _has_candidate(node: EditableNode) -> bool:
-    """Whether the result of a MatMul has an Add as its only user."""
     if operator(node) != "MatMul" or node.control_deps or node.outputs[0].is_output:
         return False
     use = node.outputs[0].only_use

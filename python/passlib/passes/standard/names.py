@@ -1,4 +1,4 @@
-"""nameUniquely: a name of its own for every operator of a file."""
+"""nameUniquely: gives every operator a unique name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlib.passes.standard.facts.nodes import graphs_within
 
 @graph_pass(name="nameUniquely", dialects=["onnx", "mxnet", "nnvm"])
 def name_uniquely(graph: Graph) -> None:
-    """Give a name to operators without one, and another one to those whose name is taken.
+    """Name unnamed operators, and rename operators with duplicate names.
 
     Names of variables stay, and in MXNet and NNVM those of nodes with outputs of the model.
     """

@@ -1,4 +1,4 @@
-"""removeNoOps: operators whose result is one of their inputs."""
+"""removeNoOps: removes operators that return an input."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.known import registering
 from passlib.passes.standard.facts.nodes import (
     Model,
     can_replace,
@@ -22,7 +23,6 @@ from passlib.passes.standard.facts.nodes import (
     is_old_broadcast,
     operator,
 )
-from passlib.passes.standard.facts.registration import registering
 from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.rules.extents import broadcast
 from passlib.passes.standard.facts.shapes import Shapes
@@ -36,13 +36,13 @@ from passlib.passes.standard.families import no_ops
     joins=Joins(["clean", "simplify"], after="foldShapes"),
 )
 def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
-    """Remove operators that return an input as it is.
+    """Remove operators that return an input unchanged.
 
     Parameters
     ----------
     signed_zeros : bool
-        Keep the addition of 0.0, which turns -0.0 into 0.0. The addition of -0.0 and of whole
-        numbers, and the subtraction of 0.0 are removed in any case.
+        Keep the addition of 0.0, which turns -0.0 into 0.0. The addition of -0.0 or an integer 0,
+        and the subtraction of 0.0, are removed in any case.
     """
     if graph.dialect != "onnx":
         no_ops.remove_no_ops(graph)
@@ -77,7 +77,7 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
 
 
 def _clean_nested(node: EditableNode) -> None:
-    """Take Identity out of the nested graphs of a node."""
+    """Remove Identity from the nested graphs of a node."""
     for graph in graphs_within(node):
         for inner in graph.sorted():
             if operator(inner) == "Identity" and not inner.outputs[0].is_output:
@@ -159,7 +159,7 @@ _BROADCASTING = frozenset(
 
 
 def _expands(user: EditableNode, node: EditableNode, shapes: Shapes) -> bool:
-    """Whether a user returns the same if it is given what the node expands."""
+    """Whether a user broadcasts the expanded value anyway."""
     if operator(user) not in _BROADCASTING or is_old_broadcast(user):
         return False
     total = broadcast((), ())
@@ -217,7 +217,7 @@ def _arithmetic(node: EditableNode, shapes: Shapes, signed: bool) -> EditableVal
 
 
 def _fits(shape: tuple[object, ...], other: tuple[int, ...]) -> bool:
-    """Whether broadcasting with the other shape is certain to succeed and to change nothing."""
+    """Whether broadcasting with the other shape certainly succeeds and changes nothing."""
     if len(other) > len(shape):
         return False
     last = shape[len(shape) - len(other) :]

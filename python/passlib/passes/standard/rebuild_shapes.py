@@ -1,4 +1,4 @@
-"""rebuildShapes: lists of sizes are put together from as few operators as possible."""
+"""rebuildShapes: builds shape tensors from as few operators as possible."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.known import Quantity
 from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
-from passlib.passes.standard.facts.sizes import Quantity
 
 Sizes = tuple[Quantity, ...]
 
@@ -32,7 +32,7 @@ _MOST = 8
     joins=Joins(["clean", "simplify"], after="removeDeadNodes"),
 )
 def rebuild_shapes(graph: Graph) -> None:
-    """Make each list of sizes anew from parts of shapes, where inference knows its elements."""
+    """Rebuild shape tensors with inferred elements from parts of shapes."""
     model = Model(graph)
     shapes = Shapes(model)
     order = graph.sorted()
@@ -51,7 +51,7 @@ def rebuild_shapes(graph: Graph) -> None:
 
 
 def _is_root(value: EditableValue, shapes: Shapes) -> bool:
-    """Whether a value is a list of sizes for an operator that computes no sizes."""
+    """Whether a value is a shape tensor used by an operator that computes no shape."""
     content = shapes.content(value)
     if content is None or content.ndim != 1 or not 0 < content.size <= _MOST:
         return False
@@ -82,7 +82,7 @@ class _Building:
     lists: dict[Sizes, tuple[EditableValue, int]] = field(default_factory=dict)
 
     def take_sources(self, order: list[EditableNode], roots: set[EditableValue]) -> None:
-        """Take the values that the model needs for more than these roots."""
+        """Record the values that the model needs for more than these roots."""
         needed: set[EditableNode] = set()
         pending = [value.node for value in self.model.graph.outputs]
         while pending:
@@ -117,7 +117,7 @@ class _Building:
             self.parts[node.inputs[0], start, end] = node.outputs[0]
 
     def make(self, root: EditableValue) -> EditableValue | None:
-        """Return a value that equals the root, of existing and new operators."""
+        """Return a value equal to the root, made of existing and new operators."""
         content = self.shapes.content(root)
         assert content is not None
         sizes = tuple(content.flat)
@@ -136,7 +136,7 @@ class _Building:
         return made
 
     def _plan(self, sizes: Sizes, place: int) -> list[Sizes] | None:
-        """Cut a list into as few runs as possible that can be had."""
+        """Split a list into as few available runs as possible."""
         best: list[list[Sizes] | None] = [[]]
         for end in range(1, len(sizes) + 1):
             found: list[Sizes] | None = None
@@ -150,7 +150,7 @@ class _Building:
         return best[-1]
 
     def _price(self, plan: list[Sizes]) -> tuple[int, int]:
-        """Return the number of new operators, and of pieces."""
+        """Return the numbers of new operators and of runs."""
         new = 0
         for run in plan:
             if not _is_fixed(run):

@@ -1,4 +1,4 @@
-"""Linear layers of ONNX whose weights are constants."""
+"""Linear layers of ONNX with constant weights."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.passes.standard.facts.finite import finite_as
 from passlib.passes.standard.facts.nodes import (
     Model,
+    finite_as,
     given,
     integer,
     integers,
@@ -25,15 +25,12 @@ _REAL = ("float16", "float32", "float64")
 
 @dataclass
 class Layer:
-    """A layer that computes weights times data, plus a bias for every channel.
+    """A layer that multiplies data by weights and adds a bias per channel.
 
     Attributes
     ----------
-    model : Model
-    node : EditableNode
-    channels : int
     rank : int or None
-        Of the result; None where the weights do not tell.
+        Rank of the result; None if the weights do not determine it.
     """
 
     model: Model
@@ -43,17 +40,13 @@ class Layer:
 
     @property
     def needs_rank(self) -> bool:
-        """Whether the rank of the result takes inference."""
+        """Whether the rank of the result needs inference."""
         return self.rank is None
 
     def by_channel(self, array: np.ndarray[Any, Any], rank: int | None) -> Factors | None:
-        """Return a broadcast constant as one number, or one for each channel.
+        """Return a broadcast constant as shape (1,) or (channels,).
 
-        Returns
-        -------
-        numpy.ndarray or None
-            Of shape (1,) or (channels,); None if the constant has another effect, such as a
-            result of more elements or axes.
+        None if the constant has another effect, such as a larger result.
         """
         if rank is None:
             return None
@@ -68,23 +61,19 @@ class Layer:
         return int(weight.shape[-1 if integer(self.node, "transB", 0) else -2])
 
     def by_input(self, array: np.ndarray[Any, Any], rank: int | None) -> Factors | None:
-        """Return a constant that is broadcast to the data, as `by_channel` does for results."""
+        """Return a constant that is broadcast to the data, like `by_channel`."""
         if rank is None:
             return None
         return _along_axis(array, rank, self.input_axis(rank), self.inputs)
 
     def input_axis(self, rank: int) -> int:
-        """Return the axis of the data that has its channels."""
+        """Return the channel axis of the data."""
         return 1 if operator(self.node) == "Conv" else rank - 1
 
     def absorb_before(self, scale: Factors | None, shift: Factors | None) -> bool:
-        """Multiply the data by ``scale``, and add ``shift``, before the layer.
+        """Multiply the data by ``scale`` and add ``shift``; return whether the layer changed.
 
-        Returns
-        -------
-        bool
-            Whether the layer was changed, as by `absorb`. A ``shift`` needs a layer that adds no
-            padding to the data.
+        A ``shift`` requires a layer without padding.
         """
         weight = self.node_weight
         bias = self._bias()
@@ -124,7 +113,6 @@ class Layer:
         )
 
     def _along_inputs(self, factors: Factors) -> Factors:
-        """Return factors of the data in the shape that broadcasts to the weights."""
         weight = self.node_weight
         if factors.size == 1:
             return factors.reshape((1,) * weight.ndim)
@@ -137,13 +125,9 @@ class Layer:
         return factors.reshape((1,) * (weight.ndim - 2) + (-1, 1))
 
     def absorb(self, scale: Factors | None, shift: Factors | None) -> bool:
-        """Multiply the results by ``scale`` and add ``shift``.
+        """Multiply the results by ``scale`` and add ``shift``; return whether the layer changed.
 
-        Returns
-        -------
-        bool
-            Whether the layer was changed. It stays as it is if a new weight would not be finite,
-            if the weights are shared, or if it can have no bias.
+        It stays if a weight would not be finite, weights are shared, or it cannot have a bias.
         """
         weight = self.model.array(self.node.inputs[1])
         bias = self._bias()
@@ -175,7 +159,7 @@ class Layer:
         return 1 if operator(self.node) in ("Conv", "ConvTranspose") else rank - 1
 
     def _bias(self) -> Factors | bool | None:
-        """Return the bias; None if there is none, False if it is computed or of another form."""
+        """Return the bias; None if there is none, False if it is unsupported."""
         value = given(self.node, 2)
         if value is None:
             return None
@@ -188,7 +172,6 @@ class Layer:
         return np.asarray(array.reshape(-1), np.float64) * beta
 
     def _along_weight(self, scale: Factors, rank: int) -> Factors:
-        """Return the factors in the shape that broadcasts to the weights."""
         name = operator(self.node)
         if scale.size == 1:
             return scale.reshape((1,) * rank)
@@ -215,7 +198,7 @@ class Layer:
             del self.node.attrs["beta"]
 
     def _set(self, number: int, array: np.ndarray[Any, Any], what: str) -> None:
-        """Replace an array of the layer, and leave other users of the former one alone."""
+        """Replace an array of the layer; keep it for other users."""
         old: EditableValue | None = given(self.node, number)
         if old is not None and old.only_use and not old.is_output and what == "weight":
             self.model.graph.args[old.node.name] = array
@@ -227,7 +210,7 @@ class Layer:
 
 
 def layer_of(model: Model, node: EditableNode) -> Layer | None:
-    """Return a node as a layer; None if it is none, or its weights are not known or empty."""
+    """Return a node as a layer; None if it is no layer, or its weights are unknown or empty."""
     name = operator(node)
     if name not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or node.control_deps:
         return None

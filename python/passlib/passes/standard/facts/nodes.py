@@ -1,4 +1,4 @@
-"""Operators, attributes and constants of ONNX graphs, as passes in Python see them."""
+"""Operators, attributes and constants of ONNX graphs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEFAULT = "__default__"
 
 
 def operator(node: EditableNode) -> str:
-    """Return the operator of a node; those of other domains than ONNX's own with the domain."""
+    """Return the operator of a node, with its domain unless it is ONNX's own."""
     domain = node.attrs.get(DOMAIN, "")
     return f"{domain}.{node.op}" if domain not in ("", "ai.onnx") else node.op
 
 
 def given(node: EditableNode, number: int) -> EditableValue | None:
-    """Return an input of a node; None if it is omitted."""
+    """Return an input of a node; None if omitted."""
     inputs = node.inputs
     if number >= len(inputs) or inputs[number].node.name == ABSENT:
         return None
@@ -32,28 +32,28 @@ def given(node: EditableNode, number: int) -> EditableValue | None:
 
 
 def integer(node: EditableNode, key: str, preset: int) -> int:
-    """Return an attribute that is a whole number."""
+    """Return an integer attribute."""
     return int(node.attrs.get(key, preset))
 
 
 def integers(node: EditableNode, key: str) -> list[int] | None:
-    """Return an attribute that is a list of whole numbers; None if the node does not have it."""
+    """Return an attribute that is a list of integers; None if absent."""
     found = node.attrs.get(key)
     return None if found is None else [int(item) for item in json.loads(found)]
 
 
 def is_old_broadcast(node: EditableNode) -> bool:
-    """Whether a node broadcasts as before operator set 7, from an axis that it states."""
+    """Whether a node broadcasts from a stated axis, as before opset 7."""
     return "axis" in node.attrs or "broadcast" in node.attrs
 
 
 def text(node: EditableNode, key: str, preset: str) -> str:
-    """Return an attribute that is text."""
+    """Return a string attribute."""
     return str(node.attrs.get(key, preset))
 
 
 def is_constant(graph: Graph, node: EditableNode) -> bool:
-    """Whether a node is a variable whose value is known and cannot be fed."""
+    """Whether a node is a variable with a known value that callers cannot set."""
     if not node.is_variable or _DEFAULT in node.attrs or OUTER in node.attrs:
         return False
     if node.name == ABSENT or node.name in graph.args or OPAQUE in node.attrs:
@@ -62,7 +62,7 @@ def is_constant(graph: Graph, node: EditableNode) -> bool:
 
 
 def can_replace(node: EditableNode, by: EditableValue) -> bool:
-    """Whether another value can take the place of the first result of a node, the only one used.
+    """Whether another value can replace the first output of a node, its only used output.
 
     An output of the model that is an input, or another output, needs an Identity.
     """
@@ -82,22 +82,24 @@ def graphs_within(node: EditableNode) -> Iterator[EditableGraph]:
             pending.extend(inner.subgraphs)
 
 
+def finite_as(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """Return an array cast to a dtype; None if an element is not finite in it."""
+    with np.errstate(over="ignore"):
+        made = array.astype(dtype)
+    return made if bool(np.isfinite(made).all()) else None
+
+
 class Model:
     """A graph under simplification.
 
-    Parameters
-    ----------
-    graph : Graph
-
     Attributes
     ----------
-    graph : Graph
     opset : int
-        The version of ONNX's own operator set.
+        Opset of ONNX's own domain.
     table : Table
-        What is known of the values.
+        The shared facts about values.
     gone : set of EditableNode
-        The nodes that were removed.
+        The removed nodes.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -109,7 +111,7 @@ class Model:
         self._names: NameSource | None = None
 
     def array(self, value: EditableValue | None) -> np.ndarray[Any, Any] | None:
-        """Return the elements of a constant of the main graph; None for other values."""
+        """Return the array of a constant of the main graph, or None."""
         if value is None:
             return None
         node = value.node
@@ -118,7 +120,7 @@ class Model:
         return self.graph.args.get(node.name)
 
     def scalar(self, value: EditableValue | None) -> Any:
-        """Return the element of a constant that has one; None for other values."""
+        """Return the element of a constant with one element, or None."""
         array = self.array(value)
         return None if array is None or array.size != 1 else array.reshape(-1)[0]
 
@@ -127,7 +129,7 @@ class Model:
         return self.graph.add_parameter(self._fresh(wish), array).outputs[0]
 
     def absent(self) -> EditableValue:
-        """Return what stands for an omitted optional input."""
+        """Return the value that represents an omitted optional input."""
         return (self.graph.find(ABSENT) or self.graph.add_variable(ABSENT)).outputs[0]
 
     def add_like(
@@ -137,16 +139,7 @@ class Model:
         inputs: Sequence[EditableValue],
         attributes: Mapping[str, Any] | None = None,
     ) -> EditableValue:
-        """Add an operator of ONNX's own whose result equals a value.
-
-        Parameters
-        ----------
-        value : EditableValue
-        op : str
-        inputs : sequence of EditableValue
-        attributes : mapping of str to object, optional
-            Numbers, texts and lists of numbers.
-        """
+        """Add an ONNX operator whose result equals a value."""
         made = self.add(f"{value.node.name}_{op.lower()}", op, inputs, attributes).outputs[0]
         self.table.copy((value.node.name, value.index), (made.node.name, 0))
         return made
@@ -159,7 +152,7 @@ class Model:
         attributes: Mapping[str, Any] | None = None,
         num_outputs: int = 1,
     ) -> EditableNode:
-        """Add an operator of ONNX's own under a free name like ``wish``."""
+        """Add an ONNX operator under a free name like ``wish``."""
         texts = {key: str(item) for key, item in (attributes or {}).items()}
         name = self._fresh(wish)
         self.table.forget(name)
@@ -171,23 +164,20 @@ class Model:
         return self._names.fresh(wish)
 
     def note_new(self, nodes: Sequence[EditableNode]) -> None:
-        """Take notice of nodes that were not added by this object."""
+        """Register nodes that were added in another way."""
         for node in nodes:
             self.table.forget(node.name)
         self._names = None
 
     def replace(self, node: EditableNode, by: EditableValue | Sequence[EditableValue]) -> None:
-        """Replace the outputs of a node, and remove it with all that only it needed."""
+        """Replace the outputs of a node, and remove it with the nodes that only it needed."""
         values = [by] if isinstance(by, EditableValue) else list(by)
         for old, new in zip(node.outputs, values, strict=False):
             self.graph.replace(old, new)
         self.remove_unused([node])
 
     def remove_unused(self, nodes: Sequence[EditableNode]) -> None:
-        """Remove those of the nodes that nothing uses, and what only they needed.
-
-        Inputs of the model stay.
-        """
+        """Remove unused nodes among these, and nodes that only they needed; keep model inputs."""
         pending = list(nodes)
         while pending:
             node = pending.pop()

@@ -1,4 +1,4 @@
-"""Shapes of all values of a graph, with names for open sizes, and the contents of small ones."""
+"""Symbolic shapes of all values of a graph, and contents of small ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.lowering.inference import NamedType, infer_names
 from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.errors import GraphError
-from passlib.passes.standard.facts.known import Content, Reals
+from passlib.passes.standard.facts.known import Content, Quantity, Reals, Size, at_least
 from passlib.passes.standard.facts.nodes import Model, operator
-from passlib.passes.standard.facts.rules import orders  # noqa: F401 (it registers its rules)
 from passlib.passes.standard.facts.rules.contents import MOST_ELEMENTS, content_rules
-from passlib.passes.standard.facts.rules.extents import extent_rules
+from passlib.passes.standard.facts.rules.extents import extent_rules, needed_names
 from passlib.passes.standard.facts.rules.kernels import has_kernel
-from passlib.passes.standard.facts.rules.needed import needed_names
 from passlib.passes.standard.facts.rules.reals import elements, real_rules
-from passlib.passes.standard.facts.sizes import Quantity, Size, at_least
 from passlib.passes.standard.facts.table import Key
 
 _NOTHING = NamedType(0, None)
@@ -30,16 +27,11 @@ Sizes = tuple[Quantity, ...]
 
 
 class Shapes:
-    """What is known of the values of a graph whatever the open sizes of its inputs are.
+    """Facts about the values of a graph that hold for all open dimensions.
 
-    ONNX's inference gives a name to each size that it does not know, and keeps names through most
-    operators. Here the names of results of Reshape, Concat, Slice, Pad, Conv and the like are
-    expressed by those of their inputs, and the elements of small integer tensors by names.
-
-    Parameters
-    ----------
-    model : Model
-        Its main graph is not changed while this object is in use.
+    ONNX's inference names unknown dimensions. The rules express the dimensions of results of
+    Reshape, Concat, Slice, Pad, Conv and similar operators, and the elements of small integer
+    tensors, by the names of input dimensions. The main graph must not change meanwhile.
     """
 
     def __init__(self, model: Model) -> None:
@@ -55,7 +47,7 @@ class Shapes:
             self._visit_new(order, names)
 
     def _visit_new(self, order: list[EditableNode], names: list[str]) -> bool:
-        """Apply rules to operators; return whether a size turned out to be positive."""
+        """Apply rules to operators; return whether a dimension proved positive."""
         before = len(self._table.positive)
         for node, name in zip(order, names, strict=True):
             if name not in self._table.visited:
@@ -77,7 +69,7 @@ class Shapes:
         self._table.inferred.update(names)
 
     def shape(self, value: EditableValue | None) -> Sizes | None:
-        """Return the sizes of a value; None for an unknown rank."""
+        """Return the dimensions of a value; None for an unknown rank."""
         if value is None:
             return None
         key = (value.node.name, value.index)
@@ -93,28 +85,28 @@ class Shapes:
         )
 
     def is_positive(self, size: Quantity) -> bool:
-        """Whether a size is above 0 wherever the model does not fail."""
+        """Whether a dimension is positive whenever the model runs."""
         if at_least(size, 1):
             return True
         names = [] if isinstance(size, int) else [set(monomial) for monomial, _ in size.terms]
         return at_least(size, 0) and any(found <= self._table.positive for found in names)
 
     def rank(self, value: EditableValue | None) -> int | None:
-        """Return the number of axes of a value, if it is known."""
+        """Return the rank of a value, or None."""
         shape = self.shape(value)
         return None if shape is None else len(shape)
 
     def dtype(self, value: EditableValue) -> np.dtype[Any] | None:
-        """Return the element type of a value; None if it is unknown or no number."""
+        """Return the dtype of a value; None if unknown or not numeric."""
         name = ELEMENT_TYPES.get(self._type(value).code)
         return None if name is None else dtypes.as_dtype(name)
 
     def runs(self, op: str, value: EditableValue) -> bool:
-        """Whether ONNX Runtime has an operator for the element type of a value."""
+        """Whether ONNX Runtime has a kernel of an operator for the dtype of a value."""
         return has_kernel(op, self._type(value).code, self.model.opset)
 
     def content(self, value: EditableValue | None) -> Content | None:
-        """Return the elements of a small tensor of integers: an array of int and Size, or None."""
+        """Return the elements of a small integer tensor as int and Size, or None."""
         if value is None:
             return None
         node = value.node
@@ -126,7 +118,7 @@ class Shapes:
         return self._constants[name]
 
     def real(self, value: EditableValue | None) -> Reals | None:
-        """Return the elements of a small tensor of real numbers: an array of Ratio, or None."""
+        """Return the elements of a small floating-point tensor as Ratio, or None."""
         if value is None:
             return None
         if not value.node.is_variable:
@@ -166,7 +158,7 @@ class Shapes:
                 self._table.reals[node.name, 0] = reals
 
     def _learn(self, value: EditableValue, sizes: tuple[Quantity | None, ...]) -> None:
-        """Express the sizes of a value that inference has named by those of a rule."""
+        """Express dimensions that inference has named by those of a rule."""
         stated = self._type(value).sizes
         key = (value.node.name, value.index)
         if stated is None:
@@ -186,7 +178,7 @@ class Shapes:
         self._table.shapes[key] = tuple(shape)
 
     def _fits(self, value: EditableValue, content: Content) -> bool:
-        """Whether elements are few, and none is outside the range of the element type."""
+        """Whether there are few elements, all within the range of the dtype."""
         dtype = self.dtype(value)
         if dtype is None or dtype.kind not in "iub" or content.size > MOST_ELEMENTS:
             return False
@@ -198,14 +190,14 @@ class Shapes:
         )
 
     def _is_representable(self, reals: Reals) -> bool:
-        """Whether floating point has these numbers, or rounds them to no other whole number."""
+        """Whether floating point represents these numbers, or rounds them to no other integer."""
         if reals.size > MOST_ELEMENTS:
             return False
         return not self._table.large_sizes or all(isinstance(r.number, int) for r in reals.flat)
 
 
 def _whole_elements(array: np.ndarray[Any, Any] | None) -> Content | None:
-    """Return the elements of a constant if they are few whole numbers."""
+    """Return the elements of a constant of few integers."""
     if array is None or array.size > MOST_ELEMENTS or array.dtype.kind not in "iub":
         return None
     made: Content = np.empty(array.size, object)

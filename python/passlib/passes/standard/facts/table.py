@@ -1,4 +1,4 @@
-"""Facts about values by the names of their nodes, which one pass leaves to the next."""
+"""Facts about values by the names of their nodes, shared between passes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from passlib.dialects.onnx.lowering.inference import NamedType
 from passlib.passes.simplification import kept
-from passlib.passes.standard.facts.known import Content, Reals
-from passlib.passes.standard.facts.sizes import Quantity
+from passlib.passes.standard.facts.known import Content, Quantity, Reals
 
 V = TypeVar("V")
 
@@ -18,26 +17,26 @@ Key = tuple[str, int]
 
 @dataclass
 class Table:
-    """What is known of the results of operators.
+    """Facts about the results of operators.
 
     Attributes
     ----------
     stated : dict of Key to NamedType
-        By ONNX's inference.
+        Results of ONNX's inference.
     inferred : set of str
-        The operators whose results inference has seen.
+        Operators that inference has seen.
     visited : set of str
-        The operators to whose results rules were applied.
+        Operators that the rules have seen.
     meaning : dict of str to Quantity
-        Names that inference gave to sizes, expressed by those of inputs.
+        Names of dimensions from inference, expressed by names of inputs.
     shapes, contents, reals
-        What rules found.
+        Results of rules.
     positive : set of str
-        Names of sizes without which, that is if they were 0, the model fails.
+        Names of dimensions for which 0 makes the model fail.
     empty_errors : bool
-        Whether such a failure must be kept, so that these names are of no use.
+        Keep such failures, so that ``positive`` is not used.
     large_sizes : bool
-        Whether open sizes in float32 may be too large for it, so that it rounds them.
+        Assume that float32 may round open dimensions.
     """
 
     stated: dict[Key, NamedType] = field(default_factory=dict)
@@ -52,30 +51,30 @@ class Table:
     large_sizes: bool = True
 
     def restart(self, stated: dict[Key, NamedType]) -> None:
-        """Begin with new types: names of sizes mean something else in each inference."""
+        """Start with new types: names of dimensions differ between inferences."""
         self.stated = stated
         self.inferred.clear()
         self.positive.clear()
         self.revisit()
 
     def revisit(self) -> None:
-        """Drop what rules found."""
+        """Drop the results of rules."""
         for part in (self.visited, self.meaning, self.shapes, self.contents, self.reals):
             part.clear()
 
     def forget(self, name: str) -> None:
-        """Drop what was known of a node of this name."""
+        """Drop the facts about a node."""
         self.inferred.discard(name)
         self.visited.discard(name)
 
     def retype(self, key: Key, code: int) -> None:
-        """Note that a value has the element type of ONNX's number ``code`` now."""
+        """Record another dtype of a value, as ONNX's code."""
         old = self.stated.get(key)
         if old is not None:
             self.stated[key] = NamedType(code, old.sizes)
 
     def copy(self, source: Key, target: Key) -> None:
-        """Note that a new value equals one that is known."""
+        """Record that a new value equals a known one."""
         self.inferred.add(target[0])
         self.visited.add(target[0])
         _copy(self.stated, source, target)

@@ -1,4 +1,4 @@
-"""Operators that return the elements of their input in the same order, in another shape."""
+"""Operators that keep the order of the elements and change the shape."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
+from passlib.passes.standard.facts.known import Quantity, at_least, product, quotient
 from passlib.passes.standard.facts.nodes import Model, integers, operator
 from passlib.passes.standard.facts.shapes import Shapes
-from passlib.passes.standard.facts.sizes import Quantity, at_least, product, quotient
 
 _RESHAPING = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"))
 
@@ -20,7 +20,7 @@ Shape = Sequence[Quantity]
 
 
 def permutation(node: EditableNode, rank: int) -> list[int]:
-    """Return the order of axes of a Transpose."""
+    """Return the permutation of a Transpose."""
     stated = integers(node, "perm")
     return list(range(rank))[::-1] if stated is None else stated
 
@@ -49,10 +49,9 @@ def _without_ones(shape: Shape) -> list[Quantity]:
 
 
 def reshape_target(source: Shape, wanted: Shape) -> list[int] | None:
-    """Return a constant for Reshape that gives these sizes to a value of those sizes.
+    """Return a constant shape for Reshape between two shapes, valid for all open dimensions.
 
-    It succeeds for all open sizes for which the number of elements is the same. There is none if
-    more than one open size is elsewhere than in the source.
+    None if more than one open dimension changes its position.
     """
     found: list[int] = []
     rest: list[Quantity] = []
@@ -77,13 +76,9 @@ def reshape_target(source: Shape, wanted: Shape) -> list[int] | None:
 def add_view(
     model: Model, value: EditableValue, source: EditableValue, shapes: Shapes
 ) -> EditableValue | None:
-    """Make a value from another one that has the same elements by one operator at most.
+    """Compute a value from another one with the same elements by at most one operator.
 
-    Returns
-    -------
-    EditableValue or None
-        The source itself if the shapes are equal; None if one operator cannot make it for all
-        open sizes.
+    Return ``source`` if the shapes are equal, None if one operator is not enough.
     """
     have, want = shapes.shape(source), shapes.shape(value)
     if have is None or want is None:
@@ -105,7 +100,7 @@ def add_view(
 
 
 def _inserted(short: Shape, long: Shape) -> list[int] | None:
-    """Return the axes of size 1 that a longer shape has in addition."""
+    """Return the axes of size 1 that the longer shape adds."""
     axes, place = [], 0
     for axis, size in enumerate(long):
         if place < len(short) and short[place] == size:

@@ -1,4 +1,4 @@
-"""What foldConstants may fold in the models of MXNet and NNVM."""
+"""Constants in MXNet and NNVM models, for foldConstants."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ _NOT_FOLDED = re.compile(
 
 
 def is_function(graph: Graph, node: Any) -> bool:
-    """Whether the results of an operator depend on its inputs only, and it does nothing else.
-
-    Nothing is known of operators of libraries.
-    """
+    """Whether an operator is a pure function of its inputs; false for operators of libraries."""
     family = find(graph.dialect)
     return (
         find_operator(node.op) is None
@@ -41,12 +38,7 @@ def is_function(graph: Graph, node: Any) -> bool:
 
 
 class Weights:
-    """The constants of a graph: its weights.
-
-    Parameters
-    ----------
-    graph : Graph
-    """
+    """The weights of a graph, as its constants."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -59,17 +51,17 @@ class Weights:
         return node.is_variable and node.name in self._graph.args
 
     def is_foldable(self, node: EditableNode) -> bool:
-        """Whether an operator may be computed beforehand."""
+        """Whether an operator may be computed."""
         if self._is_controlled or node.subgraphs or not is_function(self._graph, node):
             return False
         # Outputs of the model are named after their nodes.
         return not any(value.is_output for value in node.outputs)
 
     def certainty(self, node: EditableNode) -> None:
-        """Return None: lowering states all values."""
+        """Return None: all runtimes agree."""
 
     def nbytes(self, value: EditableValue) -> int:
-        """Return the bytes of a value by inference, 0 if it is not known."""
+        """Return the inferred size of a value in bytes, 0 if unknown."""
         if self._shapes is None:
             self._shapes = self._infer()
         return self._shapes.get(value.node.name, 0) if value.index == 0 else 0
@@ -99,7 +91,7 @@ class Weights:
         return self._graph.add_parameter(self._names.fresh(wish), array).outputs[0]
 
     def remove_unused(self, nodes: Iterable[EditableNode]) -> None:
-        """Remove those of the nodes that nothing uses, users first, and weights of theirs."""
+        """Remove unused nodes among these, users first, and their unused weights."""
         for node in nodes:
             if node.is_used:
                 continue

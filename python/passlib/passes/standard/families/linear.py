@@ -11,7 +11,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.graph.attributes import parse_bool, parse_float, parse_int
 from passlib.graph.names import NameSource
 from passlib.library.python import Graph
-from passlib.passes.standard.facts.finite import finite_as
+from passlib.passes.standard.facts.nodes import finite_as
 from passlib.passes.standard.families.nodes import (
     attribute,
     can_go,
@@ -29,7 +29,7 @@ _REAL = ("float16", "float32", "float64")
 
 @dataclass(frozen=True)
 class _Kind:
-    """A layer: where its weights have the channels, and the attributes that it has."""
+    """A layer: the axis of channels in its weights, and its attributes."""
 
     outputs_first: bool
     groups: str
@@ -53,7 +53,7 @@ _ARRAYS = {
 
 
 def fold_linear(graph: Graph) -> None:
-    """Fold arithmetic with constants after a layer into its weights and bias, and zeros around."""
+    """Fold arithmetic with constants after a layer, and zero padding before it, into the layer."""
     if is_controlled(graph):
         return
     layers = [(node, _LAYERS.get(operator(graph, node))) for node in graph.sorted()]
@@ -67,7 +67,6 @@ def fold_linear(graph: Graph) -> None:
 
 
 def _fold_next(graph: Graph, node: EditableNode, kind: _Kind) -> bool:
-    """Fold the operator after a layer, if it is all that uses the layer."""
     result = node.outputs[0]
     weight = constant(graph, node.inputs[1])
     if result.is_output or result.only_use is None or weight is None:
@@ -93,7 +92,7 @@ def _has_channels_second(node: EditableNode) -> bool:
 def _affine(
     graph: Graph, user: EditableNode, place: int, channels: int, weight: np.ndarray[Any, Any]
 ) -> tuple[Factors, Factors] | None:
-    """Return by what an operator multiplies the channels, and what it adds."""
+    """Return the factors and summands of an operator."""
     name = operator(graph, user)
     if name in _SCALARS:
         number = attribute(user, "scalar", 1.0, parse_float)
@@ -132,7 +131,7 @@ def _is_for_channels(shape: tuple[int, ...], rank: int, channels: int) -> bool:
 def _absorb(
     graph: Graph, node: EditableNode, kind: _Kind, channels: int, scale: Factors, shift: Factors
 ) -> bool:
-    """Change weights and bias, unless others use the weights or a number would not be finite."""
+    """Change weights and bias, unless weights are shared or a number would not be finite."""
     value = node.inputs[1]
     weight = constant(graph, value)
     assert weight is not None
@@ -158,7 +157,6 @@ def _absorb(
 def _along_weight(
     scale: Factors, weight: np.ndarray[Any, Any], kind: _Kind, channels: int
 ) -> Factors:
-    """Return factors of channels in a shape that broadcasts to the weights."""
     if scale.size == 1:
         return scale.reshape((1,) * weight.ndim)
     if kind.outputs_first:
@@ -170,7 +168,7 @@ def _along_weight(
 
 
 def _set_bias(graph: Graph, node: EditableNode, bias: np.ndarray[Any, Any], has_bias: bool) -> None:
-    """Give a layer a bias of its own, in place of one that others may use too."""
+    """Set the bias of a layer; keep a shared bias unchanged."""
     if has_bias:
         value: EditableValue = node.inputs[2]
         if value.only_use and not value.is_output:
@@ -182,7 +180,6 @@ def _set_bias(graph: Graph, node: EditableNode, bias: np.ndarray[Any, Any], has_
 
 
 def _fold_padding(graph: Graph, node: EditableNode) -> None:
-    """Fold a Pad with zeros in front of a convolution into its attribute pad."""
     before = node.inputs[0].node
     if operator(graph, before) != "Pad" or not can_go(before) or not before.outputs[0].only_use:
         return

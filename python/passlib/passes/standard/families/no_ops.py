@@ -7,7 +7,7 @@ from collections.abc import Callable
 from passlib._core import EditableNode
 from passlib.graph.attributes import parse_bool, parse_float, parse_int
 from passlib.library.python import Graph
-from passlib.passes.standard.facts.registration import registering
+from passlib.passes.standard.facts.known import registering
 from passlib.passes.standard.families.nodes import (
     attribute,
     can_go,
@@ -24,7 +24,7 @@ _rule = registering(_rules)
 
 
 def remove_no_ops(graph: Graph) -> None:
-    """Remove operators whose first output is their first input, for inference."""
+    """Remove operators that return their first input in inference."""
     if is_controlled(graph):
         return
     rules = _DLPRIM if graph.dialect == "dlprim" else _rules

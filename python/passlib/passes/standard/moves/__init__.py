@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passlib.passes.standard.moves import (
+from passlib.passes.standard.moves import (  # noqa: F401 (they register passes)
     casts,
     concats,
     reshapes,
@@ -10,5 +10,3 @@ from passlib.passes.standard.moves import (
     space_to_depth,
     transposes,
 )
-
-__all__ = ["casts", "concats", "reshapes", "slices", "space_to_depth", "transposes"]

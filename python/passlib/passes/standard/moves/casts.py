@@ -1,4 +1,4 @@
-"""propagateCasts: casts that a later cast undoes, or makes superfluous."""
+"""propagateCasts: merges casts with earlier casts."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ _RANGES = {"float16": 0, "bfloat16": 1, "float32": 1, "float64": 2}
     joins=Joins(["clean", "simplify"], after="removeNoOps"),
 )
 def propagate_casts(graph: Graph) -> None:
-    """Merge a Cast with an earlier one that loses nothing.
+    """Merge a Cast with an earlier lossless one.
 
-    Both may have operators between them that only move elements, such as Transpose and Slice: they
-    then move elements of the type before the first Cast. If that is the type after the second one,
-    none is left.
+    Operators between the casts that only move elements, such as Transpose and Slice, then run on
+    the first type. Both casts are removed if the second one returns to this type.
     """
     model = Model(graph)
     casts = [node for node in graph.sorted() if operator(node) == "Cast"]
@@ -55,7 +54,7 @@ def propagate_casts(graph: Graph) -> None:
 
 
 def _chain(node: EditableNode) -> tuple[EditableNode, list[EditableNode]] | None:
-    """Return the Cast before a Cast, and what moves elements between them, the last one first."""
+    """Return the Cast before a Cast, and the operators between them, last first."""
     between = []
     value = node.inputs[0]
     while operator(value.node) in _MOVERS and not value.node.control_deps:
@@ -97,7 +96,7 @@ def _merge(
 
 
 def _merges(before: str, middle: str, after: str) -> bool:
-    """Whether two casts give what one from the first to the last type gives."""
+    """Whether one cast from the first to the last type has the same result as two casts."""
     if not _keeps(before, middle):
         return False
     if before == after or after in _RANGES or after == "bool":
@@ -109,7 +108,7 @@ def _merges(before: str, middle: str, after: str) -> bool:
 
 
 def _keeps(source: str, target: str) -> bool:
-    """Whether every number of a type is one of another type."""
+    """Whether a cast to another type is lossless."""
     if source == target:
         return True
     if source == "bool":

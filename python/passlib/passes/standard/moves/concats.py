@@ -1,4 +1,4 @@
-"""mergeConcats: lists of lists of values become one list."""
+"""mergeConcats: merges nested Concats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
-from passlib.passes.standard.families import concats
+from passlib.passes.standard.families import moves
 
 
 @graph_pass(
@@ -19,12 +19,12 @@ from passlib.passes.standard.families import concats
     joins=Joins(["clean", "simplify"], after="mergeSlices"),
 )
 def merge_concats(graph: Graph) -> None:
-    """Replace Concat of what another Concat returns on the same axis by one Concat.
+    """Merge nested Concats on the same axis.
 
-    The inner one stays if something else uses it, too.
+    An inner Concat with other users stays.
     """
     if graph.dialect != "onnx":
-        concats.merge_concats(graph)
+        moves.merge_concats(graph)
         return
     model = Model(graph)
     found = [node for node in graph.sorted() if operator(node) == "Concat"]
@@ -47,7 +47,7 @@ def merge_concats(graph: Graph) -> None:
 
 
 def _inner(value: EditableValue) -> bool:
-    """Whether a value is a Concat that one input of one node uses."""
+    """Whether a value is a Concat with one user."""
     node = value.node
     if operator(node) != "Concat" or node.control_deps or value.is_output:
         return False

@@ -1,4 +1,4 @@
-"""mergeReshapes: operators that only change the shape, one after another."""
+"""mergeReshapes: merges operators that only change the shape."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model
-from passlib.passes.standard.facts.rules.fused import Fused
+from passlib.passes.standard.facts.rules.kernels import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.views import add_view, is_view
 
@@ -20,7 +20,7 @@ from passlib.passes.standard.facts.views import add_view, is_view
     joins=Joins(["clean", "simplify"], after="propagateCasts"),
 )
 def merge_reshapes(graph: Graph) -> None:
-    """Replace chains of operators that keep the order of the elements by one, or by none."""
+    """Replace chains of operators that keep the order of the elements by one operator or none."""
     model = Model(graph)
     shapes = Shapes(model)
     fused = Fused(graph)
@@ -45,7 +45,7 @@ def merge_reshapes(graph: Graph) -> None:
 
 
 def _sources(node: EditableNode, views: set[EditableNode]) -> list[EditableValue]:
-    """Return what the result comes from by two operators and more, the nearest first."""
+    """Return the inputs of chains of at least two operators, nearest first."""
     found = []
     value = node.inputs[0]
     while value.node in views and value.index == 0:

@@ -1,4 +1,4 @@
-"""Transposes that go through operators until they meet others: a part of cancelTransposes."""
+"""Moves Transposes through operators until they meet; a part of cancelTransposes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ _SUMS = frozenset(("ReduceMean", "ReduceSum"))
 
 
 def sink_transposes(model: Model, reorder_sums: bool) -> None:
-    """Move Transposes behind the operators that use them where this leaves fewer of them.
+    """Move Transposes behind their users if this reduces their number.
 
     Parameters
     ----------
-    model : Model
     reorder_sums : bool
         Also move them into reductions, which then add in another order.
     """
@@ -65,7 +64,6 @@ def sink_transposes(model: Model, reorder_sums: bool) -> None:
 
 
 def _order(node: EditableNode) -> Order | None:
-    """Return the order of axes that a Transpose states."""
     if node.is_variable or operator(node) != "Transpose" or node.control_deps:
         return None
     stated = integers(node, "perm")

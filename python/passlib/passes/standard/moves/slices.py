@@ -1,4 +1,4 @@
-"""mergeSlices: parts of parts, and parts that together are the whole."""
+"""mergeSlices: merges Slices of Slices, and Slices that cover a value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Part:
-    """What a Slice takes: start, end and step by axis, all known."""
+    """The range of a Slice: start, end and step by axis."""
 
     node: EditableNode
     ranges: dict[int, tuple[int, int, int]]
@@ -33,9 +33,9 @@ class Part:
     joins=Joins(["clean", "simplify"], after="cancelTransposes"),
 )
 def merge_slices(graph: Graph) -> None:
-    """Merge Slice after Slice, Gather and Unsqueeze of one index, and Slices of all of a value.
+    """Merge successive Slices, Gather and Unsqueeze of one index, and Slices that cover an axis.
 
-    The first become one Slice, the second too, the third one Split.
+    The results are a Slice, a Slice and a Split.
     """
     model = Model(graph)
     if model.opset < 10:
@@ -53,7 +53,7 @@ def merge_slices(graph: Graph) -> None:
 
 
 def part_of(node: EditableNode, shapes: Shapes) -> Part | None:
-    """Return what a Slice takes; None if that is not known."""
+    """Return the range of a Slice by axis; None if unknown."""
     rank = shapes.rank(node.inputs[0])
     starts, ends = (whole(node.inputs[number], shapes) for number in (1, 2))
     axes: list[int] | None = list(range(len(starts or ())))

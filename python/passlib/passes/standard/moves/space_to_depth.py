@@ -1,4 +1,4 @@
-"""fuseSpaceToDepth: every second row and column, four times, are one SpaceToDepth."""
+"""fuseSpaceToDepth: replaces strided Slices and a Concat by SpaceToDepth."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _END = (1 << 31) - 1
 def fuse_space_to_depth(graph: Graph, *, reorder_weights: bool = False) -> None:
     """Replace a Concat of Slices with steps in height and width by SpaceToDepth.
 
-    Where the Slices are in another order, a Gather follows.
+    If the Slices are in another order, a Gather follows.
 
     Parameters
     ----------
     reorder_weights : bool
-        Put the weights of a Conv that follows in order instead, which changes the order of its
-        sums, and so their rounding.
+        Reorder the weights of a following Conv instead of adding a Gather, which changes the order
+        of its sums and thus their rounding.
     """
     model = Model(graph)
     if model.opset < 10:

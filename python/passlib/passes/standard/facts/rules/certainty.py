@@ -1,7 +1,7 @@
-"""Values about which ONNX's text and ONNX Runtime disagree, or that the text leaves open.
+"""Values for which ONNX's specification and ONNX Runtime disagree, or that it leaves open.
 
-Folding them would change what another runtime, or a later one, computes. What the sweep of
-tests/support/value_sweep.py found stands in tests/data/onnx/values.jsonl.
+Folding them would change the results of another runtime or a later one.
+tests/data/onnx/values.jsonl lists the findings of tests/support/value_sweep.py.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ ENDS: Final = ((1 << 31) - 1, (1 << 63) - 1)
 
 
 def certainty(node: EditableNode) -> Certainty | None:
-    """Return what tells from its inputs if a node has the same results in all runtimes.
+    """Return a predicate on a node and its inputs: whether all runtimes compute the same results.
 
-    It takes the node and the elements of its inputs, with None for omitted ones and for those
-    that NumPy does not have. None for nodes that have them in any case.
+    Omitted inputs, and those of dtypes that NumPy lacks, are None. Return None for nodes that are
+    always certain.
     """
     inner = [each for graph in graphs_within(node) for each in graph.nodes if not each.is_variable]
     if any(_has_odd_switch(each) for each in (node, *inner)) or any(map(_has_rule, inner)):
@@ -41,7 +41,7 @@ def _has_odd_switch(node: EditableNode) -> bool:
 
 
 def _has_rule(node: EditableNode) -> bool:
-    """Whether the results of a node in a nested graph, whose inputs are not known, may differ."""
+    """Whether a node in a nested graph, with unknown inputs, may be uncertain."""
     forward = operator(node) == "Slice" and len(node.inputs) < 5
     return operator(node) in _RULES and not forward
 
@@ -69,7 +69,7 @@ def _cast(node: EditableNode, inputs: Inputs) -> bool:
 
 
 def _holds(dtype: np.dtype[Any], array: Array) -> bool:
-    """Whether a type of integers has all numbers, without their fractions."""
+    """Whether an integer dtype represents all numbers without their fractions."""
     bounds = np.iinfo(dtype)
     whole = np.trunc(np.asarray(array, np.float64))
     # As floating point the upper bound may be one more.

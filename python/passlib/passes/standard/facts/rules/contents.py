@@ -1,4 +1,4 @@
-"""The elements of small integer tensors: how operators compute them from those of their inputs."""
+"""Rules that compute the elements of small integer tensors."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.passes.standard.facts.known import Content, Known
-from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
-from passlib.passes.standard.facts.registration import registering
-from passlib.passes.standard.facts.rules.certainty import ENDS
-from passlib.passes.standard.facts.rules.reals import without_fraction
-from passlib.passes.standard.facts.sizes import (
+from passlib.passes.standard.facts.known import (
+    Content,
+    Known,
     Quantity,
     at_least,
     differ,
     product,
     quotient,
+    registering,
     towards_zero,
 )
+from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
+from passlib.passes.standard.facts.rules.certainty import ENDS
+from passlib.passes.standard.facts.rules.reals import without_fraction
 
 MOST_ELEMENTS = 256
 """Larger tensors are not followed: sizes are few."""
@@ -42,13 +43,7 @@ def _array(items: list[Quantity], shape: tuple[int, ...] | None = None) -> Conte
 
 
 def axes_of(node: EditableNode, known: Known, number: int = 1) -> list[int] | None:
-    """Return the axes of a node: its attribute, or its input of this number.
-
-    Returns
-    -------
-    list of int or None
-        None if they are computed, or omitted.
-    """
+    """Return the axes of a node from its attribute or an input; None if computed or omitted."""
     stated = integers(node, "axes")
     if stated is not None:
         return stated
@@ -165,7 +160,7 @@ def _slice(node: EditableNode, known: Known) -> Content | None:
 
 
 def _bounds(start: int, end: int, step: int, size: int) -> tuple[int, int | None, int]:
-    """Return the bounds of a slice as Python's; ONNX has them clamped."""
+    """Return the bounds of a slice for Python; ONNX clamps them."""
     start = start + size if start < 0 else start
     end = end + size if end < 0 else end
     if step > 0:
@@ -319,7 +314,7 @@ def _filled(node: EditableNode, known: Known) -> Content | None:
 
 
 def _fill(node: EditableNode) -> Any:
-    """Return the whole number that a ConstantOfShape repeats; None for another one."""
+    """Return the integer that a ConstantOfShape repeats, or None."""
     tensor = node.attrs.get("value")
     if tensor is None:
         return None  # a float
@@ -343,7 +338,7 @@ def _range(node: EditableNode, known: Known) -> Content | None:
 
 
 def whole(value: EditableValue, known: Known) -> list[int] | None:
-    """Return the elements of a value if all are known numbers."""
+    """Return the elements of a value if all are known integers."""
     content = known.content(value)
     if content is None or not all(isinstance(item, int) for item in content.flat):
         return None

@@ -1,15 +1,28 @@
-"""Sizes of results, expressed by the sizes of inputs where ONNX's inference leaves them open."""
+"""Dimensions of results, computed from those of the inputs where ONNX's inference gives up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from passlib._core import EditableNode
-from passlib.passes.standard.facts.known import Known
-from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast, text
-from passlib.passes.standard.facts.registration import registering
+from passlib.passes.standard.facts.known import (
+    Known,
+    Quantity,
+    Size,
+    at_least,
+    product,
+    quotient,
+    registering,
+)
+from passlib.passes.standard.facts.nodes import (
+    given,
+    integer,
+    integers,
+    is_old_broadcast,
+    operator,
+    text,
+)
 from passlib.passes.standard.facts.rules.contents import axes_of, whole
-from passlib.passes.standard.facts.sizes import Quantity, Size, at_least, product, quotient
 
 Extents = tuple[Quantity | None, ...]
 Rule = Callable[[EditableNode, Known], Extents | None]
@@ -23,7 +36,7 @@ _LAST = 1 << 31
 
 
 def broadcast(left: Extents, right: Extents) -> Extents:
-    """Return the shape of two broadcast shapes; None for a size that depends on open sizes."""
+    """Return the broadcast shape; None for a dimension that depends on open ones."""
     rank = max(len(left), len(right))
     pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     return tuple(_common(a, b) for a, b in pairs)
@@ -81,7 +94,7 @@ def _reshape(node: EditableNode, known: Known) -> Extents | None:
 def _is_taken(
     node: EditableNode, wanted: Quantity, there: tuple[Quantity, ...], known: Known
 ) -> bool:
-    """Whether a Reshape takes an open size as it is: 0 stands for the size that is there."""
+    """Whether a Reshape uses an open dimension as it is; 0 would copy the input's."""
     if integer(node, "allowzero", 0) == 1 or known.is_positive(wanted):
         return True
     # What is there is 0 as well if it is a multiple.
@@ -131,7 +144,7 @@ def _concat(node: EditableNode, known: Known) -> Extents | None:
 
 
 def _joined(sizes: list[Quantity]) -> Quantity | None:
-    """Return the size of joined values along an axis; ONNX Runtime lets empty ones differ."""
+    """Return the dimension of concatenated values; ONNX Runtime ignores empty ones."""
     known = next((size for size in sizes if isinstance(size, int) and size), None)
     return sizes[0] if known is None and (0 not in sizes or set(sizes) == {0}) else known
 
@@ -183,7 +196,7 @@ def _elements(node: EditableNode, number: int, known: Known) -> list[Quantity] |
 
 
 def _sliced(size: Quantity, start: Quantity, end: Quantity) -> Quantity | None:
-    """Return the number of elements from start to end with step 1, where that is certain."""
+    """Return the length of a slice with step 1, if certain."""
     first = start + size if isinstance(start, int) and start < 0 else start
     last = end + size if isinstance(end, int) and end < 0 else end
     if (isinstance(last, int) and last >= _LAST) or at_least(last - size, 0):
@@ -246,3 +259,147 @@ def _count(reach: Quantity, stride: int) -> Quantity:
         return reach + 1
     # A model whose window does not fit fails, so this is at least 1 wherever it matters.
     return Size.named(f"({reach})/{stride} windows")
+
+
+@extent_rule(
+    "Abs", "BatchNormalization", "Cast", "Ceil", "Celu", "Clip", "Cos", "DequantizeLinear",
+    "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GroupNormalization", "HardSigmoid",
+    "HardSwish", "Identity", "InstanceNormalization", "IsInf", "IsNaN", "LRN",
+    "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "Mish", "Neg",
+    "Not", "QuantizeLinear", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin",
+    "Softmax", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "Trilu",
+)  # fmt: skip
+def _same(node: EditableNode, known: Known) -> Extents | None:
+    return known.shape(node.inputs[0])
+
+
+@extent_rule("Shape")
+def _of_shape(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    if shape is None:
+        return None
+    return (len(shape[integer(node, "start", 0) : integer(node, "end", len(shape))]),)
+
+
+@extent_rule("Transpose")
+def _transpose(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    if shape is None:
+        return None
+    order = integers(node, "perm")
+    if order is None:
+        return shape[::-1]
+    return tuple(shape[axis] for axis in order) if len(order) == len(shape) else None
+
+
+@extent_rule("Gather")
+def _gather(node: EditableNode, known: Known) -> Extents | None:
+    shape, places = known.shape(node.inputs[0]), known.shape(node.inputs[1])
+    axis = _places(shape, [integer(node, "axis", 0)])
+    if not shape or places is None or axis is None:
+        return None
+    return (*shape[: axis[0]], *places, *shape[axis[0] + 1 :])
+
+
+@extent_rule("Unsqueeze")
+def _unsqueeze(node: EditableNode, known: Known) -> Extents | None:
+    shape, axes = known.shape(node.inputs[0]), axes_of(node, known)
+    if shape is None or axes is None:
+        return None
+    rank = len(shape) + len(axes)
+    added = {axis + rank if axis < 0 else axis for axis in axes}
+    rest = iter(shape)
+    if len(added) != len(axes) or not added.issubset(range(rank)):
+        return None
+    return tuple(1 if axis in added else next(rest) for axis in range(rank))
+
+
+@extent_rule("Squeeze")
+def _squeeze(node: EditableNode, known: Known) -> Extents | None:
+    shape, axes = known.shape(node.inputs[0]), axes_of(node, known)
+    gone = _places(shape, axes)
+    if shape is None or not gone:  # without axes, those of size 1 go
+        return None
+    return tuple(size for axis, size in enumerate(shape) if axis not in gone)
+
+
+@extent_rule(
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
+def _reduce(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    if shape is None:
+        return None
+    axes = axes_of(node, known)
+    if not axes:
+        if given(node, 1) is not None and axes is None:
+            return None
+        if integer(node, "noop_with_empty_axes", 0) == 1:
+            return shape
+        axes = list(range(len(shape)))
+    gone = _places(shape, axes)
+    if gone is None:
+        return None
+    if integer(node, "keepdims", 1) == 1:
+        return tuple(1 if axis in gone else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in gone)
+
+
+@extent_rule("Flatten")
+def _flatten(node: EditableNode, known: Known) -> Extents | None:
+    shape = known.shape(node.inputs[0])
+    axis = integer(node, "axis", 1)
+    if shape is None or not -len(shape) <= axis <= len(shape):
+        return None
+    place = axis + len(shape) if axis < 0 else axis
+    return product(shape[:place]), product(shape[place:])
+
+
+@extent_rule("Gemm")
+def _gemm(node: EditableNode, known: Known) -> Extents | None:
+    left, right = known.shape(node.inputs[0]), known.shape(node.inputs[1])
+    if left is None or right is None or len(left) != 2 or len(right) != 2:
+        return None
+    return left[bool(integer(node, "transA", 0))], right[not integer(node, "transB", 0)]
+
+
+def _places(shape: Extents | None, axes: list[int] | None) -> list[int] | None:
+    """Return non-negative axes; None if unknown or out of range."""
+    if shape is None or axes is None:
+        return None
+    rank = len(shape)
+    if not all(-rank <= axis < rank for axis in axes):
+        return None
+    return [axis % rank for axis in axes]
+
+
+def needed_names(node: EditableNode, known: Known) -> Iterator[str]:
+    """Iterate over the names of dimensions for which 0 makes a node fail.
+
+    A Reshape fails that would copy a dimension from a missing axis, and a Gather from an empty one.
+    """
+    name = operator(node)
+    if name not in ("Reshape", "Gather"):
+        return
+    shape = known.shape(node.inputs[0])
+    if shape is None:
+        return
+    if name == "Gather":
+        places = whole(node.inputs[1], known)
+        if shape and places:
+            yield from _named(shape[integer(node, "axis", 0) % len(shape)])
+        return
+    target = known.content(given(node, 1))
+    if target is None or integer(node, "allowzero", 0):
+        return
+    for size in list(target.flat)[len(shape) :]:
+        yield from _named(size)
+
+
+def _named(size: Quantity) -> tuple[str, ...]:
+    """Return the name of a dimension that is only a name."""
+    if isinstance(size, int) or len(size.terms) != 1:
+        return ()
+    names, factor = size.terms[0]
+    return names if factor == 1 and len(names) == 1 else ()

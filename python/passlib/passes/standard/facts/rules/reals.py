@@ -1,4 +1,4 @@
-"""Sizes that go through floating point, as exporters write divisions and scales of sizes."""
+"""Rules for dimensions that pass through floating point, as exporters divide and scale them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableNode
-from passlib.passes.standard.facts.known import Content, Known, Ratio, Reals
+from passlib.passes.standard.facts.known import (
+    Content,
+    Known,
+    Quantity,
+    Ratio,
+    Reals,
+    at_least,
+    quotient,
+    registering,
+    towards_zero,
+)
 from passlib.passes.standard.facts.nodes import given, integer, integers, is_old_broadcast
-from passlib.passes.standard.facts.registration import registering
-from passlib.passes.standard.facts.sizes import Quantity, at_least, quotient, towards_zero
 
 _LARGEST = 1 << 24
 """Up to here float32 has every whole number, and a quotient rounds to no other whole number."""
@@ -30,14 +38,14 @@ _rule = registering(real_rules)
 
 
 def elements(array: np.ndarray[Any, Any]) -> Reals | None:
-    """Return the elements of a constant, if all are numbers as sizes are scaled by."""
+    """Return the elements of a constant as ratios, if float32 is exact for them."""
     if not np.isfinite(array).all():
         return None
     return _mapped(array, lambda item: _reduced(*Fraction(float(item)).as_integer_ratio()))
 
 
 def without_fraction(node: EditableNode, known: Known) -> Content | None:
-    """Return what a Cast to int64 makes of sizes in floating point."""
+    """Return the result of a Cast of floating-point dimensions to int64."""
     source = known.real(node.inputs[0])
     if source is None or integer(node, "to", 0) != 7:
         return None
@@ -45,7 +53,7 @@ def without_fraction(node: EditableNode, known: Known) -> Content | None:
 
 
 def _mapped(source: np.ndarray[Any, Any], compute: Callable[[Any], Any]) -> Reals | None:
-    """Return an array of what is computed of each element; None if one is not known."""
+    """Apply a function to each element; return None if a result is None."""
     found = [compute(item) for item in source.flat]
     if any(item is None for item in found):
         return None
@@ -56,7 +64,7 @@ def _mapped(source: np.ndarray[Any, Any], compute: Callable[[Any], Any]) -> Real
 
 
 def _reduced(number: Quantity, divisor: int) -> Ratio | None:
-    """Return a quotient that float32 has, or that it rounds to no other whole number."""
+    """Return a quotient that float32 represents, or rounds to no other integer."""
     if isinstance(number, int):
         part = Fraction(number, divisor)
         limited = abs(part.numerator) <= _LARGEST and part.denominator <= _LARGEST

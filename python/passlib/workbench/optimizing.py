@@ -1,4 +1,4 @@
-"""One model, from its file to the file of the result, with all that is asked for besides."""
+"""Optimizes one model, from file to file."""
 
 from __future__ import annotations
 
@@ -15,38 +15,36 @@ from passlib.files.regular import replacing
 from passlib.graph.plain import operators_of
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
-from passlib.workbench.checking import Check
-from passlib.workbench.comparison import DRAWN, Comparison, Reference, drawn
-from passlib.workbench.limited import run_limited
+from passlib.workbench.comparison import DRAWN, Check, Comparison, Reference, drawn
 from passlib.workbench.numbers import Tolerance
+from passlib.workbench.trace import run_limited
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for besides the pipeline; every value is one that JSON has.
+    """Options of an optimization besides the pipeline, as JSON values.
 
     Attributes
     ----------
     verify_each : bool
         Check the graph after each step.
     check : int or None
-        Compare the results on so many inputs.
+        Compare the outputs on this number of random inputs.
     check_each : bool
-        Compare them after each step.
-    rtol, atol : float or None
+        Compare the outputs after each step.
     shapes : mapping of str to shape, or None
-        Of inputs that the model does not declare.
+        Shapes of inputs that the model does not declare.
     inputs : str or None
-        Path of a file of ``numpy.savez`` to compare on.
+        Path of an .npz file with the inputs of comparisons.
     dump : str or None
         Folder for the model after each step.
     report : str or None
-        Path of the page.
+        Path of the HTML report.
     rewrite_limit : int or None
-        Keep only so many rewrites.
+        Maximum number of rewrites.
     libraries : tuple of str, or None
-        Paths of the libraries and Python files that processes load. By default those that this
-        one has the passes of.
+        Paths of the libraries and Python files that processes load; by default the files that
+        define the passes.
 
     Examples
     --------
@@ -75,31 +73,27 @@ def optimize(
     request: Request,
     instruments: Sequence[Instrument] = (),
 ) -> dict[str, Any]:
-    """Load a model, run a pipeline, compare if asked to, and save.
+    """Load a model, run a pipeline, compare the outputs on request, and save the result.
 
-    The result is not saved where it computes something else.
+    The result is not saved if outputs differ.
 
     Parameters
     ----------
-    path, output : str
-    pipeline : Pipeline
-    request : Request
     instruments : sequence of Instrument
-        Look on, before those of the request.
+        Called before those of the request.
 
     Returns
     -------
     dict
-        As JSON has it: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and
-        after), ``steps``, ``differences`` (a text for each output that differs), ``files`` (the
-        paths of those that were written); where they were
-        asked for ``checked`` (the number of inputs and the largest absolute difference),
-        ``rewrites`` (applied, and of how many) and ``report``.
+        JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
+        ``steps``, ``differences`` (a text for each output that differs) and ``files`` (the paths of
+        written files); on request also ``checked`` (the number of inputs and the largest absolute
+        difference), ``rewrites`` (applied, and in total) and ``report``.
 
     Raises
     ------
     PasslibError
-        The model cannot be loaded, a pass failed, or what is asked for does not fit the model.
+        The model cannot be loaded, a pass failed, or the request does not fit the model.
     """
     model = load(path)
     pipeline.check(model.dialect)
@@ -126,21 +120,21 @@ def optimize(
 
 
 def load_inputs(path: str, model: Model) -> dict[str, Any]:
-    """Return the arrays of a file of ``numpy.savez`` that a model takes.
+    """Return the input arrays of a model from an .npz file.
 
     Raises
     ------
     PasslibError
-        It is another file.
+        The file is not an .npz file of arrays.
     InputError
-        It has no array for an input, and others instead.
+        An input has no array, and an array has no input.
     """
     try:
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         why = "; text must be an array of str" if "Object arrays" in str(error) else ""
-        raise PasslibError(f"{path}: not a file of arrays that np.savez wrote{why}") from error
+        raise PasslibError(f"{path}: not an .npz file of arrays{why}") from error
     names = model.inputs
     missing = [name for name in names if name not in arrays]
     others = [name for name in arrays if name not in names]
@@ -160,7 +154,7 @@ def _instruments(request: Request, model: Model, given: dict[str, Any] | None) -
         found.append(Verify())
     if request.check_each:
         tolerance = Tolerance(request.rtol, request.atol)
-        # Here, since what fails later is the fault of a pass.
+        # Draw inputs now: later failures are attributed to a pass.
         inputs = drawn(model, given, request.check or DRAWN, request.shapes)
         found.append(Check(inputs, tolerance=tolerance))
     return found
@@ -169,7 +163,7 @@ def _instruments(request: Request, model: Model, given: dict[str, Any] | None) -
 def _judged(
     request: Request, before: Model, after: Model, given: dict[str, Any] | None
 ) -> tuple[list[str], Comparison | None]:
-    """Return what differs in inputs and outputs; where nothing does, the comparison of numbers."""
+    """Return differences of the interface; without any, the comparison of the outputs."""
     if request.check is None:
         return [], None
     tolerance = Tolerance(request.rtol, request.atol)

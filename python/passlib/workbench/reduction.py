@@ -1,4 +1,4 @@
-"""From a model to the smallest one, step by step."""
+"""Reduces a model to the smallest one that still shows a fault."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from passlib.model.graph import ModelGraph
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.parts import with_outputs
-from passlib.workbench.reduction.nested import with_inlined, with_smaller_nested
-from passlib.workbench.reduction.search import Failing, Inputs, Search
-from passlib.workbench.reduction.sizes import with_small_sizes
+from passlib.workbench.shrinking import (
+    Failing,
+    Inputs,
+    Search,
+    with_inlined,
+    with_small_sizes,
+    with_smaller_nested,
+)
 
 _MANY: Final = 5
-"""More nodes than a fault usually needs."""
+"""A fault usually needs fewer nodes."""
 
 _MOST_LEVELS: Final = 100
-"""How many nested graphs take the place of their nodes, one after another."""
+"""Maximum number of inlined nested graphs."""
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """What `reduce` found.
+    """The result of `reduce`.
 
     Attributes
     ----------
-    model : Model
     inputs : mapping of str to array
-        For the inputs of the model; values that the nodes before them computed are recorded ones.
+        Values of the inputs; recorded values if the inputs were computed by removed nodes.
     nodes_before, nodes : int
-        Numbers of operators, those of nested graphs included.
+        Numbers of operators, including nested graphs.
     runs : int
-        How often models were tested.
+        Number of tested models.
 
     Examples
     --------
@@ -60,29 +64,22 @@ class Reduced:
 
 
 def reduce(model: Model, failing: Failing, inputs: Inputs, *, isolate: bool = False) -> Reduced:
-    """Make a model smaller while it still fails.
+    """Shrink a model while it still fails.
 
-    Nodes are left out by delta debugging; values that the others take from them become inputs, with
-    the values that the model computes from ``inputs``. Outputs are left out. A nested graph takes
-    the place of its node where that still fails, and nodes of those that stay are left out. Then
-    inputs and weights lose elements, and weights become constant, all ones or all zeros. A model
-    that runs is only replaced by models that run.
+    Delta debugging removes nodes; their values become inputs with the values computed from
+    ``inputs``. Then outputs are removed, nested graphs are inlined or lose nodes, dimensions of
+    inputs and weights are reduced, and weights become constants of ones or zeros. A model that runs
+    is replaced only by models that run.
 
     Parameters
     ----------
-    model : Model
     failing : callable
-        Whether a model, run on the inputs that it is given along with it, shows the fault. A
-        model on which it raises a `PasslibError` does not show it.
+        Whether a model shows the fault on the given inputs; a `PasslibError` means no.
     inputs : mapping of str to array
-        For the model. Empty for a model that does not run; then types are inferred, and the
-        reduced model is given no inputs.
+        Empty for a model that does not run; then types are inferred, and the reduced model is
+        tested without inputs.
     isolate : bool
-        Test each model in a forked process, which it may crash; then it does not show the fault.
-
-    Returns
-    -------
-    Reduced
+        Test each model in a forked process; a crash means that the fault is not shown.
 
     Raises
     ------
@@ -130,7 +127,7 @@ def _with_fewer_nodes(search: Search, inputs: Inputs) -> tuple[Model, Inputs]:
     kept = smallest(nodes, search.part_fails)
     part, fed = search.part(kept) if len(kept) < len(nodes) else (model, inputs)
     if len(kept) > _MANY and search.part_fails(kept, constant=True):
-        # What computes with constants, as folding does, may need these rather than inputs.
+        # Folding, for example, needs constants instead of inputs.
         kept = smallest(kept, lambda some: search.part_fails(some, constant=True))
         part, fed = search.part(kept, constant=True)
     outputs = list(part.symbol.entries)
@@ -141,7 +138,7 @@ def _with_fewer_nodes(search: Search, inputs: Inputs) -> tuple[Model, Inputs]:
 
 
 def _count(symbol: ModelGraph) -> int:
-    """Count the operators of a graph and of those nested in it."""
+    """Count the operators of a graph and its nested graphs."""
     count, pending = 0, [symbol]
     while pending:
         for node in pending.pop().nodes():
