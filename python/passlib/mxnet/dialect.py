@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import passlib._core as _core
 from passlib.dialects.operator_types import Rules
 from passlib.dialects.protocol import Checkpoints, Dialect, ModelData, Problem
 from passlib.dialects.weights.files import is_archive, load_parts
@@ -17,17 +16,13 @@ from passlib.dialects.weights.params import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError, listed
 from passlib.files.regular import open_regular, read_together
 from passlib.graph.node import Node
-from passlib.lowering import Graph, Lowerings, TypeSpec, Value
-from passlib.lowering.walk import Overriding
 from passlib.mxnet import checkpoint, files, reading, schema
 from passlib.mxnet.inference.infer import complete as complete_types
 from passlib.mxnet.inference.infer import infer
-from passlib.mxnet.inference.open_sizes import has_open_sizes, open_sizes
-from passlib.mxnet.lower import lower
+from passlib.mxnet.lower import has_open_sizes, lower, open_sizes
 from passlib.mxnet.lowering import load_table
 from passlib.mxnet.numpy_mode import written
-from passlib.mxnet.schema import registry as outputs
-from passlib.mxnet.schema import registry as variables
+from passlib.mxnet.schema import registry
 from passlib.mxnet.schema.registry import LibraryOperator
 from passlib.mxnet.symbol.symbol import Symbol
 from passlib.mxnet.validation import validate
@@ -70,29 +65,20 @@ class MXNet(Dialect):
     graph_class = Symbol
     checkpoints: ClassVar[Checkpoints | None] = checkpoint
 
-    def default_attributes(self) -> dict[str, str]:
-        return reading.default_attributes()
-
-    def written_attributes(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
-        return written(attributes)
-
-    def complete(self, graph: _core.Graph) -> None:
-        outputs.complete(graph)
-
-    def count_outputs(self, op: str, attributes: Mapping[str, str]) -> int:
-        return outputs.count_outputs(op, attributes)
-
-    def variables(self, graph: _core.Graph) -> tuple[list[str], list[str]]:
-        return variables.variables(graph)
-
-    def auxiliary_inputs(self) -> Mapping[str, list[int]]:
-        return variables.auxiliary_inputs()
-
-    def states(self, graph: _core.Graph) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
-        return variables.states(graph)
-
-    def parameters_among(self, graph: _core.Graph, names: set[str]) -> set[str]:
-        return variables.parameters_among(graph, names)
+    default_attributes = staticmethod(reading.default_attributes)
+    written_attributes = staticmethod(written)
+    complete = staticmethod(registry.complete)
+    count_outputs = staticmethod(registry.count_outputs)
+    variables = staticmethod(registry.variables)
+    auxiliary_inputs = staticmethod(registry.auxiliary_inputs)
+    states = staticmethod(registry.states)
+    parameters_among = staticmethod(registry.parameters_among)
+    lowerings = staticmethod(load_table)
+    lower = staticmethod(lower)
+    infer = staticmethod(infer)
+    complete_types = staticmethod(complete_types)
+    has_open_sizes = staticmethod(has_open_sizes)
+    open_sizes = staticmethod(open_sizes)
 
     def visible_outputs(self, node: Node) -> int:
         if node.is_variable:
@@ -149,7 +135,7 @@ class MXNet(Dialect):
         if weights is None:
             return ModelData(graph, attributes, template=Variant())
         named = load_parts(weights)
-        args, aux = split_names(named, str(weights), frozenset(self.variables(graph)[1]))
+        args, aux = split_names(named, str(weights), frozenset(registry.variables(graph)[1]))
         # A weight file of another name determines the content, not the form of the saved files.
         variant = Variant(found.epoch, params is None and is_archive(weights), tuple(named))
         return ModelData(graph, attributes, args, aux, variant)
@@ -185,26 +171,6 @@ class MXNet(Dialect):
 
     def validate(self, path: Path) -> list[Problem]:
         return validate(path, self)
-
-    lower = staticmethod(lower)
-
-    def lowerings(self) -> Lowerings:
-        return load_table()
-
-    def complete_types(
-        self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], /
-    ) -> None:
-        complete_types(node, inputs, outputs)
-
-    infer = staticmethod(infer)
-
-    def has_open_sizes(self, graph: Graph) -> bool:
-        return has_open_sizes(graph)
-
-    def open_sizes(
-        self, graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False
-    ) -> Overriding:
-        return open_sizes(graph, known, train=train)
 
     def registered_name(self, op: str) -> str:
         operator = schema.find(op)

@@ -1,18 +1,24 @@
-"""The lowering of MXNet symbols to ONNX."""
+"""The lowering of MXNet symbols to ONNX, and the sizes that creating operators leave open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from passlib.errors import GraphError
+from passlib.graph.attributes import parse_optional_ints
 from passlib.graph.node import Node
 from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
-from passlib.mxnet.inference.infer import complete
-from passlib.mxnet.inference.open_sizes import open_sizes
+from passlib.lowering.inference import infer_graph
+from passlib.lowering.walk import Overriding
+from passlib.mxnet.inference.infer import complete, completing
 from passlib.mxnet.lowering import table_for
 from passlib.mxnet.lowering.refused import reason
-from passlib.mxnet.numpy_mode import mode_of
+from passlib.mxnet.lowering.tensors.creation import SIZES_OF
+from passlib.mxnet.numpy_mode import leaves_sizes_open, mode_of
 from passlib.mxnet.schema.calls import check_nodes
 
 
@@ -61,3 +67,96 @@ def _of_labels(graph: Graph) -> set[Node]:
             read = node.inputs[:1] if node.op in _LABELLED else node.inputs
             needed.update(entry.node for entry in read)
     return set(nodes) - needed
+
+
+_Place: TypeAlias = "tuple[str, int]"
+"""A variable and one of its axes."""
+
+_FIRST_STAND_INS: Final = (96, 160)
+"""The smallest stand-in of each set: large enough for the windows of most layers."""
+
+_STEP: Final = 64
+"""The distance between the stand-ins of one set."""
+
+
+def open_sizes(graph: Graph, known: Mapping[str, TypeSpec], *, train: bool = False) -> Overriding:
+    """Find the sizes that creating operators leave open; see `Dialect.open_sizes`."""
+    with mode_of(graph):
+        return _open_sizes(graph, known, train=train)
+
+
+def has_open_sizes(graph: Graph) -> bool:
+    """Whether creating operators leave sizes open; see `Dialect.has_open_sizes`."""
+    with mode_of(graph):
+        return any(leaves_sizes_open(node) for node in graph.nodes())
+
+
+def _open_sizes(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
+    open_nodes = [node for node in symbol.nodes() if leaves_sizes_open(node)]
+    if not open_nodes:
+        return {}
+    found = dict(_inferred(symbol, known, train=train))
+    rest = [node for node in open_nodes if node not in found]
+    places = [
+        (name, axis)
+        for name, spec in known.items()
+        for axis, size in enumerate(spec.shape or ())
+        if size is None
+    ]
+    if not rest or not places:
+        return found
+    stand_ins = [_stand_ins(places, least) for least in _FIRST_STAND_INS]
+    try:
+        trials = [_inferred(symbol, _closed(known, sizes), train=train) for sizes in stand_ins]
+    except GraphError:
+        return found  # the sizes stay open, and the node that has them is refused by name
+    for node in rest:
+        shapes = [parse_optional_ints(trial[node]["shape"]) for trial in trials if node in trial]
+        if len(shapes) == len(trials):
+            sized = _sized(shapes, stand_ins)
+            if sized is not None:
+                found[node] = sized
+    return found
+
+
+def _inferred(symbol: Graph, known: Mapping[str, TypeSpec], *, train: bool) -> Overriding:
+    found = infer_graph(
+        symbol, table_for(symbol), known, completing(symbol), leaves_sizes_open, train=train
+    )
+    return found.overriding
+
+
+def _stand_ins(places: Sequence[_Place], least: int) -> dict[_Place, int]:
+    return {place: least + _STEP * index for index, place in enumerate(places)}
+
+
+def _closed(known: Mapping[str, TypeSpec], sizes: Mapping[_Place, int]) -> dict[str, TypeSpec]:
+    return {
+        name: spec._replace(
+            shape=spec.shape
+            and tuple(sizes.get((name, axis), size) for axis, size in enumerate(spec.shape))
+        )
+        for name, spec in known.items()
+    }
+
+
+def _sized(
+    shapes: Sequence[Sequence[int | None]], stand_ins: Sequence[Mapping[_Place, int]]
+) -> Mapping[str, str] | None:
+    """Return the attributes of a node that had these shapes in the trials; None if unexplained."""
+    sizes: list[int] = []
+    sources: list[_Place] = []
+    for found in zip(*shapes, strict=True):
+        if len(set(found)) == 1 and found[0] is not None:
+            sizes.append(found[0])
+            continue
+        matching = [
+            place
+            for place in stand_ins[0]
+            if all(trial[place] == size for trial, size in zip(stand_ins, found, strict=True))
+        ]
+        if not matching:
+            return None
+        sizes.append(-1)
+        sources.append(matching[0])
+    return {"shape": str(tuple(sizes)), SIZES_OF: json.dumps(sources)}

@@ -172,12 +172,12 @@ def _operator_table(generation: int) -> _core.OperatorTable:
     return _core.OperatorTable(fixed, varying, carrying, registered)
 
 
-def count_outputs(op: str, attrs: Mapping[str, str]) -> int:
+def count_outputs(op: str, attributes: Mapping[str, str]) -> int:
     """Count all outputs of an operator; 0 where only its uses determine them."""
     if op == "null":
         return 1
     operator = find(op)
-    return operator.num_outputs(attrs) if operator is not None else 0
+    return operator.num_outputs(attributes) if operator is not None else 0
 
 
 _DEEPEST: Final = 64
