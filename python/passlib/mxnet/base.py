@@ -42,14 +42,7 @@ SymbolHandle = ctypes.c_void_p
 
 
 class MXCallbackList(ctypes.Structure):
-    """A list of callbacks, as MXNet's custom operators in Python pass it.
-
-    Examples
-    --------
-    >>> from passlib.base import MXCallbackList
-    >>> MXCallbackList().num_callbacks
-    0
-    """
+    """A list of callbacks, as MXNet's custom operators in Python pass it."""
 
     _fields_ = (
         ("num_callbacks", ctypes.c_int),
@@ -88,99 +81,44 @@ def check_call(ret: int) -> None:
     ------
     PasslibError
         ``ret`` is not 0.
-
-    Examples
-    --------
-    >>> from passlib.base import check_call
-    >>> check_call(0)
     """
     if ret != 0:
         raise PasslibError(get_last_ffi_error())
 
 
 def get_last_ffi_error() -> str:
-    """Return the message of the last call that failed: that there are no such calls.
-
-    Examples
-    --------
-    >>> from passlib.base import get_last_ffi_error
-    >>> isinstance(get_last_ffi_error(), str)
-    True
-    """
+    """Return the message of the last call that failed: that there are no such calls."""
     return "a call of MXNet's C interface failed, which passlib does not have"
 
 
 def c_str(string: str) -> ctypes.c_char_p:
-    """Return a string in UTF-8 for C.
-
-    Examples
-    --------
-    >>> from passlib.base import c_str
-    >>> c_str("relu").value
-    b'relu'
-    """
+    """Return a string in UTF-8 for C."""
     return ctypes.c_char_p(string.encode("utf-8"))
 
 
 def py_str(x: bytes) -> str:
-    """Return a string of C in UTF-8.
-
-    Examples
-    --------
-    >>> from passlib.base import py_str
-    >>> py_str(b"relu")
-    'relu'
-    """
+    """Return a string of C in UTF-8."""
     return x.decode("utf-8")
 
 
 def c_str_array(strings: Iterable[str]) -> Any:
-    """Return strings in UTF-8 as an array of C.
-
-    Examples
-    --------
-    >>> from passlib.base import c_str_array
-    >>> list(c_str_array(["a", "b"]))
-    [b'a', b'b']
-    """
+    """Return strings in UTF-8 as an array of C."""
     texts = [string.encode("utf-8") for string in strings]
     return (ctypes.c_char_p * len(texts))(*texts)
 
 
 def c_array(ctype: Any, values: Sequence[Any]) -> Any:
-    """Return values as an array of a type of C.
-
-    Examples
-    --------
-    >>> from passlib.base import c_array, mx_uint
-    >>> list(c_array(mx_uint, [1, 2]))
-    [1, 2]
-    """
+    """Return values as an array of a type of C."""
     return (ctype * len(values))(*values)
 
 
 def c_array_buf(ctype: Any, buf: Any) -> Any:
-    """Return the memory of an ``array.array`` as an array of a type of C, without a copy.
-
-    Examples
-    --------
-    >>> import array
-    >>> from passlib.base import c_array_buf, mx_int
-    >>> list(c_array_buf(mx_int, array.array("i", [1, 2])))
-    [1, 2]
-    """
+    """Return the memory of an ``array.array`` as an array of a type of C, without a copy."""
     return (ctype * len(buf)).from_buffer(buf)
 
 
 def c_handle_array(objs: Iterable[Any]) -> Any:
-    """Return the handles of objects as an array of C.
-
-    Examples
-    --------
-    >>> from passlib.base import c_handle_array
-    >>> len(c_handle_array([]))
-    0
-    """
+    """Return the handles of objects as an array of C."""
     handles = [ctypes.c_void_p(obj.handle) for obj in objs]
     return (ctypes.c_void_p * len(handles))(*(handle.value for handle in handles))
 
@@ -192,13 +130,6 @@ def ctypes2buffer(cptr: Any, length: int) -> bytearray:
     ------
     TypeError
         The pointer is another one.
-
-    Examples
-    --------
-    >>> import ctypes
-    >>> from passlib.base import ctypes2buffer
-    >>> ctypes2buffer(ctypes.cast(b"abc", ctypes.POINTER(ctypes.c_char)), 2)
-    bytearray(b'ab')
     """
     if not isinstance(cptr, ctypes.POINTER(ctypes.c_char)):
         raise TypeError("expected a pointer to char")
@@ -238,14 +169,7 @@ error_types: dict[str, type[Exception]] = {}
 
 
 class _NullType:
-    """The type of an argument that is not given.
-
-    Examples
-    --------
-    >>> from passlib.base import _Null
-    >>> _Null
-    _Null
-    """
+    """The type of an argument that is not given."""
 
     def __repr__(self) -> str:
         return "_Null"
@@ -349,28 +273,12 @@ def with_metaclass(meta: type, *bases: type) -> type:
 
 
 def data_dir_default() -> str:
-    """Return the folder in which MXNet keeps data unless told otherwise: ``~/.mxnet``.
-
-    Examples
-    --------
-    >>> from passlib.base import data_dir_default
-    >>> data_dir_default().endswith(".mxnet")
-    True
-    """
+    """Return the folder in which MXNet keeps data unless told otherwise: ``~/.mxnet``."""
     return str(Path.home() / ".mxnet")
 
 
 def data_dir() -> str:
-    """Return the folder in which MXNet keeps data: ``$MXNET_HOME`` or the default.
-
-    Examples
-    --------
-    >>> from passlib.base import data_dir
-    >>> from passlib.test_utils import environment
-    >>> with environment("MXNET_HOME", "/data/mxnet"):
-    ...     data_dir()
-    '/data/mxnet'
-    """
+    """Return the folder in which MXNet keeps data: ``$MXNET_HOME`` or the default."""
     return os.environ.get("MXNET_HOME") or data_dir_default()
 
 
@@ -380,14 +288,7 @@ def build_param_doc(
     arg_descs: Sequence[str],
     remove_dup: bool = True,
 ) -> str:
-    """Return the section of a docstring that describes parameters.
-
-    Examples
-    --------
-    >>> from passlib.base import build_param_doc
-    >>> build_param_doc(["data"], ["Symbol"], ["The input."]).splitlines()[2:]
-    ['data : Symbol', '    The input.']
-    """
+    """Return the section of a docstring that describes parameters."""
     lines = ["Parameters", "----------"]
     seen: set[str] = set()
     for name, kind, text in zip(arg_names, arg_types, arg_descs, strict=True):
@@ -400,13 +301,7 @@ def build_param_doc(
 
 
 def add_fileline_to_docstring(module: Any, incursive: bool = True) -> None:
-    """Do nothing: docstrings have no file and line here.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> mx.base.add_fileline_to_docstring(mx.nd)
-    """
+    """Do nothing: docstrings have no file and line here."""
 
 
 __all__ = [

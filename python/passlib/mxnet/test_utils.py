@@ -29,118 +29,49 @@ _ATOLS: Final = MappingProxyType({"float16": 1e-1, "float32": 1e-3, "float64": 1
 
 
 def default_rtols() -> dict[np.dtype[Any], float]:
-    """Return the relative tolerance of each element type, as MXNet has them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import default_rtols
-    >>> default_rtols()[np.dtype("float64")]
-    1e-05
-    """
+    """Return the relative tolerance of each element type, as MXNet has them."""
     return {np.dtype(name): tol for name, tol in {**_RTOLS, **dict.fromkeys(_EXACT, 0)}.items()}
 
 
 def default_atols() -> dict[np.dtype[Any], float]:
-    """Return the absolute tolerance of each element type, as MXNet has them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import default_atols
-    >>> default_atols()[np.dtype("float16")]
-    0.1
-    """
+    """Return the absolute tolerance of each element type, as MXNet has them."""
     return {np.dtype(name): tol for name, tol in {**_ATOLS, **dict.fromkeys(_EXACT, 0)}.items()}
 
 
 def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
-    """Return a relative tolerance, by default that of the element type.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import get_rtol
-    >>> get_rtol(0.5), get_rtol(dtype="float64")
-    (0.5, 1e-05)
-    """
+    """Return a relative tolerance, by default that of the element type."""
     return default_rtols().get(np.dtype(dtype), _RTOLS["float32"]) if rtol is None else rtol
 
 
 def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
-    """Return an absolute tolerance, by default that of the element type.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import get_atol
-    >>> get_atol(0.5), get_atol(dtype="float16")
-    (0.5, 0.1)
-    """
+    """Return an absolute tolerance, by default that of the element type."""
     return default_atols().get(np.dtype(dtype), _ATOLS["float32"]) if atol is None else atol
 
 
 def default_numeric_eps() -> dict[np.dtype[Any], float]:
-    """Return MXNet's step of numeric differentiation for each real element type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import default_numeric_eps
-    >>> 0 < default_numeric_eps()[np.dtype("float64")] < 1
-    True
-    """
+    """Return MXNet's step of numeric differentiation for each real element type."""
     bits = {"float16": 6, "float32": 9, "float64": 14}
     return {np.dtype(name): 2.0**-number for name, number in bits.items()}
 
 
 def get_etol(etol: float | None = None) -> float:
-    """Return the share of elements that may differ, by default none.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import get_etol
-    >>> get_etol(), get_etol(0.1)
-    (0, 0.1)
-    """
+    """Return the share of elements that may differ, by default none."""
     return 0 if etol is None else etol
 
 
 def get_tolerance(dat: Any, tol: float | None, default_tol: Mapping[np.dtype[Any], float]) -> float:
-    """Return a tolerance for an array, by default that of its element type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import default_rtols, get_tolerance
-    >>> get_tolerance(np.ones(2), None, default_rtols()), get_tolerance(np.ones(2), 0.5, {})
-    (1e-05, 0.5)
-    """
+    """Return a tolerance for an array, by default that of its element type."""
     return default_tol[effective_dtype(dat)] if tol is None else tol
 
 
 def effective_dtype(dat: Any) -> np.dtype[Any]:
-    """Return the element type whose tolerances concern an array: its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import effective_dtype
-    >>> effective_dtype(np.ones(2, "float16"))
-    dtype('float16')
-    """
+    """Return the element type whose tolerances concern an array: its own."""
     found: np.dtype[Any] = np.asarray(dat).dtype if not hasattr(dat, "dtype") else dat.dtype
     return np.dtype(found)
 
 
 def get_tols(x: Any, y: Any, rtol: float | None, atol: float | None) -> tuple[float, float]:
-    """Return the tolerances for two arrays: given ones, or those of the less exact type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import get_tols
-    >>> get_tols(np.ones(2), np.ones(2, "float16"), None, 0.5)
-    (0.01, 0.5)
-    """
+    """Return the tolerances for two arrays: given ones, or those of the less exact type."""
     types = [effective_dtype(x), effective_dtype(y)]
     return (
         max(get_rtol(rtol, dtype) for dtype in types),
@@ -149,28 +80,12 @@ def get_tols(x: Any, y: Any, rtol: float | None, atol: float | None) -> tuple[fl
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two arrays have equal shapes and elements.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import same
-    >>> same(np.ones(2), np.ones(2)), same(np.ones(2), np.ones(3))
-    (True, False)
-    """
+    """Whether two arrays have equal shapes and elements."""
     return bool(np.array_equal(_plain(a), _plain(b)))
 
 
 def same_array(array1: Any, array2: Any) -> bool:
-    """Whether two arrays are of the same elements in the same memory.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> x = mx.nd.ones((2,))
-    >>> mx.test_utils.same_array(x, x[:]), mx.test_utils.same_array(x, x.copy())
-    (True, False)
-    """
+    """Whether two arrays are of the same elements in the same memory."""
     return same(array1, array2) and bool(np.shares_memory(array1, array2))
 
 
@@ -295,12 +210,6 @@ def checkShapes(a: Any, b: Any) -> None:  # noqa: N802 (MXNet's name)
     ------
     AssertionError
         They do not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import checkShapes
-    >>> checkShapes(np.zeros((2, 3)), np.ones((2, 3)))
     """
     if a.shape != b.shape:
         raise AssertionError(f"the shapes {a.shape} and {b.shape} differ")
@@ -313,16 +222,7 @@ def locationError(  # noqa: N802 (MXNet's name)
     names: tuple[str, str],
     maxError: bool = False,  # noqa: N803 (MXNet's name)
 ) -> str:
-    """Describe the elements at a place of two arrays, for messages.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import locationError
-    >>> text = locationError(np.zeros(2), np.ones(2), (1,), ("ours", "theirs"))
-    >>> "ours" in text, "theirs" in text
-    (True, True)
-    """
+    """Describe the elements at a place of two arrays, for messages."""
     largest = "maximum " if maxError else ""
     one, other = (f"{name}={_plain(x)[index]:.8f}" for name, x in zip(names, (a, b), strict=True))
     return f"Location of {largest}error: {index}, {one}, {other}"
@@ -331,14 +231,7 @@ def locationError(  # noqa: N802 (MXNet's name)
 def assert_allclose(
     a: Any, b: Any, rtol: float = 1e-7, atol: float = 0, equal_nan: bool = True
 ) -> None:
-    """Check that two arrays are equal within these tolerances, as `assert_almost_equal`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from passlib.test_utils import assert_allclose
-    >>> assert_allclose(np.ones(2), np.ones(2) + 1e-8)
-    """
+    """Check that two arrays are equal within these tolerances, as `assert_almost_equal`."""
     assert_almost_equal(a, b, rtol, atol, equal_nan=equal_nan)
 
 
@@ -388,26 +281,12 @@ def _plain(value: Any) -> np.ndarray[Any, Any]:
 
 
 def default_context() -> Context:
-    """Return the device that tests run on: the current one.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import default_context
-    >>> default_context()
-    cpu(0)
-    """
+    """Return the device that tests run on: the current one."""
     return current_context()
 
 
 def default_dtype() -> type[np.float32]:
-    """Return the element type that tests use: float32.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import default_dtype
-    >>> default_dtype().__name__
-    'float32'
-    """
+    """Return the element type that tests use: float32."""
     return np.float32
 
 
@@ -564,14 +443,7 @@ def _permutation(size: int) -> np.ndarray[Any, Any]:
 
 
 def random_arrays(*shapes: Sequence[int]) -> Any:
-    """Return arrays of NumPy of normally distributed numbers; a single one as it is.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import random_arrays
-    >>> [array.shape for array in random_arrays((2, 3), (4,))]
-    [(2, 3), (4,)]
-    """
+    """Return arrays of NumPy of normally distributed numbers; a single one as it is."""
     made = [_drawn("standard_normal", tuple(shape)).astype(np.float32) for shape in shapes]
     return made[0] if len(made) == 1 else made
 
@@ -579,53 +451,24 @@ def random_arrays(*shapes: Sequence[int]) -> Any:
 def random_uniform_arrays(
     *shapes: Sequence[int], low: float = 0.0, high: float = 1.0, dtype: Any = np.float32
 ) -> list[np.ndarray[Any, Any]]:
-    """Return arrays of NumPy of numbers from ``low`` to ``high``.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import random_uniform_arrays
-    >>> (array,) = random_uniform_arrays((2, 3), low=1, high=2)
-    >>> array.dtype, bool(array.min() >= 1)
-    (dtype('float32'), True)
-    """
+    """Return arrays of NumPy of numbers from ``low`` to ``high``."""
     return [(low + (high - low) * _drawn("random", tuple(s))).astype(dtype) for s in shapes]
 
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> Any:
-    """Return a random shape of two sizes up to these.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import rand_shape_2d
-    >>> all(1 <= size <= 4 for size in rand_shape_2d(4, 4))
-    True
-    """
+    """Return a random shape of two sizes up to these."""
     return _shape((dim0, dim1), allow_zero_size)
 
 
 def rand_shape_3d(
     dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False
 ) -> Any:
-    """Return a random shape of three sizes up to these.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import rand_shape_3d
-    >>> len(rand_shape_3d())
-    3
-    """
+    """Return a random shape of three sizes up to these."""
     return _shape((dim0, dim1, dim2), allow_zero_size)
 
 
 def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> Any:
-    """Return a random shape of ``num_dim`` sizes up to ``dim``.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import rand_shape_nd
-    >>> len(rand_shape_nd(5, dim=2))
-    5
-    """
+    """Return a random shape of ``num_dim`` sizes up to ``dim``."""
     return _shape((dim,) * num_dim, allow_zero_size)
 
 
@@ -793,14 +636,7 @@ def environment(*args: Any) -> Iterator[None]:
 
 
 def list_gpus() -> range:
-    """Return no numbers: there are no GPUs.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import list_gpus
-    >>> len(list_gpus())
-    0
-    """
+    """Return no numbers: there are no GPUs."""
     return range(0)
 
 
@@ -977,15 +813,7 @@ def download(*args: Any, **kwargs: Any) -> NoReturn:
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """Discard what is written to the standard error of the process in a ``with`` block.
-
-    Examples
-    --------
-    >>> import os
-    >>> from passlib.test_utils import discard_stderr
-    >>> with discard_stderr():
-    ...     _ = os.write(2, b"nobody reads this")
-    """
+    """Discard what is written to the standard error of the process in a ``with`` block."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -1033,15 +861,7 @@ def retry(n: int) -> Callable[[_F], _F]:
 
 
 def is_cd_run() -> bool:
-    """Whether the environment says that MXNet's continuous delivery runs.
-
-    Examples
-    --------
-    >>> from passlib.test_utils import environment, is_cd_run
-    >>> with environment("CD_JOB", "1"):
-    ...     is_cd_run()
-    True
-    """
+    """Whether the environment says that MXNet's continuous delivery runs."""
     return os.environ.get("CD_JOB", "0") == "1"
 
 

@@ -15,14 +15,7 @@ _T = TypeVar("_T")
 
 
 def is_np_array() -> bool:
-    """Return False: arrays are never those of ``mx.np``.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> mx.util.is_np_array()
-    False
-    """
+    """Return False: arrays are never those of ``mx.np``."""
     return False
 
 
@@ -46,33 +39,13 @@ def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def use_np_array(func: _T) -> _T:
-    """Raise an error, as `np_array`.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> try:
-    ...     mx.util.use_np_array(len)
-    ... except mx.MXNetError as error:
-    ...     print(type(error).__name__)
-    UnsupportedError
-    """
+    """Raise an error, as `np_array`."""
     _refuse_np_arrays(func)
     return func
 
 
 def use_np(func: _T) -> _T:
-    """Raise an error, as `np_array`.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> try:
-    ...     mx.util.use_np(len)
-    ... except mx.MXNetError as error:
-    ...     print(type(error).__name__)
-    UnsupportedError
-    """
+    """Raise an error, as `np_array`."""
     _refuse_np_arrays(func)
     return func
 
@@ -98,16 +71,7 @@ def set_np(shape: bool = True, array: bool = True) -> None:
 
 
 def reset_np() -> None:
-    """Read shapes as MXNet does by default.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> mx.util.set_np(array=False)
-    >>> mx.util.reset_np()
-    >>> mx.util.is_np_shape()
-    False
-    """
+    """Read shapes as MXNet does by default."""
     set_np_shape(False)
 
 
@@ -132,17 +96,7 @@ def use_np_shape(func: Any) -> Any:
 
 
 def set_module(module: str | None) -> Callable[[_T], _T]:
-    """Return a decorator that sets ``__module__``.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> @mx.util.set_module("mymodels")
-    ... def build() -> None:
-    ...     pass
-    >>> build.__module__
-    'mymodels'
-    """
+    """Return a decorator that sets ``__module__``."""
 
     def decorate(func: _T) -> _T:
         if module is not None:
@@ -161,30 +115,12 @@ def _refuse_np_arrays(wanted: object) -> None:
 
 
 def getenv(name: str) -> str | None:
-    """Return an environment variable, None if it is not set.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> mx.util.setenv("MXNET_EXAMPLE", "1")
-    >>> mx.util.getenv("MXNET_EXAMPLE")
-    '1'
-    >>> mx.util.setenv("MXNET_EXAMPLE", None)
-    """
+    """Return an environment variable, None if it is not set."""
     return os.environ.get(name)
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set an environment variable, or remove it if the value is None.
-
-    Examples
-    --------
-    >>> import os
-    >>> import passlib as mx
-    >>> mx.util.setenv("MXNET_EXAMPLE", "1")
-    >>> os.environ.pop("MXNET_EXAMPLE")
-    '1'
-    """
+    """Set an environment variable, or remove it if the value is None."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -192,14 +128,7 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def get_gpu_count() -> int:
-    """Return 0, the number of GPUs that passlib can use.
-
-    Examples
-    --------
-    >>> import passlib as mx
-    >>> mx.util.get_gpu_count()
-    0
-    """
+    """Return 0, the number of GPUs that passlib can use."""
     return 0
 
 
