@@ -126,29 +126,12 @@ def _waits(node: Node, inputs: Sequence[Value]) -> bool:
 
 _SHAPE: Final = frozenset(("Dropout", "MakeLoss"))
 
-FIRST_TYPE: Final = frozenset(
-    (
-        "BilinearSampler",
-        "CTCLoss",
-        "Crop",
-        "GridGenerator",
-        "L2Normalization",
-        "LRN",
-        "ROIPooling",
-        "SliceChannel",
-        "SpatialTransformer",
-        "_contrib_BilinearResize2D",
-        "_contrib_ROIAlign",
-        "_split_v2",
-        "broadcast_like",
-        "gather_nd",
-        "pick",
-        "reshape_like",
-        "scatter_nd",
-        "slice_like",
-        "take",
-    )
-)
+FIRST_TYPE: Final = frozenset((
+    "BilinearSampler", "CTCLoss", "Crop", "GridGenerator", "L2Normalization", "LRN", "ROIPooling",
+    "SliceChannel", "SpatialTransformer", "_contrib_BilinearResize2D", "_contrib_ROIAlign",
+    "_split_v2", "broadcast_like", "gather_nd", "pick", "reshape_like", "scatter_nd", "slice_like",
+    "take",
+))  # fmt: skip
 """Operators whose outputs have the element type of the first input, whatever the others have."""
 
 PROMOTING: Final = frozenset(
@@ -172,20 +155,11 @@ def shares_type(op: str) -> bool:
     return operator is not None and operator.same_type
 
 
-_INTEGERS: Final = frozenset(
-    (
-        "_npi_bincount",
-        "_npi_bitwise_and",
-        "_npi_bitwise_and_scalar",
-        "_npi_bitwise_not",
-        "_npi_bitwise_or",
-        "_npi_bitwise_or_scalar",
-        "_npi_bitwise_xor",
-        "_npi_bitwise_xor_scalar",
-        "_npi_lcm",
-        "_npi_lcm_scalar",
-    )
-)
+_INTEGERS: Final = frozenset((
+    "_npi_bincount", "_npi_bitwise_and", "_npi_bitwise_and_scalar", "_npi_bitwise_not",
+    "_npi_bitwise_or", "_npi_bitwise_or_scalar", "_npi_bitwise_xor", "_npi_bitwise_xor_scalar",
+    "_npi_lcm", "_npi_lcm_scalar",
+))  # fmt: skip
 _INT8, _UINT8, _INT32 = map(np.dtype, (np.int8, np.uint8, np.int32))
 
 
@@ -299,18 +273,10 @@ _UNRULY = (ArithmeticError, LookupError, TypeError, UnsupportedError, ValueError
 _FREELY_TYPED = frozenset(("SequenceLast", "SequenceMask", "SequenceReverse", "pick", "softmax"))
 """Operators whose lengths or indices may have any element type."""
 
-_TYPED_BY_OUTPUT = frozenset(
-    (
-        "BatchNorm",
-        "Convolution",
-        "Deconvolution",
-        "FullyConnected",
-        "LayerNorm",
-        "LeakyReLU",
-        "SliceChannel",
-        "split",
-    )
-)
+_TYPED_BY_OUTPUT = frozenset((
+    "BatchNorm", "Convolution", "Deconvolution", "FullyConnected", "LayerNorm", "LeakyReLU",
+    "SliceChannel", "split",
+))  # fmt: skip
 """Layers whose inputs have the element type of the output, where that alone is known."""
 
 _BYTE_LAYERS = frozenset(("_contrib_quantized_conv", "_contrib_quantized_fully_connected"))

@@ -359,13 +359,9 @@ def _box_decode(at: Attributes, shapes: Known, _: Shape | None) -> Known:
 
 _ONE: Final[Shape] = (1,)
 _ALIKE: Final = (
-    "_contrib_dequantize",
-    "_contrib_quantize",
-    "_contrib_quantized_act",
-    "_contrib_quantized_flatten",
-    "_contrib_quantized_pooling",
-    "_contrib_requantize",
-)
+    "_contrib_dequantize", "_contrib_quantize", "_contrib_quantized_act",
+    "_contrib_quantized_flatten", "_contrib_quantized_pooling", "_contrib_requantize",
+)  # fmt: skip
 _BINARY: Final = ("_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul")
 _REAL: Final = {
     "_contrib_quantized_conv": "Convolution",

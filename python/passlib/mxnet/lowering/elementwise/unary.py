@@ -58,22 +58,11 @@ for _name in _ROUNDING:
 
 
 @table.register(
-    "_copy",
-    "identity",
-    "BlockGrad",
-    "stop_gradient",
-    "make_loss",
-    "MakeLoss",
-    "_identity_with_attr_like_rhs",
-    "_contrib_gradientmultiplier",
-    "_copyto",
-    "_CrossDeviceCopy",
-    "LinearRegressionOutput",
-    "_sparse_LinearRegressionOutput",
-    "MAERegressionOutput",
-    "_sparse_MAERegressionOutput",
-    "SVMOutput",
-)
+    "_copy", "identity", "BlockGrad", "stop_gradient", "make_loss", "MakeLoss",
+    "_identity_with_attr_like_rhs", "_contrib_gradientmultiplier", "_copyto", "_CrossDeviceCopy",
+    "LinearRegressionOutput", "_sparse_LinearRegressionOutput", "MAERegressionOutput",
+    "_sparse_MAERegressionOutput", "SVMOutput",
+)  # fmt: skip
 def identity(op: Operation) -> Value:
     """Return the first input; other inputs and attributes affect only gradients and devices."""
     return op.emit("Identity", op.inputs[0])
