@@ -1,4 +1,4 @@
-"""MXNet's ``autograd`` without gradients: what concerns inference works, the rest is refused."""
+"""MXNet's ``autograd`` without gradients: functions for inference work, others raise an error."""
 
 from __future__ import annotations
 

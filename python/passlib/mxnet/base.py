@@ -52,7 +52,7 @@ class MXCallbackList(ctypes.Structure):
 
 
 class _Library:
-    """Stands for MXNet's C library: its functions exist, and say that there is none."""
+    """A stand-in for MXNet's C library, whose functions raise UnsupportedError."""
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
         if not name.startswith(("MX", "NN")):
@@ -87,7 +87,7 @@ def check_call(ret: int) -> None:
 
 
 def get_last_ffi_error() -> str:
-    """Return the message of the last call that failed: that there are no such calls."""
+    """Return a message that passlib has no C interface of MXNet."""
     return "a call of MXNet's C interface failed, which passlib does not have"
 
 
@@ -273,12 +273,12 @@ def with_metaclass(meta: type, *bases: type) -> type:
 
 
 def data_dir_default() -> str:
-    """Return the folder in which MXNet keeps data unless told otherwise: ``~/.mxnet``."""
+    """Return MXNet's default data folder: ``~/.mxnet``."""
     return str(Path.home() / ".mxnet")
 
 
 def data_dir() -> str:
-    """Return the folder in which MXNet keeps data: ``$MXNET_HOME`` or the default."""
+    """Return MXNet's data folder: ``$MXNET_HOME`` or the default."""
     return os.environ.get("MXNET_HOME") or data_dir_default()
 
 

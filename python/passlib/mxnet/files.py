@@ -84,7 +84,7 @@ def named_files(path: str | os.PathLike[str]) -> tuple[str, Path, int | None]:
 def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
     """Find the files of a model by any of their names.
 
-    Raises `TypeError` or `ValueError` if the epoch is not a whole number from 0 on; `FormatError`
+    Raises `TypeError` or `ValueError` if the epoch is not an integer >= 0; `FormatError`
     if no file can have this path, or there is something other than a file; `FileNotFoundError` if
     there is no symbol file, or no weight file of that epoch; the message lists the epochs that were
     saved.
@@ -121,7 +121,7 @@ def find(path: str | os.PathLike[str], epoch: int | None = None) -> ModelFiles:
 def _number(epoch: object) -> int:
     """Return the number of an epoch, which may be of any integral type."""
     problem = (
-        f"the epoch is {epoch!r}, but must be a whole number from 0 on; weights in a file of "
+        f"the epoch is {epoch!r}, but must be an integer >= 0; weights in a file of "
         "another name are loaded with params='...'"
     )
     try:

@@ -30,8 +30,8 @@ def lower(
     train: bool = False,
 ) -> Lowered:
     """Lower a symbol; see `Dialect.lower`."""
-    # Right attributes would not make a refused operator run: its reason is said, and inference
-    # names mistakes in them.
+    # A refused operator raises its own reason whatever its attributes are; inference reports
+    # mistakes in them.
     check_nodes(node for node in graph.nodes() if reason(node.op) is None)
     names = {node.name for node in graph.nodes() if node.is_variable}
     known = {

@@ -236,7 +236,7 @@ def _spell_for_numpy(graph: _core.Graph) -> None:
 
 
 def _check_depth(graph: _core.Graph) -> None:
-    """Refuse graphs that are nested too deeply: all that handles them would be slow or fail."""
+    """Refuse graphs nested so deeply that other functions would be slow or fail."""
     most = current_limits().graph_depth
     if graph.depth() > most:
         raise FormatError(

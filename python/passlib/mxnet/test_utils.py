@@ -65,7 +65,7 @@ def get_tolerance(dat: Any, tol: float | None, default_tol: Mapping[np.dtype[Any
 
 
 def effective_dtype(dat: Any) -> np.dtype[Any]:
-    """Return the element type whose tolerances concern an array: its own."""
+    """Return the element type of an array, whose tolerances apply."""
     found: np.dtype[Any] = np.asarray(dat).dtype if not hasattr(dat, "dtype") else dat.dtype
     return np.dtype(found)
 
@@ -85,7 +85,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def same_array(array1: Any, array2: Any) -> bool:
-    """Whether two arrays are of the same elements in the same memory."""
+    """Whether two arrays are equal and share memory."""
     return same(array1, array2) and bool(np.shares_memory(array1, array2))
 
 
@@ -175,7 +175,7 @@ def assert_almost_equal_with_err(
     equal_nan: bool = False,
     mismatches: tuple[int, int] = (10, 10),
 ) -> None:
-    """Check as `assert_almost_equal`, but let a share ``etol`` of the elements differ.
+    """Like `assert_almost_equal`, but a share ``etol`` of the elements may differ.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def assert_almost_equal_ignore_nan(
     atol: float | None = None,
     names: tuple[str, str] = ("a", "b"),
 ) -> None:
-    """Check as `assert_almost_equal` the elements that are NaN in neither array.
+    """Like `assert_almost_equal`, but ignore elements that are NaN in either array.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def assert_almost_equal_ignore_nan(
 def compare_ndarray_tuple(
     t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None
 ) -> None:
-    """Check as `assert_almost_equal` all arrays of nested tuples; None stands for any.
+    """Like `assert_almost_equal`, for all arrays of nested tuples; None matches anything.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def rand_ndarray(
     distribution: str | None = None,
     ctx: Context | None = None,
 ) -> Any:
-    """Make an array of random numbers between -1 and 1; between 0 and 1 in sparse ones.
+    """Return an array of random numbers between -1 and 1, or between 0 and 1 if sparse.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ def rand_sparse_ndarray(
     modifier_func: Callable[[float], float] | None = None,
     ctx: Context | None = None,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """Make a sparse array of random numbers; see `rand_ndarray`.
+    """Return a sparse array of random numbers; see `rand_ndarray`.
 
     Returns
     -------
@@ -391,7 +391,7 @@ def create_sparse_array(
     density: float = 0.5,
     shuffle_csr_indices: bool = False,
 ) -> Any:
-    """Make a sparse array of one number, by default random ones.
+    """Return a sparse array filled with one number, by default random numbers.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def _permutation(size: int) -> np.ndarray[Any, Any]:
 
 
 def random_arrays(*shapes: Sequence[int]) -> Any:
-    """Return arrays of NumPy of normally distributed numbers; a single one as it is."""
+    """Return NumPy arrays of normally distributed numbers; for one shape, the array itself."""
     made = [_drawn("standard_normal", tuple(shape)).astype(np.float32) for shape in shapes]
     return made[0] if len(made) == 1 else made
 
@@ -451,7 +451,7 @@ def random_arrays(*shapes: Sequence[int]) -> Any:
 def random_uniform_arrays(
     *shapes: Sequence[int], low: float = 0.0, high: float = 1.0, dtype: Any = np.float32
 ) -> list[np.ndarray[Any, Any]]:
-    """Return arrays of NumPy of numbers from ``low`` to ``high``."""
+    """Return NumPy arrays of uniform numbers from ``low`` to ``high``."""
     return [(low + (high - low) * _drawn("random", tuple(s))).astype(dtype) for s in shapes]
 
 
@@ -636,14 +636,14 @@ def environment(*args: Any) -> Iterator[None]:
 
 
 def list_gpus() -> range:
-    """Return no numbers: there are no GPUs."""
+    """Return an empty range: passlib runs on no GPU."""
     return range(0)
 
 
 def np_reduce(
     dat: np.ndarray[Any, Any], axis: Any, keepdims: bool, numpy_reduce_func: Callable[..., Any]
 ) -> np.ndarray[Any, Any]:
-    """Reduce axes of an array of NumPy one by one, the last one first.
+    """Reduce axes of a NumPy array one by one, the last one first.
 
     Parameters
     ----------
@@ -813,7 +813,7 @@ def download(*args: Any, **kwargs: Any) -> NoReturn:
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """Discard what is written to the standard error of the process in a ``with`` block."""
+    """Discard the standard error of the process in a ``with`` block."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -827,7 +827,7 @@ def discard_stderr() -> Iterator[None]:
 
 
 def retry(n: int) -> Callable[[_F], _F]:
-    """Return a decorator that calls a function again after an AssertionError, ``n`` times in all.
+    """Return a decorator that retries a function after an AssertionError, up to ``n`` calls.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""MXNet's modules for training. passlib does not train: what would, says so when it is used."""
+"""MXNet's modules for training, whose functions raise UnsupportedError: passlib does not train."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def text_of(shape: Shape | None) -> str:
 
 
 _LABEL = "label"
-"""How the names of inputs end that only training needs."""
+"""Suffix of the inputs that only training needs."""
 
 _TITLES = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
 
@@ -149,7 +149,7 @@ def print_summary(
 
 
 def _data(symbol: Symbol) -> set[str]:
-    """Guess which variables are inputs: those that no operator made as its parameter."""
+    """Guess the inputs: the variables that no operator created as its parameter."""
     made = {
         entry.node.name
         for node in symbol.nodes()

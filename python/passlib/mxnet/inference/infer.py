@@ -164,7 +164,7 @@ _INT8, _UINT8, _INT32 = map(np.dtype, (np.int8, np.uint8, np.int32))
 
 
 def default_types(nodes: Iterable[Node], default: np.dtype) -> Callable[[Node], np.dtype]:
-    """Return what element type each variable has where nothing else says it.
+    """Return a function from a variable to its default element type.
 
     Parameters
     ----------

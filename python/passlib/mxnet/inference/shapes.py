@@ -1,4 +1,4 @@
-"""Shapes of outputs that lowering cannot tell: inputs are partly unknown, or attributes refused.
+"""Shapes of outputs that lowering cannot infer: inputs are partly unknown, or attributes refused.
 
 MXNet counts the length of an unknown input of a concatenation as 0, and takes an array of unknown
 rank for a scalar. These rules leave such sizes open.

@@ -1,4 +1,4 @@
-"""MXNet operators as ONNX: each module in the rooms here lowers one family of operators."""
+"""MXNet operators as ONNX; each module lowers one family of operators."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Packing:
 
     @property
     def recurrent(self) -> int:
-        """Size of what is fed back: the state, or its projection."""
+        """Size of the recurrent input: the state, or its projection."""
         return self.projection or self.state
 
     def shapes(self) -> list[list[tuple[int, ...]]]:

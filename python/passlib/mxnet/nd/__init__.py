@@ -80,7 +80,7 @@ _OWN: dict[str, dict[str, Callable[..., Any]]] = {
 }
 """The functions of a namespace that are no operators."""
 
-# A low room declares the class; what applies operators to it is added here, above the runtime.
+# passlib.arrays declares the class; methods that apply operators need the runtime above it.
 for _name, _method in METHODS.items():
     setattr(NDArray, _name, _method)
 for _name, _method in SPARSE_METHODS.items():

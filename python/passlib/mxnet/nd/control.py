@@ -100,7 +100,7 @@ def _while_loop(
 
 
 def _cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
-    """Return what one of two functions returns, chosen by an array of one element."""
+    """Call one of two functions, chosen by an array of one element."""
     return then_func() if bool(pred) else else_func()
 
 

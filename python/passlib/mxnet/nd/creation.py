@@ -1,4 +1,4 @@
-"""Functions of MXNet's ``nd`` that make arrays: matrices, ranges, counts, views of others."""
+"""Functions of MXNet's ``nd`` that create arrays: matrices, ranges, counts, views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def eye(
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> NDArray:
-    """Make an N x M matrix (N x N where M is 0) with ones on the ``k``-th diagonal.
+    """Return an N x M matrix (N x N if M is 0) with ones on the ``k``-th diagonal.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def linspace(
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> NDArray:
-    """Make a 1-d array of ``num`` numbers at equal distances; fractions of integers are cut off.
+    """Return ``num`` evenly spaced numbers; integers are truncated.
 
     Parameters
     ----------
     start, stop : float
-        The first number, and the last one, which is left out unless ``endpoint``.
+        First and last number; the last one is excluded unless ``endpoint``.
     ctx, dtype
         As of `eye`.
 
@@ -117,7 +117,7 @@ def fill_element_0index(lhs: NDArray, mhs: Any, rhs: Any, out: NDArray | None = 
     mhs : array
         The new element of each row.
     rhs : array
-        Its column. Columns that the matrix does not have are left out.
+        Its column; columns outside the matrix are ignored.
     out : NDArray, optional
         The array to write to and return.
 
@@ -163,14 +163,14 @@ def onehot_encode(indices: Any, out: NDArray) -> NDArray:
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True) -> NDArray:
-    """Return an array of NumPy as one of passlib.
+    """Return a NumPy array as an NDArray.
 
     Parameters
     ----------
     ndarray : numpy.ndarray
-        Contiguous, if its memory is to be used.
+        Must be contiguous unless copied.
     zero_copy : bool
-        Use its memory, which from then on cannot be written to by the original.
+        Share its memory and make the original read-only.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any], zero_copy: bool = True) -> NDArray
 
 
 class _Capsule:
-    """Wraps a capsule for NumPy, which takes objects that make one."""
+    """An object that returns a given capsule, as NumPy requires."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -211,7 +211,7 @@ class _Capsule:
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """Return the array of a DLPack capsule, or of an object that makes one, on its memory.
+    """Return an array on the memory of a DLPack capsule, or of an object that exports one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The methods of arrays that apply an operator of MXNet: ``x.sort(is_ascend=False)``."""
+"""Methods of arrays that apply an operator of MXNet: ``x.sort(is_ascend=False)``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passlib.mxnet.nd.shaping import reshape, split_v2
 from passlib.mxnet.schema import calls as namespaces
 
 _OF_NUMPY: Final = frozenset(("dtype", "initial", "kind", "order", "stable", "where"))
-"""Keywords of NumPy's methods that MXNet does not have, which libraries call arrays with."""
+"""Keywords of NumPy's methods that MXNet's lack; other packages call arrays with them."""
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -46,7 +46,7 @@ def _transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
 
 
 def _flatten(self: NDArray, inplace: bool = False) -> NDArray:
-    """Make a matrix: all axes but the first become one."""
+    """Merge all axes but the first."""
     if inplace:
         return reshape(self, (0, -1))
     result: NDArray = operators.invoke("Flatten", self)
@@ -71,7 +71,7 @@ def _squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
 
 
 def _broadcast_to(self: NDArray, shape: Any) -> NDArray:
-    """Repeat axes of size 1, and put axes in front; a size of 0 is that of this array."""
+    """Broadcast to a shape; a size of 0 is that of this array."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     added = (1,) * (len(sizes) - self.ndim)
     result: NDArray = operators.invoke("broadcast_to", self.reshape((*added, *self.shape)), sizes)

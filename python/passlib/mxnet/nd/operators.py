@@ -85,7 +85,7 @@ _by_shape: Final[Cache[Session]] = Cache(_KEPT_CALLS)
 
 
 class _Request(NamedTuple):
-    """One call: what is to be computed, of what."""
+    """An operator to apply: its inputs and attributes."""
 
     op: str
     names: tuple[str, ...] | None
@@ -205,7 +205,7 @@ def write_out(op: str, targets: Any, results: Sequence[np.ndarray[Any, Any]]) ->
 
 
 def _described(target: Any) -> str:
-    """Return the type and shape of an array, or the type of what is none."""
+    """Describe an array by type and shape, another object by its class."""
     if isinstance(target, (np.ndarray, BaseSparseNDArray)):
         return f"{target.dtype} of shape {target.shape}"
     return f"a {type(target).__name__}"
@@ -258,7 +258,7 @@ def _node(request: _Request) -> Symbol:
 
 
 def _check(node: Symbol, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Check that the arrays fit together, which a model for any sizes does not."""
+    """Check that the arrays fit together; a model for any sizes does not check it."""
     shapes = {str(position): array.shape for position, array in enumerate(arrays)}
     types = {str(position): array.dtype for position, array in enumerate(arrays)}
     infer(node, shapes, types)

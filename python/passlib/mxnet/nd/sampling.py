@@ -1,4 +1,4 @@
-"""Arrays of random numbers, ``nd.random``, as inputs to try models with."""
+"""Arrays of random numbers: ``nd.random``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that make sparse arrays: MXNet's ``nd.sparse``."""
+"""Functions that create sparse arrays: MXNet's ``nd.sparse``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from passlib.mxnet.nd import elementwise, operators
 def csr_matrix(
     arg1: Any, shape: tuple[int, int] | None = None, ctx: Context | None = None, dtype: Any = None
 ) -> CSRNDArray:
-    """Make a matrix in compressed rows.
+    """Create a matrix in compressed rows.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def csr_matrix(
 def row_sparse_array(
     arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: Any = None
 ) -> RowSparseNDArray:
-    """Make an array that stores only some of its rows.
+    """Create an array that stores only some of its rows.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
 
 def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
-    """Make an array of zeros of a storage type: default, csr or row_sparse."""
+    """Create an array of zeros of a storage type: default, csr or row_sparse."""
     return creation.zeros(shape, ctx, dtype, stype)
 
 
 def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
-    """Make an array of a storage type that stores nothing; a dense one is undefined."""
+    """Create an array of a storage type that stores nothing; a dense one is uninitialized."""
     return (
         creation.empty(shape, ctx, dtype) if stype == "default" else zeros(stype, shape, ctx, dtype)
     )

@@ -401,7 +401,7 @@ class SymbolBlock:
             Start from the graph that the block was made with.
         static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
             Ignored; accepted for compatibility with MXNet. ONNX Runtime plans by itself.
-        **options
+        backend_opts, **options
             Both are passed to the pass as ``str(value)``.
 
         Raises
@@ -449,7 +449,7 @@ class SymbolBlock:
             As of `hybridize`.
         partition_if_dynamic : bool
             Ignored; accepted for compatibility with MXNet.
-        **options
+        backend_opts, **options
             Both are passed to the pass as ``str(value)``, in this call only.
 
         Raises

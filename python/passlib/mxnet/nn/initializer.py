@@ -18,7 +18,7 @@ _registry: dict[str, type[Initializer]] = {}
 
 
 class InitDesc(str):
-    """The name of a parameter, with what else is known of it.
+    """The name of a parameter, with the attributes of its variable.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ _I = TypeVar("_I", bound=type[Initializer])
 
 
 def register(klass: _I) -> _I:
-    """Make a class known to `create` by its name in lower case.
+    """Register a class for `create` under its name in lower case.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def register(klass: _I) -> _I:
 
 
 def alias(*names: str) -> Callable[[_I], _I]:
-    """Return a decorator that makes a class known to `create` by other names.
+    """Return a decorator that registers a class for `create` under other names.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def alias(*names: str) -> Callable[[_I], _I]:
 
 
 def create(init: Any, /, **kwargs: Any) -> Initializer:
-    """Return an initializer of its name, of what `Initializer.dumps` wrote, or itself.
+    """Return an initializer from its name, from text of `Initializer.dumps`, or unchanged.
 
     Raises
     ------

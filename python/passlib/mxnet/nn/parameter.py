@@ -1,4 +1,4 @@
-"""The parameters of a block: each an array, or the known facts about one not yet made."""
+"""The parameters of a block: arrays, or shapes and types of arrays not yet created."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _STORAGE_TYPES = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 
 
 def group(symbols: Iterable[ModelGraph]) -> Any:
-    """Put the outputs of several symbols into one, in order.
+    """Return one symbol with the outputs of several, in order.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _type(dtype: object) -> object:
 
 
 def zeros(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant of zeros, float32 by default.
+    """Return a constant of zeros, float32 by default.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def zeros(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Sy
 
 
 def ones(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant of ones, float32 by default.
+    """Return a constant of ones, float32 by default.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def ones(shape: int | Sequence[int], dtype: object = None, **kwargs: Any) -> Sym
 
 
 def full(shape: int | Sequence[int], val: float, dtype: object = None, **kwargs: Any) -> Symbol:
-    """Make a constant whose elements are all ``val``.
+    """Return a constant whose elements are all ``val``.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def eye(
     dtype: object = None,
     **kwargs: Any,
 ) -> Symbol:
-    """Make an N x M matrix (N x N where M is 0) with ones on the ``k``-th diagonal.
+    """Return an N x M matrix (N x N if M is 0) with ones on the ``k``-th diagonal.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def arange(
     name: str | None = None,
     dtype: object = None,
 ) -> Symbol:
-    """Make a vector from ``start`` up to, without, ``stop``; of one number, from 0 up to it.
+    """Return numbers from ``start`` to ``stop`` (excluded); without ``stop``, from 0 to ``start``.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def linspace(
     name: str | None = None,
     dtype: object = None,
 ) -> Symbol:
-    """Make a vector of ``num`` numbers at equal distances.
+    """Return ``num`` evenly spaced numbers.
 
     Examples
     --------

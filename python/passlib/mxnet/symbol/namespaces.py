@@ -80,7 +80,7 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
 
 
 def _of_another(path: Path) -> FormatError | None:
-    """Return the error for a model of another family, which only `passlib.load` reads."""
+    """Return the error for a model of another dialect, which only `passlib.load` reads."""
     if path.name.endswith(SYMBOL_SUFFIX):
         return None  # a damaged symbol, whatever its content resembles
     if find("mxnet").recognises(path):

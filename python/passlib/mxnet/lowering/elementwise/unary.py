@@ -401,7 +401,7 @@ def _in_double(compute: Callable[[Operation, Value], Value], op: Operation) -> V
 
 
 def _scaled(factor: float, divisor: float, op: Operation) -> Value:
-    # In MXNet's order, which decides what is left of integers.
+    # In MXNet's order, which determines the truncation of integers.
     return through_real(op, op.inputs[:1], lambda x: x * factor / divisor)
 
 

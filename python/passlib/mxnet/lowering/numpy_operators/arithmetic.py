@@ -346,7 +346,7 @@ IN_NUMPY_MODE: dict[str, str] = {
     "_random_randint": "_npi_random_randint",
     "_zeros": "_npi_zeros",
 }
-"""What an operator of both modes is in a graph saved in NumPy mode, where MXNet writes one name.
+"""The NumPy operator for a name of both modes, in a graph saved in NumPy mode.
 
 There 0 is a size, and an array may have no axes.
 """

@@ -352,7 +352,7 @@ def _sliced(op: Operation, size: int) -> np.ndarray:
 
 
 def _values(op: Operation, data: Value) -> tuple[Value, list[Value]]:
-    """Return what to insert, in the array's type, and the inputs after it."""
+    """Return the inserted values, in the array's type, and the inputs after them."""
     if op.optional_float("val") is not None:
         return number_of(op, "val", 0.0, op.dtype_of(data)), op.inputs[1:]
     values, *rest = op.inputs[1:]
@@ -457,7 +457,7 @@ def insert_at_tensor(op: Operation) -> Value:
 
 @table.register("_npi_delete")
 def delete(op: Operation) -> Value:
-    """Delete from ``axis`` a slice if it has a ``step``, ``int_ind``, or what the input lists."""
+    """Delete from ``axis`` a slice if ``step`` is given, ``int_ind``, or the places of the input."""
     data, axis = _line(op)
     if len(op.inputs) == 1:
         place = op.optional_int("int_ind")
@@ -590,7 +590,7 @@ def _aligned(op: Operation, data: Value, mask: Value) -> Value:
 
 @table.register("_npi_boolean_mask_assign_scalar")
 def boolean_mask_assign_scalar(op: Operation) -> Value:
-    """Replace what the mask selects from ``start_axis`` on by ``value``."""
+    """Replace the elements that the mask selects from ``start_axis`` on by ``value``."""
     data, mask = op.operands(2)
     number = number_of(op, "value", 0.0, op.dtype_of(data))
     return op.where(_aligned(op, data, mask), number, data)
@@ -598,7 +598,7 @@ def boolean_mask_assign_scalar(op: Operation) -> Value:
 
 @table.register("_npi_boolean_mask_assign_tensor")
 def boolean_mask_assign_tensor(op: Operation) -> Value:
-    """Replace what the mask selects from ``start_axis`` on by the third input.
+    """Replace the elements that the mask selects from ``start_axis`` on by the third input.
 
     Its axes are those before ``start_axis``, one for the selected places in their order, and
     those after the mask; that one may have size 1, which serves all places.

@@ -226,7 +226,7 @@ def constraint_check(op: Operation) -> Value:
     data = op.inputs[0]
     if is_empty(data):
         return op.constant(True)
-    # The 1 at the end is what no elements amount to.
+    # The 1 at the end is the result of no elements.
     checked = [flattened(op, op.cast(is_true(op, data), np.uint8)), op.constant([1], np.uint8)]
     every = op.emit("ReduceMin", op.emit("Concat", *checked, axis=0), keepdims=1)
     place = vector(op, 1) - op.cast(every, np.int64)

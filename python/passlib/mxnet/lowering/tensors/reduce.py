@@ -135,7 +135,7 @@ def reduced(onnx_operator: str, op: Operation, data: Value, axes: Sequence[int])
 
 
 def known_count(data: Value, axes: Sequence[int]) -> int | None:
-    """Return the number of elements that are reduced to one, as far as it is known."""
+    """Return the number of elements that are reduced to one, None if unknown."""
     sizes = [None if data.shape is None else data.shape[axis] for axis in axes]
     known = [size for size in sizes if size is not None]
     return math.prod(known) if len(known) == len(sizes) or 0 in known else None
@@ -162,7 +162,7 @@ def if_none(
 
 
 def averaged(op: Operation, data: Value, axes: Sequence[int]) -> Value:
-    """Take the mean of reals, of none NaN; the axes stay as axes of size 1."""
+    """Return the mean of reals, NaN of no elements; the axes stay as axes of size 1."""
     mean = reduced("ReduceMean", op, data, axes)
     return if_none(op, data, axes, op.constant_like(np.nan, data), mean)
 
@@ -365,7 +365,7 @@ def broadcast_axis(op: Operation) -> Value:
 def broadcast_like(op: Operation) -> Value:
     """Broadcast to the shape of the second input, or ``lhs_axes`` to its ``rhs_axes``.
 
-    Only one of the two is as good as none.
+    One of the two alone has no effect.
     """
     data, other = op.operands(2)
     left, right = op.optional_ints("lhs_axes"), op.optional_ints("rhs_axes")

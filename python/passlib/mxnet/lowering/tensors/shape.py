@@ -226,8 +226,8 @@ def squeeze(op: Operation) -> Value:
 def transpose(op: Operation) -> Value:
     """Permute the axes to the order ``axes``; reverse them if it is not given.
 
-    An axis may repeat and another one be left out: an element is then where the strides of the
-    axes lead, as in MXNet.
+    An axis may repeat and another be missing: as in MXNet, the strides of the listed axes then
+    locate each element.
     """
     data, axes = op.inputs[0], op.ints("axes", ())
     if axes and min(axes) < 0:
