@@ -24,21 +24,11 @@ mx_float = ctypes.c_float
 mx_float_p = ctypes.POINTER(ctypes.c_float)
 mx_real_t = np.float32
 
-CachedOpHandle = ctypes.c_void_p
-CudaKernelHandle = ctypes.c_void_p
-CudaModuleHandle = ctypes.c_void_p
-DLPackHandle = ctypes.c_void_p
-DataIterCreatorHandle = ctypes.c_void_p
-DataIterHandle = ctypes.c_void_p
-ExecutorHandle = ctypes.c_void_p
-FunctionHandle = ctypes.c_void_p
-KVStoreHandle = ctypes.c_void_p
-NDArrayHandle = ctypes.c_void_p
-OpHandle = ctypes.c_void_p
-ProfileHandle = ctypes.c_void_p
-RecordIOHandle = ctypes.c_void_p
-RtcHandle = ctypes.c_void_p
-SymbolHandle = ctypes.c_void_p
+CachedOpHandle = CudaKernelHandle = CudaModuleHandle = DLPackHandle = DataIterCreatorHandle = (
+    ctypes.c_void_p
+)
+DataIterHandle = ExecutorHandle = FunctionHandle = KVStoreHandle = NDArrayHandle = ctypes.c_void_p
+OpHandle = ProfileHandle = RecordIOHandle = RtcHandle = SymbolHandle = ctypes.c_void_p
 
 
 class MXCallbackList(ctypes.Structure):

@@ -22,34 +22,6 @@ from passlib.mxnet.lowering.real_arithmetic import (
 )
 from passlib.mxnet.lowering.table import table
 
-_OPERATORS = {
-    "_plus_scalar": ("add", False),
-    "_minus_scalar": ("subtract", False),
-    "_rminus_scalar": ("subtract", True),
-    "_mul_scalar": ("multiply", False),
-    "_div_scalar": ("divide", False),
-    "_rdiv_scalar": ("divide", True),
-    "_mod_scalar": ("modulo", False),
-    "_rmod_scalar": ("modulo", True),
-    "_power_scalar": ("power", False),
-    "_rpower_scalar": ("power", True),
-    "_maximum_scalar": ("maximum", False),
-    "_minimum_scalar": ("minimum", False),
-    "_hypot_scalar": ("hypotenuse", False),
-    "_equal_scalar": ("equal", False),
-    "_not_equal_scalar": ("not_equal", False),
-    "_greater_scalar": ("greater", False),
-    "_greater_equal_scalar": ("greater_equal", False),
-    "_lesser_scalar": ("lesser", False),
-    "_lesser_equal_scalar": ("lesser_equal", False),
-    "_logical_and_scalar": ("logical_and", False),
-    "_logical_or_scalar": ("logical_or", False),
-    "_logical_xor_scalar": ("logical_xor", False),
-    "_scatter_plus_scalar": ("add", False),
-    "_scatter_minus_scalar": ("subtract", False),
-}
-"""The function of two arrays by MXNet's name, and whether the number is the first operand."""
-
 
 def array_and_number(op: Operation) -> tuple[Value, Value]:
     """Return the input and the attribute ``scalar``, both of the type in which to compute."""
@@ -77,11 +49,6 @@ def _legacy_name(name: str) -> str:
     reverse = words[0][1:] in ("minus", "div", "mod", "power") and words[0][0] == "r"
     first = "R" + words[0][1:].capitalize() if reverse else words[0].capitalize()
     return "_" + first + "".join(word.capitalize() for word in words[1:])
-
-
-for _name, (_function, _number_first) in _OPERATORS.items():
-    _names = (_name,) if _name.startswith("_scatter") else (_name, _legacy_name(_name))
-    table.register(*_names)(partial(_with_number, _function, _number_first))
 
 
 def _plain(onnx_operator: str, op: Operation, a: Value, b: Value) -> Value:
@@ -151,33 +118,37 @@ BINARY: dict[str, Callable[[Operation, Value, Value], Value]] = {
 """Each function of two operands in ONNX; shared with scalar operands."""
 
 _NAMES = {
-    "add": "elemwise_add _plus _Plus _add _grad_add broadcast_add broadcast_plus",
-    "subtract": "elemwise_sub _minus _Minus _sub broadcast_sub broadcast_minus",
-    "multiply": "elemwise_mul _mul _Mul broadcast_mul",
-    "divide": "elemwise_div _div _Div _scatter_elemwise_div broadcast_div",
-    "modulo": "_mod _Mod broadcast_mod",
-    "power": "_power _Power broadcast_power",
-    "maximum": "_maximum _Maximum broadcast_maximum",
-    "minimum": "_minimum _Minimum broadcast_minimum",
-    "hypotenuse": "_hypot _Hypot broadcast_hypot",
-    "equal": "_equal _Equal broadcast_equal",
-    "not_equal": "_not_equal _Not_Equal broadcast_not_equal",
-    "greater": "_greater _Greater broadcast_greater",
-    "greater_equal": "_greater_equal _Greater_Equal broadcast_greater_equal",
-    "lesser": "_lesser _Lesser broadcast_lesser",
-    "lesser_equal": "_lesser_equal _Lesser_Equal broadcast_lesser_equal",
-    "logical_and": "_logical_and _Logical_And broadcast_logical_and",
-    "logical_or": "_logical_or _Logical_Or broadcast_logical_or",
-    "logical_xor": "_logical_xor _Logical_Xor broadcast_logical_xor",
+    "plus": "add",
+    "minus": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "mod": "modulo",
+    "hypot": "hypotenuse",
 }
+_NAMES |= {name: name for name in BINARY if name not in _NAMES.values()}
+"""MXNet's names without prefix, and their functions."""
 
 
 def _of_two(function: str, op: Operation) -> Value:
     return BINARY[function](op, op.inputs[0], op.inputs[1])
 
 
-for _function, _spellings in _NAMES.items():
-    table.register(*_spellings.split())(partial(_of_two, _function))
+_FURTHER = {
+    "plus": "elemwise_add _add _grad_add broadcast_add",
+    "minus": "elemwise_sub _sub broadcast_sub",
+    "mul": "elemwise_mul",
+    "div": "elemwise_div _scatter_elemwise_div",
+}
+for _name, _function in _NAMES.items():
+    _spellings = (f"_{_name}", f"_{_name.title()}", f"broadcast_{_name}")
+    table.register(*_spellings, *_FURTHER.get(_name, "").split())(partial(_of_two, _function))
+    for _scalar in (f"_{_name}_scalar", f"_r{_name}_scalar"):
+        _first = _scalar.startswith("_r")
+        if not _first or _name in ("minus", "div", "mod", "power"):
+            _names = (_scalar, _legacy_name(_scalar))
+            table.register(*_names)(partial(_with_number, _function, _first))
+for _name in ("plus", "minus"):
+    table.register(f"_scatter_{_name}_scalar")(partial(_with_number, _NAMES[_name], False))
 
 
 @table.register("add_n", "ElementWiseSum")

@@ -457,7 +457,7 @@ def insert_at_tensor(op: Operation) -> Value:
 
 @table.register("_npi_delete")
 def delete(op: Operation) -> Value:
-    """Delete from ``axis`` a slice if ``step`` is given, ``int_ind``, or the places of the input."""
+    """Delete from ``axis`` a slice if there is a ``step``, ``int_ind``, or the listed places."""
     data, axis = _line(op)
     if len(op.inputs) == 1:
         place = op.optional_int("int_ind")

@@ -195,8 +195,8 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
     deep = channels // group**2
     if deep != op.int("output_dim"):
         op.unsupported(f"does not fit {channels} channels", "output_dim")
-    positions, inside = [], None
-    for axis, limit in ((1, height), (0, width)):
+    positions = []
+    for axis in (1, 0):
         start, extent = _span(op, regions, axis, 0.5)
         start, extent = (op.emit("Reshape", v, [-1, 1, 1, 1, 1, 1]) for v in (start, extent))
         steps = np.arange(size)[:, None] / size + np.arange(samples) / (size * samples)
@@ -204,14 +204,10 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
         place = extent * steps.reshape(turned) + start
         if not still:
             place = place + _moves(op, offsets[0], axis, deep) * extent
-        valid = (place >= -0.5) & (place <= limit - 0.5)
-        inside = valid if inside is None else inside & valid
-        positions.append(op.emit("Clip", place, 0, limit - 1))
-    assert inside is not None
-    image = op.cast(column(op, regions, 0, 6), np.int64)
-    channel = op.constant(_channels(channels, group, size)[..., None, None], "int64")
-    values = bilinear(op, data, image, channel, (positions[0], positions[1]))
-    values = op.where(inside, values, 0)
+        positions.append(place)
+    limits = [(-0.5, height - 0.5), (-0.5, width - 0.5)]
+    channel = _channels(channels, group, size)[..., None, None]
+    values, inside = _sampled_inside(op, data, regions, channel, positions, limits)
     counts = op.cast(inside, op.dtype_of(data))
     axes = vector(op, 4, 5)
     count = op.emit("ReduceSum", counts, axes, keepdims=0)
@@ -251,18 +247,30 @@ def rotated_roi_align(op: Operation) -> Value:
     across, down = local
     x = across * cosine + down * sine
     y = down * cosine - across * sine
-    positions, inside = [], None
-    for moved, center, limit in ((y, center_y, height), (x, center_x, width)):
-        place = moved + center
-        valid = (place >= -1) & (place <= limit)
-        inside = valid if inside is None else inside & valid
-        positions.append(op.emit("Clip", place, 0, limit - 1))
-    assert inside is not None
-    image = op.cast(column(op, regions, 0, 6), np.int64)
-    channel = op.constant(np.arange(channels).reshape(1, -1, 1, 1, 1, 1), "int64")
-    values = bilinear(op, data, image, channel, (positions[0], positions[1]))
-    values = op.where(inside, values, 0)
+    positions, limits = [y + center_y, x + center_x], [(-1, height), (-1, width)]
+    channel = np.arange(channels).reshape(1, -1, 1, 1, 1, 1)
+    values, _ = _sampled_inside(op, data, regions, channel, positions, limits)
     return op.emit("ReduceMean", values, [4, 5], keepdims=0)
+
+
+def _sampled_inside(
+    op: Operation,
+    data: Value,
+    regions: Value,
+    channel: np.ndarray,
+    positions: Sequence[Value],
+    limits: Sequence[tuple[float, float]],
+) -> tuple[Value, Value]:
+    """Interpolate (R, C, P, P, S, S) samples at y and x; return them, 0 outside, and the mask."""
+    masks, places = [], []
+    for place, (low, high), size in zip(positions, limits, op.shape_of(data, 4)[2:], strict=True):
+        masks.append((place >= low) & (place <= high))
+        places.append(op.emit("Clip", place, 0, size - 1))
+    inside = masks[0] & masks[1]
+    image = op.cast(column(op, regions, 0, 6), np.int64)
+    chosen = op.constant(channel, "int64")
+    values = bilinear(op, data, image, chosen, (places[0], places[1]))
+    return op.where(inside, values, 0), inside
 
 
 def _grouped(op: Operation, data: Value, group: int) -> tuple[int, ...]:
