@@ -526,8 +526,7 @@ def _norm_scale(op: Operation, values: Sequence[Value]) -> Value | None:
         return None
     attributes = Attributes(norm)
     gamma, _, _, variance = values[-5:-1] if op.bool("with_sum", False) else values[-4:]
-    shifted = variance + attributes.float("eps", 1e-3)
-    factor = op.emit("Reciprocal", op.emit("Sqrt", shifted))
+    factor = op.emit("Reciprocal", op.emit("Sqrt", variance + attributes.float("eps", 1e-3)))
     return factor if attributes.bool("fix_gamma", True) else factor * gamma
 
 

@@ -53,8 +53,7 @@ def _drawn(op: Operation, onnx_operator: str, shape: Sequence[int], dtype: np.dt
 
 def _uniform_inside(op: Operation, shape: Sequence[int], dtype: np.dtype) -> Value:
     """Draw uniformly between 0 and 1, never 0 itself: logarithms stay finite."""
-    uniform = _drawn(op, "RandomUniform", shape, dtype)
-    return op.emit("Max", uniform, _LEAST)
+    return op.emit("Max", _drawn(op, "RandomUniform", shape, dtype), _LEAST)
 
 
 def _scaled(op: Operation, standard: Value, loc: Value, scale: Value) -> Value:
@@ -391,8 +390,7 @@ def npi_gamma(op: Operation) -> Value:
     """Draw with the parameters ``shape`` and ``scale``."""
     dtype, working = _types(op)
     alpha, scale = _parameters(op, ("shape", "scale"), working)
-    draw = _standard_gamma(op, alpha, _drawn_shape(op, (alpha, scale)))
-    return op.cast(draw * scale, dtype)
+    return op.cast(_standard_gamma(op, alpha, _drawn_shape(op, (alpha, scale))) * scale, dtype)
 
 
 @table.register("_npi_bernoulli")

@@ -544,5 +544,4 @@ def _elapsed(
     """Return, after a time without events, the intensity, the faded state, the compensator."""
     rates, excitation, decay = parameters
     faded = state * op.emit("Exp", -(decay * gap))
-    intensity = rates + excitation * decay * faded
-    return intensity, faded, rates * gap + excitation * (state - faded)
+    return rates + excitation * decay * faded, faded, rates * gap + excitation * (state - faded)

@@ -182,8 +182,7 @@ def potri(op: Operation) -> Value:
     if not op.bool("lower", True):
         triangle = transposed(op, triangle)
     unit = op.constant_like(np.eye(_size(op, triangle)), triangle)
-    shape = _shape(op, triangle)
-    inverted = _solved(op, triangle, op.emit("Expand", unit, shape), lower=True)
+    inverted = _solved(op, triangle, op.emit("Expand", unit, _shape(op, triangle)), lower=True)
     return transposed(op, inverted) @ inverted
 
 
@@ -220,8 +219,7 @@ def _eliminated(op: Operation, matrix: Value, size: int, *, guarded: bool) -> _E
         if guarded:
             pivot = op.where(pivot.equals(0), 1, pivot)
         line = line / pivot
-        rest = matrix - _part(op, matrix, 2, step, step + 1) * line
-        matrix = op.where(is_here, line, rest)
+        matrix = op.where(is_here, line, matrix - _part(op, matrix, 2, step, step + 1) * line)
     return _Elimination(matrix, pivots, exchanges)
 
 

@@ -86,8 +86,7 @@ def log_gamma(op: Operation, value: Value) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
         result = op.where(left, np.log(np.pi) - op.emit("Log", sine) - right, right)
         infinity = op.constant_like(np.inf, x)
-        endless = _is_whole(op, x) & (x < 0.5) | op.emit("IsInf", x)
-        return op.where(endless, infinity, result)
+        return op.where(_is_whole(op, x) & (x < 0.5) | op.emit("IsInf", x), infinity, result)
 
     return through_real(op, (value,), compute, double=True, exact=True)
 
@@ -110,8 +109,7 @@ def gamma(op: Operation) -> Value:
         left, right, sine = _log_gamma_parts(op, x)
         half = op.emit("Floor", x) * 0.5
         signed = op.where(op.emit("Floor", half) < half, -sine, sine)
-        mirrored = op.emit("Exp", -right) * np.pi / signed
-        result = op.where(left, mirrored, op.emit("Exp", right))
+        result = op.where(left, op.emit("Exp", -right) * np.pi / signed, op.emit("Exp", right))
         result = op.where(_is_whole(op, x) & (x < 0.0), np.nan, result)
         at_zero = x.equals(0)
         at_zero = op.where(at_zero, op.emit("Reciprocal", x), result)

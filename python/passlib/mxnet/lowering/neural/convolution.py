@@ -337,5 +337,4 @@ def embedding(op: Operation) -> Value:
     """
     data, weight = op.operands(2)
     last = op.constant(op.int("input_dim") - 1, "int64")
-    index = op.emit("Clip", op.cast(data, "int64"), 0, last)
-    return op.emit("Gather", weight, index, axis=0)
+    return op.emit("Gather", weight, op.emit("Clip", op.cast(data, "int64"), 0, last), axis=0)

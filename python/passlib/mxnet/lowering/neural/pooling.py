@@ -89,8 +89,7 @@ def adaptive_average_pooling(op: Operation) -> Value:
         window = [height // wanted[0], width // wanted[1]]
         return op.emit("AveragePool", data, kernel_shape=window, strides=window)
     rows = _averages(op, data, 2, wanted[0])
-    columns = op.emit("Transpose", _averages(op, data, 3, wanted[1]), perm=[1, 0])
-    return rows @ data @ columns
+    return rows @ data @ op.emit("Transpose", _averages(op, data, 3, wanted[1]), perm=[1, 0])
 
 
 def _averages(op: Operation, data: Value, axis: int, wanted: int) -> Value:

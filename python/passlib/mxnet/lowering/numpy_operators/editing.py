@@ -276,8 +276,7 @@ def _extracted(op: Operation, data: Value, offset: int, first: int, second: int)
     if first == second:
         op.invalid("is the same axis as axis1", "axis2")
     others = [axis for axis in range(op.rank_of(data)) if axis not in (first, second)]
-    turned = op.emit("Transpose", data, perm=[*others, first, second])
-    return diagonal_line(op, turned, offset)
+    return diagonal_line(op, op.emit("Transpose", data, perm=[*others, first, second]), offset)
 
 
 @table.register("_np_diag")
@@ -426,8 +425,7 @@ def insert_at_slice(op: Operation) -> Value:
     number = places.size if places.size > 1 else op.size_of(values, axis)
     targets = places if places.size > 1 else np.repeat(places, number)
     order = np.insert(np.arange(size), targets, size + np.arange(number))
-    joined = op.emit("Concat", data, values, axis=axis)
-    return op.emit("Gather", joined, [*order], axis=axis)
+    return op.emit("Gather", op.emit("Concat", data, values, axis=axis), [*order], axis=axis)
 
 
 @table.register("_npi_insert_tensor")
@@ -448,8 +446,7 @@ def insert_at_tensor(op: Operation) -> Value:
     zero, one = op.constant(0, np.int64), op.constant(1, np.int64)
     own = op.emit("Range", zero, op.emit("Squeeze", size, [0]), one)
     own = own * vector(op, 2) + vector(op, 1)
-    inserted = op.emit("Expand", places * vector(op, 2), count)
-    numbers = op.emit("Concat", own, inserted, axis=0)
+    numbers = op.emit("Concat", own, op.emit("Expand", places * vector(op, 2), count), axis=0)
     total = extent(op, numbers, 0)
     order = op.emit("TopK", numbers, total, axis=0, largest=0, sorted=1, outputs=2)[1]
     return op.emit("Gather", op.emit("Concat", data, values, axis=axis), order, axis=axis)

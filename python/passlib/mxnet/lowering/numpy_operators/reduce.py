@@ -391,8 +391,7 @@ def _between(op: Operation, kind: str, ordered: Value, places: tuple[Value, Valu
 
 def _gaps(op: Operation, data: Value, axis: int) -> Value:
     tail = op.emit("Slice", data, [1], [LAST], [axis])
-    head = op.emit("Slice", data, [0], [-1], [axis])
-    return tail - head
+    return tail - op.emit("Slice", data, [0], [-1], [axis])
 
 
 @table.register("_npi_diff")

@@ -42,8 +42,7 @@ def scatter_nd(op: Operation) -> Value:
 def index_copy(op: Operation) -> Value:
     """Replace the rows of the first input whose numbers are in the second by those of the third."""
     old, rows, new = op.operands(3)
-    column = op.emit("Unsqueeze", op.cast(rows, np.int64), [1])
-    return op.emit("ScatterND", old, column, new)
+    return op.emit("ScatterND", old, op.emit("Unsqueeze", op.cast(rows, np.int64), [1]), new)
 
 
 def _strides(shape: tuple[int, ...]) -> list[int]:
@@ -114,8 +113,7 @@ def batch_take(op: Operation) -> Value:
         op.invalid(f"{count} indices do not fit {rows} rows")
     column = op.emit("Reshape", _inside(op, indices, data, 1, "clip"), [-1, 1])
     picked = op.emit("GatherElements", data, column, axis=1)
-    shape = gathered_shape(op, indices, range(op.rank_of(indices)))
-    return op.emit("Reshape", picked, shape)
+    return op.emit("Reshape", picked, gathered_shape(op, indices, range(op.rank_of(indices))))
 
 
 @table.register("pick", "choose_element_0index", "_npx_pick")
@@ -336,8 +334,7 @@ def pad(op: Operation) -> Value:
     pads = vector(op, *widths[::2], *widths[1::2])
     if mode != "constant":
         return op.emit("Pad", data, pads, mode=mode)
-    filling = number_of(op, "constant_value", 0.0, op.dtype_of(data))
-    return op.emit("Pad", data, pads, filling)
+    return op.emit("Pad", data, pads, number_of(op, "constant_value", 0.0, op.dtype_of(data)))
 
 
 def _line(op: Operation) -> tuple[Value, int]:
@@ -399,5 +396,4 @@ def _mask(op: Operation, data: Value, axis: int, values: Value, places: Value) -
     original = op.inputs[0]
     if data is original:
         return mask
-    shape = gathered_shape(op, original, range(op.rank_of(original)))
-    return op.emit("Reshape", mask, shape)
+    return op.emit("Reshape", mask, gathered_shape(op, original, range(op.rank_of(original))))

@@ -33,8 +33,7 @@ def integer_sum(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Add along axes, which stay as axes of size 1."""
     dtype, places = op.dtype_of(data), vector(op, *axes)
     if dtype.itemsize < 8:
-        total = op.emit("ReduceSum", op.cast(data, np.int64), places, keepdims=1)
-        return op.cast(total, dtype)
+        return op.cast(op.emit("ReduceSum", op.cast(data, np.int64), places, keepdims=1), dtype)
     half = op.constant_like(_HALF, data)
     above = data / half
     below = data - above * half
@@ -156,8 +155,7 @@ def if_none(
     """Return ``instead`` if no elements are reduced to one, else the result."""
     known = known_count(data, axes)
     if known is None:
-        count = count_of(op, data, axes, np.dtype(np.int64))
-        return op.where(count.equals(0), instead, result)
+        return op.where(count_of(op, data, axes, np.dtype(np.int64)).equals(0), instead, result)
     return result if known else op.emit("Expand", instead, op.emit("Shape", result))
 
 
@@ -186,8 +184,7 @@ def _mean(op: Operation, data: Value, axes: Sequence[int]) -> Value:
     """Take the mean; for integers the sum, in their own type, by integer division."""
     if is_real(op.dtype_of(data)):
         return averaged(op, data, axes)
-    total = reduced("ReduceSum", op, data, axes)
-    return total / count_of(op, data, axes, op.dtype_of(data))
+    return reduced("ReduceSum", op, data, axes) / count_of(op, data, axes, op.dtype_of(data))
 
 
 def _without_nan(
@@ -321,8 +318,7 @@ def all_finite(op: Operation) -> Value:
     parts = []
     for value in op.inputs:
         wrong = op.emit("IsNaN", value) | op.emit("IsInf", value)
-        flat = flattened(op, op.cast(~wrong, np.uint8))
-        parts.append(op.emit("ReduceMin", flat, keepdims=1))
+        parts.append(op.emit("ReduceMin", flattened(op, op.cast(~wrong, np.uint8)), keepdims=1))
     together = op.emit("Concat", *parts, axis=0)
     return op.cast(op.emit("ReduceMin", together, keepdims=1), np.float32)
 

@@ -515,8 +515,7 @@ def proposal(op: Operation) -> Sequence[Value]:
     one = op.constant_like(1, score)
     sides = [*sides[:2], *(side + one for side in sides[2:])]
     everything = op.emit("Expand", op.constant(True), [batch, considered])
-    threshold = op.float("threshold", 0.7)
-    kept = survivors(op, sides, everything, threshold=threshold, classes=None)
+    kept = survivors(op, sides, everything, threshold=op.float("threshold", 0.7), classes=None)
     place = op.constant_like(np.arange(considered, 0, -1)[None], score)
     order = ordered_by(op, op.where(kept, place, -place), first)
     number = op.emit("ReduceSum", op.cast(kept, np.int64), [1], keepdims=1)

@@ -156,8 +156,7 @@ def psroi_pooling(op: Operation) -> Value:
         turn = op.constant_like(np.arange(size).reshape(1, 1, size), step)
         ends = []
         for shift, how in ((0, "Floor"), (1, "Ceil")):
-            place = op.emit(how, (turn + shift) * step + start)
-            clipped = op.emit("Clip", place, 0, limit)
+            clipped = op.emit("Clip", op.emit(how, (turn + shift) * step + start), 0, limit)
             ends.append(op.cast(clipped, np.int64))
         column_first = vector(op, 0, 1, size, 1) if axis else vector(op, 0, 1, 1, size)
         bounds.append([op.emit("Reshape", end, column_first) for end in ends])
@@ -211,8 +210,7 @@ def deformable_psroi_pooling(op: Operation) -> Sequence[Value]:
     counts = op.cast(inside, op.dtype_of(data))
     axes = vector(op, 4, 5)
     count = op.emit("ReduceSum", counts, axes, keepdims=0)
-    total = op.emit("ReduceSum", values, axes, keepdims=0)
-    result = total / op.emit("Max", count, 1)
+    result = op.emit("ReduceSum", values, axes, keepdims=0) / op.emit("Max", count, 1)
     return result, op.declare(data.dtype, result.shape, "the numbers of samples are not provided")
 
 
@@ -268,8 +266,7 @@ def _sampled_inside(
         places.append(op.emit("Clip", place, 0, size - 1))
     inside = masks[0] & masks[1]
     image = op.cast(column(op, regions, 0, 6), np.int64)
-    chosen = op.constant(channel, "int64")
-    values = bilinear(op, data, image, chosen, (places[0], places[1]))
+    values = bilinear(op, data, image, op.constant(channel, "int64"), (places[0], places[1]))
     return op.where(inside, values, 0), inside
 
 
@@ -309,8 +306,7 @@ def _moves(op: Operation, offsets: Value, axis: int, deep: int) -> Value:
     moved = op.emit("Gather", offsets, op.constant(kind, "int64"), axis=1)
     for place in (2, 3):
         moved = op.emit("Gather", moved, op.constant(part, "int64"), axis=place)
-    scaled = moved * op.float("trans_std", 0.0)
-    return op.emit("Unsqueeze", scaled, [4, 5])
+    return op.emit("Unsqueeze", moved * op.float("trans_std", 0.0), [4, 5])
 
 
 @table.register("UpSampling")

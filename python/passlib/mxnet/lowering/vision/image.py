@@ -95,8 +95,7 @@ def _weighted(
 
 def _neighbours(size: int, wanted: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
     """Return the two places that each of ``wanted`` places lies between, and their shares."""
-    scale = 1.0 / (wanted / size)
-    position = ((np.arange(wanted) + 0.5) * scale - 0.5).astype(np.float32)
+    position = ((np.arange(wanted) + 0.5) * (1.0 / (wanted / size)) - 0.5).astype(np.float32)
     before = np.floor(position)
     share = position - before
     weights = np.stack([np.float32(1) - share, share], axis=1) * np.float32(_ONE)
