@@ -15,7 +15,14 @@ _T = TypeVar("_T")
 
 
 def is_np_array() -> bool:
-    """Return False: arrays are never those of ``mx.np``."""
+    """Return False: arrays are never those of ``mx.np``.
+
+    Examples
+    --------
+    >>> import passlib as mx
+    >>> mx.util.is_np_array()
+    False
+    """
     return False
 
 
