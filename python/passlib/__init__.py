@@ -14,18 +14,15 @@ from passlib.files.module_names import lazily as _lazily
 
 __version__ = _checked_version()
 
-_MXNET = """
-    attribute autograd base callback context contrib executor executor_manager gluon init
-    initializer kv kvstore lr_scheduler mod module name nd ndarray nn optimizer random rnd sym
-    symbol test_utils training util visualization viz
-"""
-"""MXNet's modules, so that ``import passlib as mx`` runs MXNet's scripts."""
+_TRAINING = "callback executor_manager kv kvstore lr_scheduler mod module optimizer training"
+"""MXNet's modules that are no public names, so that ``import passlib as mx`` runs scripts."""
 
 _ROOMS = "arrays dialects families files graph lowering runtime workbench"
 """Modules that are no public names, and that ``passlib.<name>`` imports nevertheless."""
 
-__all__, __getattr__, __dir__ = _lazily(__name__, __file__, (*_ROOMS.split(), *_MXNET.split()))
-
-for _name in _MXNET.split():
+__all__, __getattr__, __dir__ = _lazily(
+    __name__, __file__, f"{_ROOMS} {_TRAINING}".split(), [f"{__name__}.mxnet"]
+)
+for _name in _TRAINING.split():
     _also(f"{__name__}.{_name}", f"{__name__}.mxnet.{_name}")
 _also(f"{__name__}.dialects.ark", f"{__name__}.families.ark")

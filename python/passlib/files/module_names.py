@@ -72,19 +72,23 @@ def also(second: str, first: str) -> None:
 
 
 def lazily(
-    package: str, file: str, unlisted: Collection[str] = ()
+    package: str, file: str, unlisted: Collection[str] = (), modules_of: Collection[str] = ()
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__all__``, ``__getattr__`` and ``__dir__`` of a package with a stub file.
 
     The stub next to its ``__init__.py``, which type checkers and editors read, is the one list of
     its names: what it imports as ``name as name``. A name is imported when it is first used. The
-    modules ``unlisted`` are no public names, but ``package.name`` imports them too.
+    modules ``unlisted`` are no public names, but ``package.name`` imports them too. What the stub
+    imports from the packages ``modules_of`` are modules, which `also` have these names.
     """
     stub = Path(file).with_suffix(".pyi").read_text("utf-8")
     found = re.findall(r"^from (\S+) import (\w+) as (\w+)", stub, re.MULTILINE)
     homes = {name: (package, name) for name in unlisted}
     homes |= {name: (home, own) for home, own, name in found}
     public = sorted(name for _, _, name in found)
+    for name, (home, own) in homes.items():
+        if home in modules_of and (home, own) != (package, name):
+            also(f"{package}.{name}", f"{home}.{own}")
 
     def get(name: str) -> Any:
         if name not in homes:

@@ -7,21 +7,10 @@ from __future__ import annotations
 
 import sys as _sys
 
-from passlib.files.module_names import also as _also
 from passlib.files.module_names import lazily as _lazily
 from passlib.mxnet.training import modules as _modules
 
-__all__, __getattr__, __dir__ = _lazily(__name__, __file__)
+__all__, __getattr__, __dir__ = _lazily(__name__, __file__, modules_of=(__name__, "passlib"))
 
-for _second, _first in {
-    "init": "initializer",
-    "ndarray": "nd",
-    "rnd": "random",
-    "sym": "symbol",
-    "visualization": "viz",
-}.items():
-    _also(f"{__name__}.{_second}", f"{__name__}.{_first}")
-for _name in ("library", "model"):
-    _also(f"{__name__}.{_name}", f"passlib.{_name}")
 for _name, _module in _modules.items():
     globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _module
