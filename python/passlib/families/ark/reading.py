@@ -14,14 +14,7 @@ from passlib.dialects import json_text
 from passlib.dialects.json_text import compact_json
 from passlib.errors import FormatError, GraphError, UnsoundFileError, UnsupportedError
 from passlib.families.ark import schema
-from passlib.families.ark.document import (
-    GROUPS,
-    Document,
-    OpPlace,
-    kind,
-    ordered,
-    require_key,
-)
+from passlib.families.ark.document import GROUPS, Document, OpPlace, kind, ordered, require_key
 from passlib.families.ark.operators import ID, OUTPUTS, PARTS, FileOp, tensors_text
 from passlib.families.ark.schema import VARIANTS, Variant
 from passlib.families.ark.tensors import Box, Tensor, overlap, read_tensor, same_memory

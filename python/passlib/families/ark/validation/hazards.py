@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from passlib.families.ark.document import kind
 from passlib.families.ark.tensors import Box, Tensor, overlap
-from passlib.families.ark.validation.args import Report
 
 K = TypeVar("K", bound=Hashable)
 
@@ -257,146 +254,3 @@ class _Search:
 
 def _region(tensor: Tensor) -> _Region:
     return tensor.buffer, tensor.box, tensor.dtype
-
-
-def communication_misfits(
-    kind: str, args: Mapping[str, Any], reads: Sequence[Tensor], writes: Sequence[Tensor], rank: int
-) -> Iterator[tuple[str, str]]:
-    """Yield places and problems of the buffers and packets of an op that communicates.
-
-    ``args`` are bare values; there are as many tensors as the operator takes. ``rank`` is that of
-    the file; -1 if unknown.
-    """
-    own = {-1, rank}
-    if kind in ("Send", "SendPacket"):
-        yield from _peer(writes[0], "WriteTensors[0]", own)
-        tags = _tags(writes[0], "RecvTags", own)
-        sent = _tags(reads[0], "SendTags", {writes[0].rank})
-        if not tags or (kind == "Send" and not tags & sent):
-            yield "WriteTensors[0].Buffer.RecvTags", "no tag identifies the message that is sent"
-    elif kind in ("Recv", "RecvPacket"):
-        yield from _peer(reads[0], "ReadTensors[0]", own)
-        landing, place = (
-            (writes[0], "WriteTensors[0]") if kind == "Recv" else (reads[1], "ReadTensors[1]")
-        )
-        tags = _tags(landing, "RecvTags", {reads[0].rank})
-        sent = _tags(reads[0], "SendTags", own)
-        if not tags or (kind == "Recv" and not tags & sent):
-            yield f"{place}.Buffer.RecvTags", "no tag identifies the message that is received"
-    elif kind in ("RecvReduceSend", "RecvReduceSendPacket"):
-        yield from _reduction(kind, args, reads, writes, own)
-    if kind == "SendPacket":
-        yield from _packet(writes[0], "WriteTensors[0]", reads[0], 1)
-    elif kind == "RecvPacket":
-        yield from _packet(reads[1], "ReadTensors[1]", writes[0], 1)
-    elif kind == "DeviceSync" and reads[0].buffer != writes[0].buffer:
-        yield (
-            "WriteTensors[0]",
-            "a barrier moves no data, so this must be a view of the tensor that it reads",
-        )
-
-
-def _reduction(
-    kind: str,
-    args: Mapping[str, Any],
-    reads: Sequence[Tensor],
-    writes: Sequence[Tensor],
-    own: set[int],
-) -> Iterator[tuple[str, str]]:
-    source, scratch, total = reads[0], reads[1], writes[0]
-    peers = args["NPeers"]
-    if type(peers) is not int:
-        return  # reported elsewhere
-    if len(writes) != 1 + peers:
-        yield ("WriteTensors", f"with {peers} peers {kind} takes {1 + peers}, not {len(writes)}")
-        return
-    if (source.dtype, source.shape) != (total.dtype, total.shape):
-        wanted, found = ((t.dtype, list(t.shape)) for t in (source, total))
-        yield "WriteTensors[0]", f"the sum is {wanted[0]} {wanted[1]}, not {found[0]} {found[1]}"
-    packets = kind == "RecvReduceSendPacket"
-    if packets:
-        yield from _packet(scratch, "ReadTensors[1]", source, peers)
-    for i, target in enumerate(writes[1:], 1):
-        yield from _peer(target, f"WriteTensors[{i}]", own)
-        if packets:
-            yield from _packet(target, f"WriteTensors[{i}]", source, 1)
-        if not _tags(target, "RecvTags", own):
-            place = f"WriteTensors[{i}].Buffer.RecvTags"
-            yield place, "no tag identifies the message that is sent"
-
-
-def _peer(tensor: Tensor, place: str, own: set[int]) -> Iterator[tuple[str, str]]:
-    if tensor.rank in own:
-        yield f"{place}.Buffer.Rank", "must be memory of another rank"
-
-
-def _packet(packet: Tensor, place: str, carried: Tensor, count: int) -> Iterator[tuple[str, str]]:
-    """Check a tensor of packets, which take twice the bytes of their data."""
-    size = 2 * math.prod(carried.shape) * carried.item_size * count
-    if packet.dtype != "UINT8" or packet.shape != (size,):
-        yield place, f"packets must be UINT8 [{size}], not {packet.dtype} {list(packet.shape)}"
-
-
-def _tags(tensor: Tensor, key: str, ranks: set[int]) -> set[int]:
-    """Return the tags of messages to or from some ranks."""
-    return {tag for remote, tag in tensor.tags(key) if remote in ranks}
-
-
-def check_plan(report: Report, root: dict[str, Any], tasks: Sequence[Any]) -> None:
-    """Check a plan."""
-    if "Architecture" not in root:
-        report.warning("Architecture", "the key is missing, which newer versions of ARK require")
-    else:
-        report.expect(root, "Architecture", str, "")
-    processors = report.expect(root, "NumProcessors", int, "")
-    report.expect(root, "NumWarpsPerProcessor", int, "")
-    known: set[int] = set()
-    for number, task in enumerate(tasks):
-        if not isinstance(task, dict) or type(task.get("Id")) is not int:
-            continue
-        if task["Id"] in known:
-            report.error(f"TaskInfos[{number}].Id", f"two tasks have the Id {task['Id']}")
-        known.add(task["Id"])
-    for g, group in enumerate(report.expect(root, "ProcessorGroups", list, "") or ()):
-        path = f"ProcessorGroups[{g}]"
-        if not _object(report, group, path):
-            continue
-        _range(report, group, "ProcessorRange", path, processors)
-        for r, resources in enumerate(report.expect(group, "ResourceGroups", list, path) or ()):
-            inner = f"{path}.ResourceGroups[{r}]"
-            if not _object(report, resources, inner):
-                continue
-            for key in ("ProcessorRange", "WarpRange", "SramRange"):
-                _range(report, resources, key, inner, None)
-            for t, placed in enumerate(report.expect(resources, "TaskGroups", list, inner) or ()):
-                place = f"{inner}.TaskGroups[{t}]"
-                if _object(report, placed, place):
-                    _task(report, placed, place, known)
-
-
-def _task(report: Report, placed: dict[str, Any], path: str, known: set[int]) -> None:
-    number = report.expect(placed, "TaskId", int, path)
-    if number is not None and number not in known:
-        report.error(f"{path}.TaskId", f"there is no task {number}")
-    _range(report, placed, "TaskRange", path, None)
-    report.expect(placed, "Granularity", int, path)
-
-
-def _range(report: Report, owner: dict[str, Any], key: str, path: str, limit: int | None) -> None:
-    value = report.expect(owner, key, list, path)
-    if value is None:
-        return
-    place = f"{path}.{key}"
-    if len(value) not in (2, 3) or any(type(number) is not int for number in value):
-        report.error(place, "expected a start, an end and optionally a step")
-    elif not 0 <= value[0] <= value[1] or (len(value) == 3 and value[2] < 1):
-        report.error(place, f"{list(value)} is not a range")
-    elif limit is not None and value[1] > limit:
-        report.error(place, f"{list(value)} exceeds the {limit} processors")
-
-
-def _object(report: Report, value: Any, path: str) -> bool:
-    if isinstance(value, dict):
-        return True
-    report.error(path, f"expected an object, not {kind(value)}")
-    return False

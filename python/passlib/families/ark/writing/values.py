@@ -14,8 +14,13 @@ from passlib.families.ark.operators import CONFIG, ID, FileOp
 from passlib.families.ark.reading import Template
 from passlib.families.ark.resolve import Resolved
 from passlib.families.ark.tensors import Tensor
-from passlib.families.ark.validation.args import derive, misfits, padding_misfits
-from passlib.families.ark.validation.hazards import Access, communication_misfits, find_hazards
+from passlib.families.ark.validation.args import (
+    communication_misfits,
+    derive,
+    misfits,
+    padding_misfits,
+)
+from passlib.families.ark.validation.hazards import Access, find_hazards
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering.types import Misfit

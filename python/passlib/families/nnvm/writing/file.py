@@ -21,13 +21,7 @@ from passlib.families.nnvm.reading.file import (
     own_attributes,
 )
 from passlib.families.nnvm.reading.structure import GRAPH_ATTRIBUTE_KEYS
-from passlib.families.nnvm.reading.weights import (
-    ARRAY_MAGIC,
-    BFLOAT_KIND,
-    BOOL,
-    KINDS,
-    LIST_MAGIC,
-)
+from passlib.families.nnvm.reading.weights import ARRAY_MAGIC, BFLOAT_KIND, BOOL, KINDS, LIST_MAGIC
 from passlib.families.nnvm.writing.graph import EMPTY, graph_object
 
 
