@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,17 @@ def test_what_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Non
         "Found 1 graph passes in library",
         "\tGraph Pass [0] loggedPass",
     ]
+
+
+def test_strategies_are_logged(plugin: Callable[[str], Path]) -> None:
+    script = (
+        "import logging, sys, passlib; logging.basicConfig(level='INFO', format='%(message)s'); "
+        "passlib.library.load(sys.argv[1])"
+    )
+    command = [sys.executable, "-c", script, str(plugin("partitioners"))]
+    logged = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    lines = r"\tPartitioner\[\d\] partitionTwice\n\t\tStrategy\[0\] first\n\t\tStrategy\[1\] second"
+    assert re.search(lines, logged)
 
 
 def test_quiet_loading_logs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -148,6 +148,8 @@ class TestText:
         ("item", "kind", "message"),
         [
             (3, TypeError, "a step is the name of a pass"),
+            (("drop_one", "op"), TypeError, "a step is the name of a pass"),
+            ((drop_one, {"op": "x"}, 1), TypeError, "a step is the name of a pass"),
             (len, PasslibError, "'len' is not registered as a pass; decorate it"),
         ],
     )

@@ -74,6 +74,18 @@ def test_scales_of_groups_become_those_of_channels(
     assert not path.exists()
 
 
+def test_broadcasting_of_the_last_axes_is_converted(tmp_path: Path) -> None:
+    model = parser.parse_model(
+        '<ir_version: 4, opset_import: ["" : 6]> g (float[2, 3, 4] x) => (float[2, 3, 4] y) '
+        "<float[4] w = {1, 2, 3, 4}> { y = Mul <broadcast = 1> (x, w) }"
+    )
+    path = tmp_path / "new.onnx"
+    passlib.load(model).save(path, opset=7)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    (y,) = results(path.read_bytes(), {"x": x})
+    assert np.array_equal(y, x * np.float32([1, 2, 3, 4]))
+
+
 REFUSED = [
     (13, 11, "Softmax", "y = Softmax <axis = 1> (x)", "float[2, 3, 4]"),
     (13, 11, "LogSoftmax", "y = LogSoftmax <axis = 0> (x)", "float[2, 3, 4]"),

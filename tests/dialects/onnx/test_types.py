@@ -249,3 +249,14 @@ def test_a_negative_size_is_unknown() -> None:
     relu = onnx.helper.make_node("Relu", ["x"], ["y"])
     model = onnx.helper.make_model(onnx.helper.make_graph([relu], "g", [x], [y]))
     assert "x float32 (2, ?, 3)" in str(passlib.load(model).summary())
+
+
+@pytest.mark.parametrize("node", ["BiasGelu(x, b)", "FastGelu(x)", "Gelu(x)", "QuickGelu(x)"])
+def test_operators_of_onnx_runtime_are_inferred(node: str) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "com.microsoft": 1]> '
+        "g (float[2, 3] x, float[3] b, float[N] z) => (float[A, B] y) "
+        f"{{ a = com.microsoft.{node} s = Shape(a) y = Reshape(z, s) }}"
+    )
+    folded = passlib.load(model).optimize_for("foldShapes").symbol
+    assert [each.op for each in folded.nodes() if not each.is_variable] == ["Reshape"]

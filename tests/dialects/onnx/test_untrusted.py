@@ -117,6 +117,16 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+def test_a_few_skipped_items_are_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "a.onnx"
+    for count in (0, 1, 5):
+        given = {"mode": "TF", "min_gram_length": 2, "max_gram_length": 2, "max_skip_count": count}
+        grams = {"ngram_counts": [0, 0], "ngram_indexes": [0], "pool_int64s": [2, 3]}
+        model = single("TfIdfVectorizer", 9, ["x"], **given, **grams)
+        path.write_bytes(model.SerializeToString())
+        assert not any("max_skip_count" in each.message for each in passlib.validate(path))
+
+
 @pytest.mark.parametrize("what", CASES)
 def test_unsound_nodes_are_refused_before_native_code_sees_them(what: str, tmp_path: Path) -> None:
     make, message = CASES[what]

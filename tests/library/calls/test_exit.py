@@ -91,3 +91,14 @@ def test_daemon_threads_at_exit(
     assert ("late call" in out) != hangs
     assert ("thread(s) run native code" in err) == hangs, err
     assert time.monotonic() - begun < 50
+
+
+def test_a_wait_that_is_no_number_is_ignored() -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", "import passlib; passlib.library.load_standard()"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PASSLIB_EXIT_WAIT": "long"},
+    )
+    assert (child.returncode, child.stderr) == (0, "")
