@@ -109,7 +109,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         "max_skip_count is 4611686018427387904",
     ),
-    "a function that calls itself": (lambda: functions(("f", ["g"]), ("g", ["f"])), "calls itself"),
+    "a function that calls itself": (
+        lambda: functions(("f", ["g"]), ("g", ["f"])),
+        "function 'g' of domain 'own' calls itself",
+    ),
     "functions that grow": (
         lambda: functions(*((f"f{i}", [f"f{i + 1}"] * 9) for i in range(12)), ("f12", ["Relu"])),
         "expanded",
