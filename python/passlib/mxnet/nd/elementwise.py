@@ -19,7 +19,7 @@ def _truth(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _python(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Make the function of an operator of Python, which the class of the arrays defines."""
+    """Return the function of a Python operator, which the class of the arrays defines."""
 
     def combined(lhs: Any, rhs: Any) -> Any:
         return function(lhs, rhs)
@@ -30,7 +30,7 @@ def _python(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, An
 def _numpy(
     name: str, kernel: Callable[[Any, Any], Any], plain: Callable[[Any, Any], Any]
 ) -> Callable[[Any, Any], Any]:
-    """Make a function that Python has no operator for."""
+    """Return a function for which Python has no operator."""
 
     def combined(lhs: Any, rhs: Any) -> Any:
         arrays = [value for value in (lhs, rhs) if isinstance(value, np.ndarray)]

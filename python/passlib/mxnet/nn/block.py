@@ -283,7 +283,7 @@ class SymbolBlock:
         allow_missing: bool = False,
         ignore_extra: bool = False,
     ) -> SymbolBlock:
-        """Make a block from a symbol file.
+        """Create a block from a symbol file.
 
         Parameters
         ----------

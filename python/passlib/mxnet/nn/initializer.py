@@ -47,7 +47,7 @@ class InitDesc(str):
         attrs: Mapping[str, str] | None = None,
         global_init: Initializer | None = None,
     ) -> InitDesc:
-        """Make the string; parameters are those of the class."""
+        """Create the string; parameters are those of the class."""
         made = super().__new__(cls, name)
         made.attrs = attrs or {}
         made.global_init = global_init

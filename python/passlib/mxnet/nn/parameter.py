@@ -41,7 +41,7 @@ def outputs_of(inputs: Any) -> list[Symbol]:
 def require_symbol(value: Any, what: str) -> None:
     """Check that a value is a symbol.
 
-    Raises `TypeError` if it is not; the message includes ``what``.
+    Raises `TypeError` otherwise, with ``what`` in the message.
     """
     if not isinstance(value, ModelGraph):
         raise TypeError(f"a block's {what} must be a Symbol, not {type(value).__name__}")
@@ -71,7 +71,7 @@ def variable_names(variables: Sequence[Any]) -> list[str]:
 def make_parameters(
     graph: Symbol, inputs: Sequence[str], params: Mapping[str, Any]
 ) -> dict[str, Parameter]:
-    """Make a parameter for each variable that is not an input, in the order of the graph.
+    """Create a parameter for each variable that is not an input, in the order of the graph.
 
     Raises `ValueError` if a variable is declared as row_sparse.
 
@@ -158,7 +158,7 @@ class Parameter:
 
     @classmethod
     def of_array(cls, name: str, array: Any, grad_req: str, *, shared: bool) -> Parameter:
-        """Make a parameter of an array, without a copy.
+        """Create a parameter on an array, without a copy.
 
         Parameters
         ----------

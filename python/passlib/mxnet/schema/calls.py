@@ -139,7 +139,7 @@ def check_attributes(operator: Operator, where: str, attrs: Mapping[str, str]) -
 def check_nodes(nodes: Iterable[Node]) -> None:
     """Check attributes and numbers of inputs of all nodes whose operators are known.
 
-    Raises `GraphError`, see `check_attributes`; or a node has more or fewer inputs than its
+    Raises `GraphError` like `check_attributes`, and if a node has more or fewer inputs than its
     operator takes with these attributes.
     """
     for node in nodes:

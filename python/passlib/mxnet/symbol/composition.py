@@ -71,12 +71,11 @@ def create(
     hint: str | None = None,
     subgraphs: Sequence[PlainGraph] = (),
 ) -> tuple[Entry, ...]:
-    """Make the node of an operator.
+    """Create the node of an operator.
 
     Raises `UnsupportedError` if MXNet 1.9.1 has no such operator, its number of outputs is unknown,
-    or an input belongs to another dialect; `GraphError` if an attribute that the operator does not
-    have, cannot read or misses; an input that it does not have, misses, or that has several
-    outputs.
+    or an input belongs to another dialect; `GraphError` if an attribute or input is unknown,
+    invalid or missing, or an input has several outputs.
 
     Parameters
     ----------
@@ -315,7 +314,7 @@ def _follow(entry: Entry, new: Mapping[int, Entry], user: Node | None) -> Entry:
 
 _G = TypeVar("_G", bound=PlainGraph)
 Make: TypeAlias = Callable[[Sequence[Entry]], _G]
-"""Makes the graph of these outputs: the class that the caller composes."""
+"""Returns the graph of these outputs, of the class that the caller composes."""
 
 _IN_PLACE = frozenset(("flatten", "expand_dims", "squeeze"))
 _METHODS = {"astype": "cast"}
@@ -333,7 +332,7 @@ def operator(name: str, namespace: str, make: Make[_G]) -> Callable[..., _G]:
     namespace : str
         ``""`` for ``sym`` itself, or one of `namespaces.NAMESPACES`, or ``"_internal"``.
     make : callable
-        Makes the result from the outputs of the new node.
+        Returns the result from the outputs of the new node.
 
     Returns
     -------

@@ -101,7 +101,7 @@ def gammaln(op: Operation) -> Value:
 def gamma(op: Operation) -> Value:
     """Compute the gamma function; infinite at 0, NaN at the negative integers.
 
-    That of a whole number is a whole number, so it is rounded before it is converted.
+    The value at a whole number is whole, so it is rounded before it is converted.
     """
     whole = not is_real(op.dtype_of(op.inputs[0]))
 

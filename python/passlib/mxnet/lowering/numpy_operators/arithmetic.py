@@ -43,7 +43,7 @@ def promoted(op: Operation, a: Value, b: Value, *, mixes_integers: bool) -> np.d
 def equal_types(op: Operation, a: Value, b: Value) -> None:
     """Check that two arrays have one element type.
 
-    Raises `Misfit` if they have two.
+    Raises `Misfit` if they differ.
     """
     first, second = op.dtype_of(a), op.dtype_of(b)
     if first != second:

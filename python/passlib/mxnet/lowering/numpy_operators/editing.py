@@ -281,7 +281,7 @@ def _extracted(op: Operation, data: Value, offset: int, first: int, second: int)
 
 @table.register("_np_diag")
 def diag(op: Operation) -> Value:
-    """Make a matrix with a vector on diagonal ``k``, or extract that diagonal of a matrix."""
+    """Create a matrix with a vector on diagonal ``k``, or extract that diagonal of a matrix."""
     data, k = op.inputs[0], op.int("k", 0)
     if op.rank_of(data) == 1:
         return on_diagonal(op, data, k)
@@ -291,7 +291,7 @@ def diag(op: Operation) -> Value:
 
 @table.register("_np_diagflat")
 def diagflat(op: Operation) -> Value:
-    """Make a matrix with the elements of an array on diagonal ``k``."""
+    """Create a matrix with the elements of an array on diagonal ``k``."""
     return on_diagonal(op, flattened(op, op.inputs[0]), op.int("k", 0))
 
 
