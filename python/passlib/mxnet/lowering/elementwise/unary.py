@@ -1,4 +1,8 @@
-"""Functions of a single element; shape and element type stay."""
+"""Functions of a single element; shape and element type stay.
+
+Functions that ONNX has are one node each. The others are formulas, evaluated in float64 where
+float32 would lose digits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reductions over axes, averages with weights, norms, percentiles, differences and counts."""
+"""Reductions over axes, averages with weights, norms, percentiles, differences and counts.
+
+A reduction over all axes leaves an array without axes.
+"""
 
 from __future__ import annotations
 
