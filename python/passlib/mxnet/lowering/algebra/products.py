@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,8 @@ def _rows_to(op: Operation, value: Value, source: int, target: int) -> Value:
     return value if source == target else op.emit("Transpose", value, perm=order)
 
 
-def _general_product(op: Operation, *, has_sum: bool) -> Value:
+def _general_product(has_sum: bool, op: Operation) -> Value:
+    """Compute ``alpha`` A B (+ ``beta`` C); rows are in ``axis``, columns in the last axis."""
     axis = op.int("axis", -2)
     operands = op.operands(3 if has_sum else 2)
     left, right, *summand = (_rows_to(op, value, axis, -2) for value in operands)
@@ -82,16 +84,8 @@ def _general_product(op: Operation, *, has_sum: bool) -> Value:
     return _rows_to(op, result, -2, axis)
 
 
-@table.register("_linalg_gemm", "linalg_gemm")
-def gemm(op: Operation) -> Value:
-    """Compute ``alpha`` A B + ``beta`` C; rows are in ``axis``, columns in the last axis."""
-    return _general_product(op, has_sum=True)
-
-
-@table.register("_linalg_gemm2", "linalg_gemm2")
-def gemm2(op: Operation) -> Value:
-    """Compute ``alpha`` A B; rows are in ``axis``, columns in the last axis."""
-    return _general_product(op, has_sum=False)
+table.register("_linalg_gemm", "linalg_gemm")(partial(_general_product, True))
+table.register("_linalg_gemm2", "linalg_gemm2")(partial(_general_product, False))
 
 
 @table.register("_linalg_syrk", "linalg_syrk")

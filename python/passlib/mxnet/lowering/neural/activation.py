@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -105,20 +106,17 @@ def softmax(op: Operation) -> Value:
     return _as_wanted(op, op.where(inside, op.emit("Softmax", masked, axis=axis), zero))
 
 
-@table.register("log_softmax", "_npx_log_softmax")
-def log_softmax(op: Operation) -> Value:
-    """Compute the logarithm of `softmax`."""
+def _unmasked(name: str, op: Operation) -> Value:
+    """Apply the logarithm of `softmax`, or `softmax` to the negated input."""
     if op.bool("use_length", False):
-        op.unsupported("a masked log_softmax is not defined", "use_length")
+        op.unsupported(f"a masked {name} is not defined", "use_length")
+    if name == "softmin":
+        return _normalized("Softmax", op, _scaled(op, sign=-1.0))
     return _normalized("LogSoftmax", op, _scaled(op, sign=1.0))
 
 
-@table.register("softmin")
-def softmin(op: Operation) -> Value:
-    """Apply `softmax` to the negated input."""
-    if op.bool("use_length", False):
-        op.unsupported("a masked softmin is not defined", "use_length")
-    return _normalized("Softmax", op, _scaled(op, sign=-1.0))
+table.register("log_softmax", "_npx_log_softmax")(partial(_unmasked, "log_softmax"))
+table.register("softmin")(partial(_unmasked, "softmin"))
 
 
 @table.register("SoftmaxActivation")

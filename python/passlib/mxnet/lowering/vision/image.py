@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -215,16 +216,13 @@ def _pixels_counted_on(op: Operation, data: Value, first: int, extents: list[int
     return op.emit("Gather", lines, op.constant(places, np.int64), axis=rank - 3)
 
 
-@table.register("_image_flip_left_right", "_npx__image_flip_left_right")
-def flip_left_right(op: Operation) -> Value:
-    """Reverse the columns."""
-    return _flipped(op, -2)
+def _flipped(axis: int, op: Operation) -> Value:
+    """Reverse rows (-3) or columns (-2)."""
+    return op.emit("Slice", op.inputs[0], [-1], [np.iinfo(np.int64).min], [axis], [-1])
 
 
-@table.register("_image_flip_top_bottom", "_npx__image_flip_top_bottom")
-def flip_top_bottom(op: Operation) -> Value:
-    """Reverse the rows."""
-    return _flipped(op, -3)
+for _name, _axis in (("left_right", -2), ("top_bottom", -3)):
+    table.register(f"_image_flip_{_name}", f"_npx__image_flip_{_name}")(partial(_flipped, _axis))
 
 
 @table.register("_image_adjust_lighting", "_npx__image_adjust_lighting")
@@ -309,11 +307,6 @@ def _limited(op: Operation, value: Value, like: Value) -> Value:
         ends = (op.constant(end, "float32") for end in (0, 255))
         value = op.emit("Clip", value, *ends)
     return op.cast(value, op.dtype_of(like))
-
-
-def _flipped(op: Operation, axis: int) -> Value:
-    bounds = (vector(op, bound) for bound in (-1, np.iinfo(np.int64).min, axis, -1))
-    return op.emit("Slice", op.inputs[0], *bounds)
 
 
 def _by_channel(op: Operation, data: Value, name: str, default: float) -> Value:
