@@ -132,6 +132,11 @@ class GraphBuilder:
             for value, parameter, name in zip(made, formal, spec.names, strict=True)
         ]
 
+    def copy(self, value: Value, wish: str) -> Value:
+        """Add a value equal to another, under an unused name."""
+        name = self.unique(wish)
+        return self.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
+
     def rename(self, value: Value, wish: str, start: int) -> None:
         """Rename a value, if a node from position ``start`` on computes it.
 
@@ -293,8 +298,7 @@ class Body:
     def output(self, value: Value, shape: Shape | None = None) -> None:
         """Add an output: a value of this graph or of an enclosing one, of a declared shape."""
         # An output must be computed in this graph, under a name of its own.
-        name = self._builder.unique(f"{self._stem}_result")
-        made = self._builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
+        made = self._builder.copy(value, f"{self._stem}_result")
         self._outputs.append(Value(made.name, made.dtype, made.shape if shape is None else shape))
 
     def graph(self) -> Any:

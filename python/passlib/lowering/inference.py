@@ -51,7 +51,10 @@ def infer_graph(
         )
         walk.variables(specs, {})
         walk.run()
-        _backward(nodes, walk.value_of, complete)
+        for node in reversed(nodes):
+            if node.inputs:
+                inputs = [walk.value_of[entry.node, entry.index] for entry in node.inputs]
+                complete(node, inputs, _outputs(node, walk.value_of))
         news = _learn(nodes, creating, walk.value_of, specs, overriding)
         if not news and default is not None:
             for node in nodes:
@@ -60,15 +63,6 @@ def infer_graph(
                     news = True
         if not news:
             return TypeInference(walk.value_of, overriding)
-
-
-def _backward(
-    nodes: Sequence[Node], value_of: Mapping[tuple[Node, int], Value], complete: Complete
-) -> None:
-    for node in reversed(nodes):
-        if node.inputs:
-            inputs = [value_of[entry.node, entry.index] for entry in node.inputs]
-            complete(node, inputs, _outputs(node, value_of))
 
 
 def _outputs(node: Node, value_of: Mapping[tuple[Node, int], Value]) -> list[Value]:

@@ -11,7 +11,7 @@ from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
-from passlib.lowering.builder import IR_VERSION, OPSET, NodeSpec
+from passlib.lowering.builder import IR_VERSION, OPSET
 from passlib.lowering.table import Lowerings
 from passlib.lowering.types import Lowered, TypeSpec, Value
 from passlib.lowering.walk import Complete, Graph, Overriding, Walk
@@ -40,7 +40,9 @@ def lower_graph(
     walk.variables(inputs, params)
     walk.run()
     outputs = _outputs(walk, graph)
-    updates = {name: _written(walk, name, value) for name, value in walk.updates.items()}
+    updates = {
+        name: walk.builder.copy(value, f"{name}_written") for name, value in walk.updates.items()
+    }
     results = [*outputs, *updates.values()]
     # Functions compute all outputs of an operator, also those that nothing needs.
     nodes = _needed(walk.builder.nodes, results)
@@ -82,12 +84,6 @@ def _used(nodes: Sequence[Any]) -> set[str]:
     return used
 
 
-def _written(walk: Walk, variable: str, value: Value) -> Value:
-    """Copy the new content of a variable to an ONNX value of its own."""
-    name = walk.builder.unique(f"{variable}_written")
-    return walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
-
-
 def _outputs(walk: Walk, graph: Graph) -> list[Value]:
     """Return a computed ONNX value for each output: inputs, weights, repeats through Identity."""
     taken: set[str] = set()
@@ -97,9 +93,8 @@ def _outputs(walk: Walk, graph: Graph) -> list[Value]:
         value = walk.input_of(entry.node, entry)
         value.require(f"output of {blame(entry.node)}")
         if value.name in taken or value.name not in computed:
-            name = walk.builder.unique(f"{entry.node.name}_output")
-            value = walk.builder.add(NodeSpec("Identity", [name], name, "", {}), [value])[0]
-            walk.source_of[name] = entry.node
+            value = walk.builder.copy(value, f"{entry.node.name}_output")
+            walk.source_of[value.name] = entry.node
         if value.dtype is None:
             raise UnsupportedError(f"{blame(entry.node)}: its element type is unknown")
         taken.add(value.name)

@@ -360,7 +360,9 @@ class _Wiring:
             described = self._wired.tensors[root[0]][0]
             if described.identity == tensor.identity:
                 return root
-        sources = self._sources(tensor)
+        self._spend(tensor)
+        parts = self._parts[tensor.buffer].values()
+        sources = [output for output in parts if overlap(self._tensor(output), tensor)]
         if root is not None:
             sources.insert(0, root)
         elif len(sources) == 1 and self._tensor(sources[0]).identity == tensor.identity:
@@ -391,11 +393,6 @@ class _Wiring:
             node = self._add(VARIABLE, name, attrs, [], (described,), None)
             self._root[tensor.buffer] = node, 0
         return self._root[tensor.buffer]
-
-    def _sources(self, tensor: Tensor) -> list[Output]:
-        parts = self._parts[tensor.buffer]
-        self._spend(tensor)
-        return [output for output in parts.values() if overlap(self._tensor(output), tensor)]
 
     def _tensor(self, output: Output) -> Tensor:
         return self._wired.tensors[output[0]][output[1]]

@@ -120,10 +120,6 @@ def _embedding(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operan
     return Operand(weight.dtype, (*leading, weight.shape[1]))
 
 
-def _copied(arguments: Mapping[str, Any], reads: Sequence[Operand]) -> Operand:
-    return reads[0]
-
-
 _Rule = Callable[[Mapping[str, Any], Sequence[Operand]], Operand]
 
 _UNARY = (
@@ -134,7 +130,7 @@ _UNARY = (
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _elementwise),
     **dict.fromkeys(("ReduceSum", "ReduceMax", "ReduceMean"), _reduction),
-    **dict.fromkeys(_UNARY, _copied),
+    **dict.fromkeys(_UNARY, lambda arguments, reads: reads[0]),
     "Rope": _rope,
     "Transpose": _transpose,
     "Matmul": _matmul,

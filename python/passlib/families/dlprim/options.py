@@ -85,7 +85,10 @@ def json_value(op: str, name: str, text: str) -> Any:
         alone = option.kind == "pair" and not text.strip().startswith(("(", "["))
         return value[0] if alone else list(value)
     if option.kind == "float":
-        return _number(name, text.strip(), value)
+        number = text.strip()
+        if not is_float(value):
+            raise OptionError(name, f"is {number}, which no 32-bit float can hold")
+        return JsonNumber(number) if _JSON_NUMBER.fullmatch(number) else value
     return value
 
 
@@ -170,12 +173,6 @@ _WANTED = {
 
 def _plain(value: Any) -> str:
     return compact_json(value, ", ", ": ")
-
-
-def _number(name: str, text: str, value: float) -> Any:
-    if not is_float(value):
-        raise OptionError(name, f"is {text}, which no 32-bit float can hold")
-    return JsonNumber(text) if _JSON_NUMBER.fullmatch(text) else value
 
 
 def _any_value(text: str) -> Any:

@@ -53,7 +53,10 @@ def read_dlp(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], DlpHeader]:
         arrays = {}
         for name, entry in entries.items():
             file.seek(len(begin) + length + entry.start)
-            arrays[name] = _array(file.read(entry.size), entry.spec)
+            dtype = numpy_type(entry.spec.dtype)
+            flat = np.frombuffer(file.read(entry.size), dtype.newbyteorder("<"))
+            # A copy, in memory that NumPy aligns.
+            arrays[name] = flat.astype(dtype).reshape(entry.spec.shape)
     return arrays, DlpHeader(text, entries)
 
 
@@ -96,13 +99,6 @@ def _is_count(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return 0 <= value < 2.0**62 and value == int(value)
-
-
-def _array(content: bytes, spec: Spec) -> np.ndarray[Any, Any]:
-    dtype = numpy_type(spec.dtype)
-    flat = np.frombuffer(content, dtype.newbyteorder("<"))
-    # A copy, in memory that NumPy aligns.
-    return flat.astype(dtype).reshape(spec.shape)
 
 
 _LARGEST_CHUNK: Final = 4 << 30
