@@ -115,7 +115,7 @@ def ext_shape(specs: Sequence[TypeSpec]) -> str:
 def ext_dtype(specs: Sequence[TypeSpec]) -> str:
     """Write element types as MXNet does in ``__ext_dtype__``: ``[0,0,0]``.
 
-    What is unknown, or has no code in MXNet, is -1.
+    Types that are unknown, or have no code in MXNet, are -1.
     """
     return "[" + ",".join(str(_code(spec.dtype)) for spec in specs) + "]"
 

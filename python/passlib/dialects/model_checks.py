@@ -92,7 +92,7 @@ def _nearest(op: str, names: Collection[str]) -> str | None:
 
 
 def check_end(place: str, left: int) -> Iterator[Problem]:
-    """Report bytes that a weight file has after what readers of its format read.
+    """Report bytes of a weight file after the end of its content.
 
     ``place``: the weight file. ``left``: their number.
     """
@@ -147,7 +147,7 @@ def check_shapes(
 
 
 def misfit(weights: Mapping[str, Any], stated: Mapping[str, tuple[int | None, ...] | None]) -> str:
-    """Return in one sentence what `check_shapes` reports; empty if nothing.
+    """Summarize the problems of `check_shapes` in one sentence; empty if there are none.
 
     ``stated``: shapes by variable; unknown sizes are None.
     """

@@ -129,7 +129,7 @@ def infer_node(
 def refusals(
     operators: Mapping[str, Rules], outputs: Mapping[Node, Sequence[TypeSpec]]
 ) -> Iterator[str]:
-    """Iterate over what operators say of inputs that are not all known.
+    """Yield the errors of operators for inputs of which some are unknown.
 
     Inference goes on after an operator that refuses unknown inputs; this asks again for the reason.
     ``outputs``: the result of inference.

@@ -36,7 +36,7 @@ class Problem(NamedTuple):
     place: str
     """A path inside the file such as ``Nodes[3].Op.Args``, or a node's name."""
     message: str
-    """What is wrong."""
+    """The problem in one sentence."""
 
     def __str__(self) -> str:
         return printable(f"{self.severity}: {self.place}: {self.message}")

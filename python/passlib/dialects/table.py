@@ -159,7 +159,7 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
     """
     # A folder may share the prefix of an MXNet model.
     place = check_path(path, folders=True)
-    # A wing is imported when its turn comes; a file of a known suffix is mostly what it says.
+    # A dialect is imported when its turn comes; the suffix of a file is mostly right.
     if place.suffix == ".onnx" and find(_OWN).recognises(place):
         return find(_OWN)
     known = []
@@ -173,7 +173,7 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
     if what:
         raise FormatError(f"{place}: this is not a model that passlib reads, but {what}")
     check_path(place)
-    # The reader of the only format with this suffix says what is wrong with the file.
+    # The reader of the only format with this suffix reports the damage.
     named = [dialect for dialect in known if place.suffix.lower() in dialect.suffixes]
     if len(named) == 1:
         return named[0]

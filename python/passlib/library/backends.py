@@ -31,7 +31,7 @@ _OWN: Final = __name__.partition(".")[0] + "."
 
 
 _PROVIDERS: list[Callable[[], object]] = [lambda: load_extensions("passlib.pass_modules")]
-"""What registers passes that nobody loads, called when a name is not known."""
+"""Functions that register passes which need no loading; called for unknown names."""
 
 
 def provide(register_all: Callable[[], object]) -> None:
@@ -41,7 +41,7 @@ def provide(register_all: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class NamedPipeline(ABC):
-    """A pipeline with a name of its own, which may stand wherever a pass may.
+    """A named pipeline, which may stand wherever a pass may.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ def passes() -> dict[str, Declaration]:
 def require_free(new: Mapping[str, Backend], prefix: str) -> None:
     """Check that names are free, or held by a library that registers them again.
 
-    Standard passes yield their names, and look for no free ones. Raises `PasslibError` if a name is
+    Standard passes yield their names and are not checked. Raises `PasslibError` if a name is
     taken; the message begins with ``prefix`` and says by whom.
     """
     with _lock:

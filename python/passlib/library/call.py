@@ -90,7 +90,7 @@ class Holder(Protocol):
 
     @property
     def params(self) -> list[Param]:
-        """Those of the graph's variables."""
+        """The arrays of the graph's variables."""
 
     @property
     def accepts_new(self) -> bool:
@@ -106,7 +106,7 @@ class Holder(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """What a pass or partitioner is called with besides the graph.
+    """The arguments of a call of a pass or partitioner besides the graph.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Outcome(NamedTuple):
     attributes: dict[str, str]
     """The graph's own attributes, as JSON by key."""
     params: tuple[Arrays, Arrays]
-    """Those that the pass allocated and the graph has variables for: arguments, states."""
+    """Arrays that the pass allocated, for variables of the graph: arguments, states."""
     gone: list[str]
     """Variables that the graph had before and no longer has."""
 

@@ -280,7 +280,7 @@ class CompiledPass(Compiled):
     """A pass of a library."""
 
     def reads_types(self, graph: _core.Graph) -> bool:
-        """Whether the library asks for types.
+        """Whether the library requests types.
 
         Types of operators of libraries are not inferred while one runs, whose lock is held.
         """
@@ -340,7 +340,7 @@ class Partitioner(Compiled):
             raise PassError(message)
         options = _option_texts(call.options)
         for strategy in range(len(strategies)):
-            # Only reviews are told which variables are auxiliary states.
+            # Only reviews see which variables are auxiliary states.
             reviews = self.source.core.reviews_subgraphs(self.index, strategy)
             auxiliary, states = dialect.states(graph) if reviews else ({}, {})
             settings = _core.PartitionSettings(

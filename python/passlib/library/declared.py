@@ -1,4 +1,4 @@
-"""What passes declare about themselves, and how their options are checked by it."""
+"""Declarations of passes, and checks of options against them."""
 
 from __future__ import annotations
 
@@ -245,12 +245,12 @@ Lending: TypeAlias = Literal["nothing", "on demand", "whole"]
 
 
 CostClass: TypeAlias = Literal["nodes", "weights", "runs"]
-"""What the time of a pass grows with: nodes, the size of weights too, or operators that it runs."""
+"""The time of a pass grows with nodes, or with bytes of weights too, or with the operators run."""
 
 
 @dataclass(frozen=True)
 class Joins:
-    """What a pass is in the named pipelines that it joins.
+    """The role of a pass in the named pipelines that it joins.
 
     Attributes
     ----------
@@ -363,7 +363,7 @@ class Declaration:
         return "on demand" if self.weights_on_demand else "whole"
 
     def __post_init__(self) -> None:
-        """Let ``help`` of the object show what it declares, not what a declaration is.
+        """Set ``__doc__``, so that ``help`` of the object shows what the pass declares.
 
         Raises
         ------

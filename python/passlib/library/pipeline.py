@@ -359,7 +359,7 @@ def flat(steps: Steps) -> Iterator[Step]:
 
 
 def weights_differ(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether a weight was added, removed or replaced by an array in memory of its own."""
+    """Whether a weight was added, removed or replaced by an array in other memory."""
     return before.keys() != after.keys() or any(
         before[name] is not after[name] and not _share_memory(before[name], after[name])
         for name in before

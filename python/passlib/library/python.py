@@ -1,4 +1,4 @@
-"""Passes that are Python functions: the graph that they change, and their calls."""
+"""Passes in Python: the graph that they change, and their calls."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _owner_of_nested(symbol: ModelGraph, name: str) -> Node | None:
         pending = list(node.subgraphs)
         while pending:
             nested = pending.pop().get_internals()
-            # Names of values depend on what the whole model's attributes say of its file.
+            # Names of values depend on the whole model's attributes about its file.
             if name in symbol.with_entries(nested.entries).list_outputs():
                 return node
             pending += [graph for inner in nested.nodes() for graph in inner.subgraphs]
@@ -326,7 +326,7 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
 
 
 class _Outside:
-    """What nested graphs can use."""
+    """Values that nested graphs can use."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -370,7 +370,7 @@ def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:
         return False
     try:
         changed = change(alone.SerializeToString())
-    except PasslibError:  # a graph that is no model of its own stays as it is
+    except PasslibError:  # a graph that is no complete model stays as it is
         return False
     if changed is None:
         return False

@@ -350,7 +350,7 @@ class ModelGraph(PlainGraph):
 
 
 def graph_of(graph: _core.Graph, attributes: Mapping[str, str] | None, dialect: str) -> ModelGraph:
-    """Wrap a native graph, which nobody may change afterwards, in the class of its dialect.
+    """Wrap a native graph, which must not change afterwards, in the class of its dialect.
 
     ``graph``: checked, each node after its inputs; in post-order if the dialect wants that.
     ``attributes``: the graph's own attributes, as JSON by key; None for the dialect's defaults.
@@ -368,7 +368,7 @@ def group(members: Sequence[ModelGraph]) -> ModelGraph:
     """
     made = members[0].with_entries([entry for member in members for entry in member.entries])
     for member in members:
-        # What a model's file states would be lost, or be taken for what another file states.
+        # Facts of a model's file would be lost, or mistaken for those of another file.
         own = member.with_entries(member.entries).attributes
         if member.dialect != made.dialect or not _are_of_one_file(own, made.attributes):
             raise UnsupportedError(
@@ -379,7 +379,7 @@ def group(members: Sequence[ModelGraph]) -> ModelGraph:
 
 
 def _are_of_one_file(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
-    # Texts that stand for a file's content are of a class of their own, and equal in all files.
+    # Texts that stand for a file's content have a separate class, and are equal in all files.
     return first.keys() == second.keys() and all(
         text is second[key] or (type(text) is str and text == second[key])
         for key, text in first.items()
@@ -615,7 +615,7 @@ def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, d
                 "shapes are not inferred for the pass, because the package onnx is not installed: "
                 "pip install 'graph-passlib[onnx]', or pass skip_infer=True"
             )
-    # What the caller gives must fit, whether the pass reads it or not.
+    # Types that the caller gives must fit, whether the pass reads them or not.
     early = request.keep_inferred or shapes or types
     if reader is not None and (early or not found.reads_types(before)):
         shown = reader.shown()
@@ -674,7 +674,7 @@ def _of_lists(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, dict[s
     result = optimize_graph(symbol, replace(request, args=by_name[0], aux=by_name[1]))
     for given, found, names in zip((request.args, request.aux), by_name, variables, strict=True):
         if isinstance(given, list) and found is not None:
-            # Those of removed variables keep their places.
+            # Arrays of removed variables keep their places.
             given[:] = [found.get(name, old) for name, old in zip(names, given, strict=False)]
             known = set(names)
             given.extend(array for name, array in found.items() if name not in known)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # passlib.runtime, and the modules of this room that edit, run and show models.
 
 _AS_THEY_ARE = frozenset((np.ndarray, _core.ScaledArray))
-"""Arrays that a model holds as readers make them and writers take them."""
+"""Types of arrays that a model holds as readers return them and writers take them."""
 
 INFERENCE: Final = frozenset(
     ("shapes", "types", "shape_dict", "type_dict", "stype_dict", "skip_infer", "keep_inferred")
@@ -131,7 +131,7 @@ class Model:
 
     @classmethod
     def of_data(cls, data: ModelData, dialect: str) -> Model:
-        """Make a model of what a dialect read: weights are not compared with the graph."""
+        """Make a model of data that a dialect read: weights are not compared with the graph."""
         symbol = graph_of(data.graph, data.attributes, dialect)
         args, aux = _as_held(data.args), _as_held(data.aux)
         return cls.of_parts(symbol, args, aux, data.template, owned=True)
@@ -159,7 +159,7 @@ class Model:
         if found is None:
             from passlib.runtime.runner import Runner
 
-            # What another thread made meanwhile may have compiled the graph already.
+            # Another thread may have made one meanwhile, with a compiled graph.
             found = self.__dict__.setdefault("_made_runner", Runner(self._symbol, self._format))
         return found
 
@@ -278,7 +278,7 @@ class Model:
         """The weights as `Runner.run` takes them: one mapping until one of them is replaced."""
         found: Mapping[str, Any] | None = self.__dict__.get("_collected")
         if found is None:
-            # What another thread collected meanwhile may be of newer weights.
+            # Another thread may have collected newer weights meanwhile.
             found = self.__dict__.setdefault("_collected", self._collected_now())
         return found
 
@@ -287,7 +287,7 @@ class Model:
         return MappingProxyType({**self._args, **self._aux})
 
     def _collect_constants(self) -> None:
-        """Collect the weights anew after one was replaced."""
+        """Collect the weights again after one was replaced."""
         self.__dict__["_collected"] = self._collected_now()
 
     def _input_types(self) -> dict[str, TypeSpec]:

@@ -1,4 +1,4 @@
-"""Weights of a model: what it holds, shows and checks."""
+"""Weights of a model: their mapping, their checks, and how the model holds them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 20
 """Lines of a representation."""
 
 _VIEWS: WeakValueDictionary[int, NDArray] = WeakValueDictionary()
-"""What arrays of NumPy became, while somebody has it: one object in all models that share one."""
+"""The wrapper of each live NumPy array, shared between models."""
 
 
 class Weights(Mapping[str, Any]):
@@ -105,7 +105,7 @@ def check_weights(symbol: ModelGraph, model: ModelData) -> None:
 
 
 def _contradiction(symbol: ModelGraph, arrays: Mapping[str, Any]) -> str:
-    """Return what inference has against weights, and not against the graph alone."""
+    """Return an error of inference that the weights cause; empty if there is none."""
     if importlib.util.find_spec("onnx") is None:
         return ""
     shapes = {name: array.shape for name, array in arrays.items()}

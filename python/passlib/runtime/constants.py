@@ -42,7 +42,7 @@ _SIGNED: Final = frozenset((3, 5, 6, 7))
 
 
 def is_harmless(model: Any) -> bool:
-    """Whether each operator is known to compute what it gets.
+    """Whether each operator is known to compute its inputs without ending the process.
 
     ``model``: sound; its larger initializers may have their elements elsewhere.
     """
@@ -93,7 +93,7 @@ def _is_sure_division(node: Any, types: Mapping[str, Any], weights: Mapping[str,
 _PROGRAM: Final = Path(__file__).with_name("constants_child.py")
 
 _LARGEST: Final = 1 << 30
-"""Bytes of weights for a process of its own: they go into one message."""
+"""Bytes of weights for a separate process: they go into one message."""
 
 _SECONDS: Final = 120
 
@@ -114,7 +114,7 @@ def run_constants(symbol: PlainGraph, params: Mapping[str, np.ndarray[Any, Any]]
 
 def _run_apart(lowered: Lowered) -> list[Any]:
     if sum(array.nbytes for array in lowered.weights.values()) > _LARGEST:
-        raise PasslibError("its weights are too large for a process of their own")
+        raise PasslibError("its weights are too large for a separate process")
     model = type(lowered.model)()
     model.CopyFrom(lowered.model)
     for tensor in model.graph.initializer:
@@ -132,10 +132,10 @@ def _run_apart(lowered: Lowered) -> list[Any]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise PasslibError(f"a process of its own failed: {error}") from error
+        raise PasslibError(f"the separate process failed: {error}") from error
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise PasslibError(f"a process of its own ended with {done.returncode}: {reason}")
+        raise PasslibError(f"the separate process ended with {done.returncode}: {reason}")
     head, _, data = done.stdout.partition(b"\n")
     arrays, offset = [], 0
     for name, shape in json.loads(head):

@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Built-in operators that run as one model. It is a graph of its own.
+    """Built-in operators that run as one model, a separate graph.
 
     Attributes
     ----------

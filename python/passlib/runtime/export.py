@@ -158,7 +158,7 @@ def _drop(node: Any, name: str) -> None:
 
 
 _INLINE_LIMIT = 3 << 29
-"""Weights of more bytes than this go to a file of their own: a protobuf message ends at 2 GiB."""
+"""Weights of more bytes than this go to a separate file: a protobuf message ends at 2 GiB."""
 
 
 def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:

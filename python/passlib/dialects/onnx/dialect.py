@@ -133,8 +133,7 @@ class ONNX(Dialect):
         placement = placement_of(external_data, location, size_threshold)
         return saving.save(path, model, placement, opset)
 
-    # What only writes, checks or runs models is imported when somebody does so: `inspect` and
-    # loading take half as long without.
+    # Modules that write, check or run models are imported on use: loading takes half as long.
 
     def validate(self, path: Path) -> list[Problem]:
         from passlib.dialects.onnx.validation import validate

@@ -1,4 +1,4 @@
-"""What nested graphs of a file hold besides their operators, by `ID`."""
+"""The weights, constants and types in nested graphs of a file, by `ID`."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ _NO_OPERATOR = "No Op registered for"
 def validate(path: Path) -> list[Problem]:
     """Check a file and report all its problems.
 
-    passlib's own checks come first. ONNX's checker runs in a process of its own, with limits of
+    passlib's own checks come first. ONNX's checker runs in a separate process, with limits of
     memory and time, on each node and on the whole model; objections to the model are reported if
     nothing else is, those of its strict type inference as warnings. Result: in the order of the
     file; places are paths in the message, such as ``graph.node[3]``.

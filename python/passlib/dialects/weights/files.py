@@ -103,7 +103,7 @@ def load_parts(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read named arrays; the content of the file determines the format.
 
     Raises `FormatError` if the file is damaged, of no known format, or has no names; `PasslibError`
-    for a .safetensors file, and the package ``safetensors`` is not installed; `OSError` if the file
+    for a .safetensors file if the package ``safetensors`` is not installed; `OSError` if the file
     cannot be read.
     """
     source = Source.open(path)

@@ -112,7 +112,7 @@ def input_types(graph: _core.Graph, document: Document) -> dict[str, TypeSpec]:
     found = {
         name: _spec_of_input(stated[key]) for name, key in graph.variables_with(ID) if key in stated
     }
-    # What a pass states for an input replaces what the file does.
+    # Types that a pass states for an input replace those of the file.
     for key in ("__shape__", "__dtype__"):
         for name, text in graph.variables_with(key):
             if name in found and text:

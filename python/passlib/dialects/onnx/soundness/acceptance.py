@@ -32,7 +32,7 @@ _OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.
 def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None:
     """Refuse a model that ONNX's checker refuses, its strict inference included.
 
-    What the checker has against the file itself is not held against the model. ``arrays``: elements
+    Errors that the checker finds in the file itself do not count. ``arrays``: elements
     of initializers of its main graph that are not in the message, by number. ``original``: of the
     file. Raises `GraphError` if a node, or the model, is not as ONNX requires; `UnsupportedError`
     if ONNX has no such operator, or the type of an output is not known.
@@ -69,7 +69,7 @@ def is_accepted(model: Any) -> bool:
 
 
 def objection_to_types(model: Any, arrays: Mapping[int, Any]) -> str:
-    """Return what ONNX's strict inference has against a model; empty if nothing.
+    """Return the error of ONNX's strict inference on a model; empty if there is none.
 
     ``arrays``: as for `check_accepted`.
     """
@@ -193,7 +193,7 @@ def _has_elements(tensor: Any) -> bool:
 
 
 def _objection(check: Callable[[Any], object], model: Any) -> str:
-    """Return what a check of ONNX says against a model; empty if nothing."""
+    """Return the error of a check of ONNX on a model; empty if there is none."""
     onnx: Any = require("onnx", extra="onnx")
     checker: Any = require("onnx.checker", extra="onnx")
     inference: Any = require("onnx.shape_inference", extra="onnx")

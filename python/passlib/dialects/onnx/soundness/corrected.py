@@ -26,7 +26,7 @@ Shapes = dict[int, Dims | None]
 
 
 class Operation(NamedTuple):
-    """What a rule sees of a node.
+    """A node as rules see it.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ def _unsqueeze(op: Operation) -> Shapes:
 @_rule("NonZero")
 def _places(op: Operation) -> Shapes:
     shape = op.shape(0)
-    # ONNX Runtime takes a scalar for a vector of one element, which ONNX's text does not say.
+    # ONNX Runtime accepts a scalar as a vector of one element; ONNX's specification does not.
     return {} if shape is None else {0: (len(shape) or None, None)}
 
 
@@ -357,7 +357,7 @@ def _broadcast(left: Dim, right: Dim) -> Dim:
 
 
 def _counted(axes: Sequence[int] | Iterator[int], rank: int) -> list[int]:
-    """Return axes counted from the first one; those that are not there are left out."""
+    """Return axes as non-negative numbers, without those out of range."""
     return [axis % rank for axis in axes if -rank <= axis < rank]
 
 

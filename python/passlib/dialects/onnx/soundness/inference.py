@@ -100,7 +100,7 @@ _LISTS: Final = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1
 """The inputs that list axes."""
 
 _FEW: Final = 2
-"""So many joining nodes leave shapes within a small multiple of what the file states."""
+"""Up to this many joining nodes cannot blow up a shape."""
 
 _LISTED: Final = 13
 """The operator set from which on inference of Expand no longer goes by a stated length."""
@@ -137,7 +137,7 @@ def growing_nodes(
 
 
 class _Scope:
-    """What is known of the values of graphs, or of a function in one call."""
+    """The known types of values in graphs, or in one call of a function."""
 
     def __init__(
         self, *, by_length: bool, nests: bool = True, place: tuple[int, int] | None = None
@@ -550,7 +550,7 @@ def _settled(model: Any, *, data: bool) -> _Settled:
         if not new:
             break
         if round_ == _MOST_CORRECTIONS - 1:
-            # What comes before the first of them in the main graph holds.
+            # Types before the first of them in the main graph are right.
             first = min(new)
             rest = [place for place in asked if place >= first or first[0]]
             new = {(n, place): [None] * len(graphs[n].node[place].output) for n, place in rest}
@@ -585,7 +585,7 @@ def _in_rounds(
     *,
     data: bool,
 ) -> tuple[Any, list[Any]]:
-    """Infer types until nothing new is found, without the nodes that are left out."""
+    """Infer types until nothing new is found; skip the nodes that are excluded."""
     unsafe = {*left_out, *growing_nodes(model, graphs, versions), *untyped_nodes(model, graphs)}
     skipped = sorted(unsafe)
     found, graphs = _around(model, graphs, skipped, data=False)

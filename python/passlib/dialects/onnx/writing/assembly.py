@@ -1,4 +1,4 @@
-"""Writing of ONNX files: messages of unchanged models as they were, others assembled anew."""
+"""Writing of ONNX files: unchanged models keep their message, others are assembled again."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def folders_of(path: Path) -> set[Path]:
 
 
 def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
-    """Return the data files that passlib wrote for a model, and that nobody needs any more.
+    """Return the data files that passlib wrote for a model, and that no file needs any more.
 
     ``path``: of the model, which is in place. ``folders``: where its data files are or were. Raises
     `FormatError` if the model cannot be read.
@@ -205,7 +205,7 @@ def _occurs(text: bytes, path: Path) -> bool:
 
 
 _TYPES = ("__shape__", "__dtype__")
-"""What passes state for inputs."""
+"""Types that passes state for inputs."""
 
 
 _THRESHOLD = 1024

@@ -182,7 +182,7 @@ _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
     ("Resize", 11, _resize),
     ("Softmax", 13, _softmax),
 )
-"""Operators, the sets in which they changed, and what tells which nodes would change.
+"""Operators, the sets in which they changed, and the test for nodes that would change.
 
 All other changes up to `COMPARED` were found to keep the numbers, or are refused by ONNX's
 converter or checker: ``make sweep-opsets`` compares them.

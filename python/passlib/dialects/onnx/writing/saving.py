@@ -87,7 +87,7 @@ def _write(file: BinaryIO, model: Any, payloads: Mapping[int, np.ndarray[Any, An
 
 
 INLINE_LIMIT = (1 << 31) - (1 << 24)
-"""Models of more bytes than this get their weights moved to a file of their own.
+"""The weights of models of more bytes than this move to a separate file.
 
 A protobuf message is limited to 2 GiB.
 """

@@ -1,4 +1,4 @@
-"""Types that new variables state, those that graphs state for values, and those to infer anew."""
+"""Types that new variables and graphs state, and types that are inferred again."""
 
 from __future__ import annotations
 
