@@ -188,12 +188,6 @@ _MXNET: Final = "-symbol.json"
 """The end of names by which MXNet's models are recognised before their content is looked at."""
 
 
-def _owners(suffix: str) -> list[Dialect]:
-    """Return the dialects whose files have a suffix, in the order of recognition."""
-    found = [find(name) for name in names()]
-    return [d for d in found if suffix in d.suffixes or suffix in d.weight_suffixes]
-
-
 def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
     """Refuse a name for a model that is a folder's, or has another format's suffix.
 
@@ -228,7 +222,7 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
             f"{place}: {suffix} is the suffix of a weight file; the graph gets the name, and the "
             f"weights go next to it: {place.with_suffix(dialect.suffixes[0])}"
         )
-    others = _owners(suffix)
+    others = [d for d in map(find, names()) if suffix in (*d.suffixes, *d.weight_suffixes)]
     if others:
         titles = " and ".join(other.title for other in others)
         if dialect.name == "onnx":

@@ -111,7 +111,10 @@ class Option:
         OptionError
             The value has another type, or is out of range; the message says what is accepted.
         """
-        if self.default is None and not self.required and self._is_none(value):
+        none = value is None or (  # in text as Python and MXNet spell it
+            isinstance(value, str) and value == "None" and value not in self.choices
+        )
+        if none and self.default is None and not self.required:
             return None
         if not self.is_list:
             return self._item(value)
@@ -123,12 +126,6 @@ class Option:
         if isinstance(value, Mapping) or not isinstance(value, (Sequence, np.ndarray)):
             raise self._error(value)
         return tuple(self._item(item) for item in value)
-
-    def _is_none(self, value: object) -> bool:
-        """Whether a value leaves an option absent; in text as Python and MXNet spell it."""
-        return value is None or (
-            isinstance(value, str) and value == "None" and value not in self.choices
-        )
 
     def _item(self, value: Any) -> Any:
         converted = _CONVERSIONS[self.kind](value)
@@ -418,7 +415,10 @@ class Declaration:
         known = {option.name: option for option in self.options}
         for name in given:
             if name not in known and not self.any_options:
-                raise OptionError(self._unknown(name, list(known)), name)
+                hint = did_you_mean(name, list(known), 1)
+                have = f"it has: {', '.join(known)}" if known else "it has none"
+                message = f"pass {self.name!r} has no option {name!r}{hint} ({have})"
+                raise OptionError(message, name)
         try:
             return {
                 name: known[name].checked(value) if name in known else value
@@ -426,11 +426,6 @@ class Declaration:
             }
         except OptionError as error:
             raise OptionError(f"pass {self.name!r}: {error}", error.option) from None
-
-    def _unknown(self, name: str, known: list[str]) -> str:
-        hint = did_you_mean(name, known, 1)
-        have = f"it has: {', '.join(known)}" if known else "it has none"
-        return f"pass {self.name!r} has no option {name!r}{hint} ({have})"
 
     def __repr__(self) -> str:
         return f"<{'partitioner' if self.is_partitioner else 'pass'} {self.name}>"

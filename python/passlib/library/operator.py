@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,16 +17,6 @@ from passlib.arrays.sparse_array import CSR, ROW_SPARSE, BaseSparseNDArray, Spar
 from passlib.errors import OperatorError, UnsupportedError
 from passlib.library.call import Library
 from passlib.lowering import Shape
-
-
-def settings(node_name: str, *, is_forward: bool) -> _core.ComputeSettings:
-    """Return the settings of a computation, including those of the environment."""
-    check = os.environ.get("PASSLIB_CHECK_MEMORY", "") not in ("", "0")
-    return _core.ComputeSettings(node=node_name, is_forward=is_forward, check_memory=check)
-
-
-if TYPE_CHECKING:
-    from passlib.lowering.types import Shape
 
 UNKNOWN_SIZE: Final = 0xFFFFFFFF
 """MXNet 1.9.1's form of an unknown size, in both directions."""
@@ -231,6 +221,12 @@ def take_outputs(types: Sequence[ArrayType], results: Sequence[Any]) -> list[Any
                 f"gave a {wanted.stype} array that is not sound as its output {position}: {error}"
             ) from None
     return arrays
+
+
+def settings(node_name: str, *, is_forward: bool) -> _core.ComputeSettings:
+    """Return the settings of a computation, including those of the environment."""
+    check = os.environ.get("PASSLIB_CHECK_MEMORY", "") not in ("", "0")
+    return _core.ComputeSettings(node=node_name, is_forward=is_forward, check_memory=check)
 
 
 Finish: TypeAlias = Callable[[Lent, Sequence[ArrayType], Sequence[Any], str], list[Any]]

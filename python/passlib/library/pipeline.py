@@ -361,14 +361,14 @@ def flat(steps: Steps) -> Iterator[Step]:
 def weights_differ(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether a weight was added, removed or replaced by an array in other memory."""
     return before.keys() != after.keys() or any(
-        before[name] is not after[name] and not _share_memory(before[name], after[name])
-        for name in before
+        old is not new
+        and not (
+            isinstance(old, np.ndarray)
+            and isinstance(new, np.ndarray)
+            and np.shares_memory(old, new)
+        )
+        for old, new in ((before[name], after[name]) for name in before)
     )
-
-
-def _share_memory(one: Any, other: Any) -> bool:
-    dense = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
-    return dense and np.shares_memory(one, other)
 
 
 def shape_of_text(text: str) -> tuple[str, tuple[int | None, ...]]:

@@ -159,11 +159,8 @@ def summarized(title: str, graph: _core.Graph, weights: Mapping[str, Any]) -> Su
         pending += [nested for node in pending.pop().nodes() for nested in node.subgraphs]
     names = count.keys() | parameters.keys()
     rows = (OperatorRow(name, count[name], parameters[name], size[name]) for name in names)
-    return Summary(title, tuple(sorted(rows, key=_order)))
-
-
-def _order(row: OperatorRow) -> tuple[int, int, str]:
-    return -row.nbytes, -row.count, row.operator
+    order = sorted(rows, key=lambda row: (-row.nbytes, -row.count, row.operator))
+    return Summary(title, tuple(order))
 
 
 def _size(nbytes: int) -> str:

@@ -188,7 +188,10 @@ def renamed(symbol: ModelGraph, dialect: Dialect, names: Mapping[str, str]) -> M
     """
     if names is None:
         raise TypeError("names is None, but must be a dictionary of new names by old ones")
-    new = _checked(as_mapping("names", names, "'new name'"))
+    for old, name in as_mapping("names", names, "'new name'").items():
+        if not (isinstance(old, str) and _is_name(name)):
+            raise TypeError(f"names has {old!r}: {name!r}, but must have names by names")
+    new = {old: name for old, name in names.items() if old != name}
     graph = symbol.graph
     nodes = graph.nodes()
     present = symbol.list_outputs()
@@ -207,13 +210,6 @@ def renamed(symbol: ModelGraph, dialect: Dialect, names: Mapping[str, str]) -> M
     if dialect.names_outputs:
         attributes |= dialect.with_output_names(result, outputs)
     return graph_of(result, attributes, dialect.name)
-
-
-def _checked(names: Mapping[Any, Any]) -> dict[str, str]:
-    for old, new in names.items():
-        if not (isinstance(old, str) and _is_name(new)):
-            raise TypeError(f"names has {old!r}: {new!r}, but must have names by names")
-    return {old: new for old, new in names.items() if old != new}
 
 
 def _is_name(new: Any) -> bool:
@@ -282,17 +278,13 @@ def with_sizes(model: M, shapes: Mapping[str, Sequence[int | None]]) -> M:
         if value is None or value.type.WhichOneof("value") != "tensor_type":
             raise GraphError(f"the model has no tensor input {name!r}; its inputs are {[*inputs]}")
         spec = TypeSpec(None, tuple(None if size is None else int(size) for size in shape))
-        _state_rank(value.type.tensor_type, len(shape))
+        tensor = value.type.tensor_type
+        if not tensor.HasField("shape"):
+            tensor.shape.SetInParent()
+            for _ in shape:
+                tensor.shape.dim.add()
         fix_sizes(value, {name: spec})
     return of_content(model, proto.SerializeToString())
-
-
-def _state_rank(tensor: Any, rank: int) -> None:
-    """Make a shape of open sizes for an input that states none."""
-    if not tensor.HasField("shape"):
-        tensor.shape.SetInParent()
-        for _ in range(rank):
-            tensor.shape.dim.add()
 
 
 Change = Callable[[bytes], bytes | None]
@@ -407,8 +399,9 @@ def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
     integers = {item.name: item for item in node.attribute}
     count = integers["num_scan_inputs"].i if "num_scan_inputs" in integers else 0
     axes = list(integers["scan_input_axes"].ints) if "scan_input_axes" in integers else []
+    sets = [each.version for each in outside.model.opset_import if each.domain in ("", "ai.onnx")]
     # Before operator set 9, inputs have another axis, for the batch.
-    if not 0 < count <= len(graph.input) == len(node.input) or _opset(outside.model) < 9:
+    if not 0 < count <= len(graph.input) == len(node.input) or not sets or sets[0] < 9:
         return
     parts = zip(graph.input[-count:], node.input[-count:], axes or [0] * count, strict=True)
     for part, name, axis in parts:
@@ -418,11 +411,6 @@ def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
             shape = part.type.tensor_type.shape
             shape.SetInParent()
             shape.dim.extend(sizes)
-
-
-def _opset(model: Any) -> int:
-    versions = [item.version for item in model.opset_import if item.domain in ("", "ai.onnx")]
-    return int(versions[0]) if versions else 1
 
 
 def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> None:

@@ -536,7 +536,12 @@ def _run_steps(graph: _G, steps: Steps, request: Request) -> _G:
             raise TypeError("args and aux of several passes must be dictionaries of arrays by name")
         weights.append(given)
     held = tuple(
-        None if given is None else {n: _shown(a, watched) for n, a in given.items()}
+        None
+        if given is None
+        else {
+            name: read_only(array) if watched and isinstance(array, np.ndarray) else array
+            for name, array in given.items()
+        }
         for given in weights
     )
     result = execute(steps, _State(graph, held), options, _Observer(request))
@@ -545,10 +550,6 @@ def _run_steps(graph: _G, steps: Steps, request: Request) -> _G:
             _update(given, before, after)
     made: _G = result.symbol
     return made
-
-
-def _shown(array: Any, watched: bool) -> Any:
-    return read_only(array) if watched and isinstance(array, np.ndarray) else array
 
 
 def _update(

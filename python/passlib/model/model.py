@@ -568,15 +568,12 @@ class Model:
             if not cause:
                 raise
             raise type(error)(f"{error}; {cause}") from error
-        if outcome.updates or outcome.mutated:
-            self._keep_states({**outcome.updates, **outcome.mutated})
-        return outcome.outputs
-
-    def _keep_states(self, new: Mapping[str, Any]) -> None:
+        new = {**outcome.updates, **outcome.mutated}
         changed = {name: frozen(name, array) for name, array in new.items() if name in self._aux}
         if changed:
             self._aux.update(changed)
             self._collect_constants()
+        return outcome.outputs
 
     def with_weights(
         self, args: Mapping[str, Any] | None = None, aux: Mapping[str, Any] | None = None

@@ -53,14 +53,10 @@ def validate(path: Any, dialect: str | None = None) -> list[Problem]:
         return _validate_content(content, dialects.find("onnx" if dialect is None else dialect))
     place = Path(path)
     with memory_named(place):
-        return _problems(place, dialect)
-
-
-def _problems(place: Path, dialect: str | None) -> list[Problem]:
-    family = dialects.recognise(place) if dialect is None else dialects.find(dialect)
-    if not place.exists() and not family.recognises(place):
-        raise FileNotFoundError(2, "the model does not exist", os.fspath(place))
-    return family.validate(place)
+        family = dialects.recognise(place) if dialect is None else dialects.find(dialect)
+        if not place.exists() and not family.recognises(place):
+            raise FileNotFoundError(2, "the model does not exist", os.fspath(place))
+        return family.validate(place)
 
 
 def _validate_content(content: bytes, family: Dialect) -> list[Problem]:

@@ -105,7 +105,9 @@ class CustomNode:
 
     def _make(self, inputs: Sequence[ArrayType]) -> _Prepared:
         specs = [TypeSpec(array.dtype, array.shape) for array in inputs]
-        _, outputs = infer_node(self.node, self.operator, self._attributes, specs, _infer)
+        _, outputs = infer_node(
+            self.node, self.operator, self._attributes, specs, lambda *given: infer(*given).outputs
+        )
         stypes = ["default"] * len(outputs)
         if self.operator.infers:
             given = [array.stype for array in inputs]
@@ -154,7 +156,3 @@ def _mutated(node: Node, operator: Operator, attributes: Mapping[str, str]) -> t
     subgraph: Any = node.subgraphs[0]
     states = frozenset(subgraph.list_auxiliary_states())
     return tuple(i for i, name in enumerate(subgraph.list_inputs()) if name in states)
-
-
-def _infer(subgraph: Any, shapes: Any, types: Any) -> Any:
-    return infer(subgraph, shapes, types).outputs

@@ -206,7 +206,10 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
             raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
         if large:
             # The checker had to find the data under its temporary name.
-            _move_data(model, data.name)
+            for tensor in model.graph.initializer:
+                for entry in tensor.external_data:
+                    if entry.key == "location":
+                        entry.value = data.name
             mark(partial, data, target)
             file.write_bytes(model.SerializeToString())
 
@@ -238,10 +241,3 @@ def _write_data(lowered: Lowered, model: Any, path: Path) -> None:
                 ("length", str(array.nbytes)),
             ):
                 tensor.external_data.add(key=key, value=text)
-
-
-def _move_data(model: Any, name: str) -> None:
-    for tensor in model.graph.initializer:
-        for entry in tensor.external_data:
-            if entry.key == "location":
-                entry.value = name

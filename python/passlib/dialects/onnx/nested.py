@@ -71,7 +71,10 @@ def external_tensors(model: Any) -> Iterator[Any]:
 
 
 def _tensors(model: Any) -> Iterator[Any]:
-    bodies = list(graphs_within(*_bodies(model)))
+    training = [
+        body for each in model.training_info for body in (each.initialization, each.algorithm)
+    ]
+    bodies = list(graphs_within(model.graph, *model.functions, *training))
     kind = type(model.graph)
     for graph in bodies:
         if isinstance(graph, kind):
@@ -89,13 +92,6 @@ def _tensors(model: Any) -> Iterator[Any]:
             sparse_tensors.append(value.sparse_tensor)
         for sparse in sparse_tensors:
             yield from (sparse.values, sparse.indices)
-
-
-def _bodies(model: Any) -> list[Any]:
-    bodies = [model.graph, *model.functions]
-    for training in model.training_info:
-        bodies += [training.initialization, training.algorithm]
-    return bodies
 
 
 _NUMBERS = {

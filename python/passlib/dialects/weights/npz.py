@@ -314,7 +314,8 @@ def _arrays(members: Mapping[str, _Member]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, member in members.items():
         folder, slash, leaf = name.rpartition("/")
-        stype = _stype(folders[folder])
+        leaves = folders[folder]
+        stype = next((kind for kind, own in _SPARSE_MEMBERS.items() if own == leaves), None)
         if stype is not None and leaf != "data":
             continue
         key = name if stype is None else folder
@@ -322,10 +323,6 @@ def _arrays(members: Mapping[str, _Member]) -> dict[str, Array]:
             raise member.source.fail(member.offset, f"two arrays have the name {key!r}")
         arrays[key] = member.array() if stype is None else _sparse(members, folder + slash, stype)
     return arrays
-
-
-def _stype(leaves: set[str]) -> str | None:
-    return next((stype for stype, parts in _SPARSE_MEMBERS.items() if parts == leaves), None)
 
 
 def _sparse(members: Mapping[str, _Member], prefix: str, stype: str) -> Sparse:

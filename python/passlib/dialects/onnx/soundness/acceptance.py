@@ -303,7 +303,9 @@ def _without_hidden_names(model: Any) -> Any | None:
     hidden = 0
     while pending:
         graph, around, names = pending.pop()
-        inner, names = _defined(graph), dict(names)
+        inner = {value.name for value in (*graph.input, *graph.initializer)}
+        inner.update(name for node in graph.node for name in node.output if name)
+        names = dict(names)
         for name in inner:
             names.pop(name, None)
             if name in around:
@@ -320,11 +322,3 @@ def _without_hidden_names(model: Any) -> Any | None:
                 if attribute.HasField("g")
             )
     return made if hidden else None
-
-
-def _defined(graph: Any) -> set[str]:
-    """Return the names of the inputs, weights and results of one graph."""
-    return {
-        *(value.name for value in (*graph.input, *graph.initializer)),
-        *(name for node in graph.node for name in node.output if name),
-    }

@@ -596,7 +596,8 @@ def put(graphs: Sequence[Any], found: Corrections) -> None:
     doubtful = set().union(*types)
     for graph, stated in zip(graphs, types, strict=True):
         for node in graph.node:
-            if _has_graphs(node) or not doubtful.isdisjoint(node.input):
+            nested = any(each.HasField("g") or each.graphs for each in node.attribute)
+            if nested or not doubtful.isdisjoint(node.input):
                 doubtful.update(node.output)
         foreign = {n for node in graph.node if schema.plain(node.domain) for n in node.output}
         gone = (doubtful - foreign) | stated.keys()
@@ -612,7 +613,3 @@ def put(graphs: Sequence[Any], found: Corrections) -> None:
         for name, kind in stated.items():
             if kind is not None and name:
                 graph.value_info.add(name=name).type.CopyFrom(kind)
-
-
-def _has_graphs(node: Any) -> bool:
-    return any(each.HasField("g") or each.graphs for each in node.attribute)

@@ -446,17 +446,10 @@ def assemble_for_file(
     document.check()
     same_imports = _imports(attributes, document) == _imports({}, document)
     same = same_imports and is_unchanged(graph, document, params, omitted)
-    if not same or _renames_outputs(attributes, document):
-        return assemble(graph, attributes, document, params, omitted=omitted)
-    return None
-
-
-def _renames_outputs(attributes: Mapping[str, str], document: Document) -> bool:
-    """Whether the outputs have been given other names than in the file."""
-    if present_outputs(attributes).outputs is None:
-        return False
-    graph = document.graph
-    return output_names(graph, attributes, document) != output_names(graph, {}, document)
+    if same and present_outputs(attributes).outputs is not None:  # which may have other names
+        own = document.graph
+        same = output_names(own, attributes, document) == output_names(own, {}, document)
+    return None if same else assemble(graph, attributes, document, params, omitted=omitted)
 
 
 def as_in_file(document: Document) -> Assembled:

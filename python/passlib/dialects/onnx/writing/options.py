@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -133,19 +133,16 @@ def _is_last(node: Any, around: _Around, preset: int) -> bool:
     return axis == -1 or axis + 1 == around.ranks.get(node.input[0])
 
 
-def _hardmax(node: Any, around: _Around, upward: bool) -> str:
-    if _is_last(node, around, 1 if upward else -1):
-        return ""
-    return "before set 13 the axis and those after it are one, and it is not known to be the last"
-
-
 def _softmax(node: Any, around: _Around, upward: bool) -> str:
-    if upward:
+    hard = node.op_type == "Hardmax"
+    if upward and not hard:
         return ""
-    if not _is_last(node, around, -1):
+    if not _is_last(node, around, 1 if upward else -1):
         return (
             "before set 13 the axis and those after it are one, and it is not known to be the last"
         )
+    if hard:
+        return ""
     users = around.users.get(node.output[0], ())
     if around.makers.get(node.input[0]) == "Flatten" or "Reshape" in users:
         return "ONNX's converter would remove the Flatten before it and a Reshape after it"
@@ -156,10 +153,6 @@ def _dropout(node: Any, around: _Around, upward: bool) -> str:
     if len(node.output) > 1 and node.output[1]:
         return "its second result, the mask, has another meaning from set 12 on"
     return ""
-
-
-def _resize(node: Any, around: _Around, upward: bool) -> str:
-    return "it takes other elements from set 11 on"
 
 
 def _broadcast(node: Any, around: _Around, upward: bool) -> str:
@@ -177,9 +170,9 @@ _Rule = Callable[[Any, _Around, bool], str]
 _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
     *((name, 7, _broadcast) for name in ("Add", "Div", "Mul", "Pow", "Sub")),
     ("Dropout", 12, _dropout),
-    ("Hardmax", 13, _hardmax),
+    ("Hardmax", 13, _softmax),
     ("LogSoftmax", 13, _softmax),
-    ("Resize", 11, _resize),
+    ("Resize", 11, lambda *_: "it takes other elements from set 11 on"),
     ("Softmax", 13, _softmax),
 )
 """Operators, the sets in which they changed, and the test for nodes that would change.
@@ -464,7 +457,8 @@ def _joined(assembled: Assembled, result: Any) -> Assembled:
     _join_initializers(assembled, result.graph)
     del model.graph.node[:]
     model.graph.node.extend(result.graph.node)
-    values = _values(result.graph)
+    values = {value.name for value in (*result.graph.input, *result.graph.initializer)}
+    values.update(name for node in result.graph.node for name in node.output)
     types = [copy_of(value) for value in model.graph.value_info if value.name in values]
     del model.graph.value_info[:]
     model.graph.value_info.extend(types)
@@ -491,9 +485,3 @@ def _join_initializers(assembled: Assembled, graph: Any) -> None:
     assembled.external = {place[n]: changed for n, changed in external.items() if n in place}
     del own[:]
     own.extend(tensors)
-
-
-def _values(graph: Any) -> set[str]:
-    outputs: Iterable[str] = (name for node in graph.node for name in node.output)
-    named = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    return named.union(outputs)

@@ -211,7 +211,10 @@ class _DataFiles:
             self._write_again()
         if self._size(inline) > INLINE_LIMIT:
             large = [n for n, array in inline.items() if array.nbytes >= _SMALL]
-            self._move_out(large)
+            target = self._free_name(self._path.parent)
+            with self._create(target) as file:
+                for number in large:
+                    self._append(file, number, target.name)
             for number in large:
                 del inline[number]
         return inline
@@ -253,13 +256,6 @@ class _DataFiles:
 
     def _size(self, inline: Mapping[int, np.ndarray[Any, Any]]) -> int:
         return int(self._model.ByteSize()) + sum(array.nbytes for array in inline.values())
-
-    def _move_out(self, numbers: list[int]) -> None:
-        """Write the arrays of some initializers to a new file."""
-        target = self._free_name(self._path.parent)
-        with self._create(target) as file:
-            for number in numbers:
-                self._append(file, number, target.name)
 
     def _write_again(self) -> None:
         """Write the data files of the original next to the new model."""
@@ -407,7 +403,8 @@ def _assembled(model: ModelData) -> tuple[Document, Assembled | None]:
     document = model.template
     if not isinstance(document, Document):
         document = document_of(model.attributes)
-    params = _joined(model.args, model.aux)
+    plain = isinstance(model.args, dict) and not model.aux
+    params = model.args if plain else {**model.args, **model.aux}
     return document, assemble_for_file(
         model.graph, model.attributes, document, params, model.omitted
     )
@@ -419,8 +416,3 @@ def _check(assembled: Assembled, document: Document) -> None:
     if kinds is None or not are_accepted(kinds, writer.changed_outputs()):
         shown = assembled.model if assembled.edited else assembled.outline
         check_accepted(shown, assembled.held, document.outline)
-
-
-def _joined(args: Mapping[str, Any], aux: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all weights, not to be changed: without a copy if there are no states."""
-    return args if isinstance(args, dict) and not aux else {**args, **aux}

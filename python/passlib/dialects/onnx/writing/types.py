@@ -101,7 +101,8 @@ def renewed_types(
         found = {v.name: v.type for v in (*known[place].value_info, *known[place].output)}
         found = {name: kind for name, kind in found.items() if states_elements(kind)}
         certain = {name: kind for name, kind in found.items() if name not in disputed}
-        values = {v.name: _serialized(certain.get(v.name)) for v in graph.value_info}
+        values = dict.fromkeys((v.name for v in graph.value_info), None)
+        values.update((n, certain[n].SerializeToString()) for n in values if n in certain)
         other = [
             v.name
             for v in graph.output
@@ -137,7 +138,9 @@ def _inferred(model: Any, wanted: Mapping[str, set[str]]) -> tuple[Any, frozense
     bare = copy_of(model)
     for place, graph in _placed(bare.graph):
         names = wanted.get(place, set())
-        _replace(graph.value_info, [v for v in graph.value_info if v.name not in names])
+        kept = [copy_of(value) for value in graph.value_info if value.name not in names]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
         for value in graph.output:
             if value.name in names:
                 value.ClearField("type")
@@ -159,17 +162,6 @@ def _placed(graph: Any) -> Iterator[tuple[str, Any]]:
                     (f"{place}{number}.{attribute.name}[{i}].", inner)
                     for i, inner in enumerate(nested)
                 ]
-
-
-def _serialized(kind: Any) -> bytes | None:
-    return None if kind is None else kind.SerializeToString()
-
-
-def _replace(field: Any, items: Sequence[Any]) -> None:
-    if len(items) < len(field):
-        copies = [copy_of(item) for item in items]
-        del field[:]
-        field.extend(copies)
 
 
 def _completes(stated: Any, known: Any) -> bool:
