@@ -51,12 +51,7 @@ def parse_plain(text: str) -> Any:
 
     Python's own parser has no limits: deep nesting exhausts its stack, long numbers are a
     ValueError. Result: as of `parse`, but with plain dicts and lists, which are printed and not
-    copied.
-
-    Raises
-    ------
-    FormatError
-        As for `parse`.
+    copied. Errors are those of `parse`.
     """
     return plain(parse(text.encode("utf-8", "surrogatepass")))
 

@@ -229,12 +229,7 @@ class CustomTypes:
         """Fill in types of inputs and outputs, in place.
 
         ``node``: of one of the operators. ``inputs``, ``outputs``: ``outputs`` may be fewer than
-        the node has.
-
-        Raises
-        ------
-        GraphError, OperatorError
-            See `infer_node`.
+        the node has. Errors are those of `infer_node`.
         """
         if not outputs:
             return

@@ -128,10 +128,7 @@ class Session:
             The new content of each variable that is written to, such as a running mean in
             training. The weights themselves stay as they are.
 
-        Raises
-        ------
-        GraphError, PasslibError
-            See `run`.
+        Errors are those of `run`.
         """
         updates, names = self._lowered.updates, self.output_names
         if not updates:

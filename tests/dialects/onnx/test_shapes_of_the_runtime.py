@@ -16,7 +16,7 @@ from onnx import helper
 import passlib
 import shape_sweep
 from operator_case import Case, from_text, model_of
-from passlib.dialects.onnx.soundness.corrected import own_shapes
+from passlib.dialects.onnx.soundness.corrected import rules
 from rewriting import parsed, results, same_bits
 from sweep_table import SHAPES, read
 from sweeping import swept
@@ -86,7 +86,7 @@ ATTRIBUTES = (
 
 
 @pytest.mark.parametrize("value", [None, 7, -1, 0, 0.5, "a", [], [0, -3], [0.5], ["b", "c"]])
-@pytest.mark.parametrize("operator", sorted(own_shapes.rules))
+@pytest.mark.parametrize("operator", sorted(rules))
 def test_attributes_that_an_operator_does_not_allow(operator: str, value: Any) -> None:
     kind = onnx.AttributeProto.INTS if value == [] else None
     wrong = (

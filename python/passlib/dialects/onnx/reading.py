@@ -392,10 +392,7 @@ def read(path: Path) -> ModelData:
 
     Its weights are views of the mapped file and of the files next to it.
 
-    Raises
-    ------
-    FormatError, GraphError, UnsupportedError
-        See `dialects.protocol.Dialect.load`.
+    Errors are those of `dialects.protocol.Dialect.load`.
     """
     return _read(map_file(path), path)
 

@@ -403,8 +403,8 @@ def _assembled(model: ModelData) -> tuple[Document, Assembled | None]:
     document = model.template
     if not isinstance(document, Document):
         document = document_of(model.attributes)
-    plain = isinstance(model.args, dict) and not model.aux
-    params = model.args if plain else {**model.args, **model.aux}
+    args = model.args
+    params = args if isinstance(args, dict) and not model.aux else {**args, **model.aux}
     return document, assemble_for_file(
         model.graph, model.attributes, document, params, model.omitted
     )
