@@ -129,3 +129,10 @@ USUAL: dict[str, tuple[str, tuple[Any, ...]]] = {
 def test_usual_shapes_are_inferred(text: str, shape: tuple[Any, ...]) -> None:
     model = passlib.load(parser.parse_model(text))
     assert model.symbol.infer_shape()[1] == [shape]
+
+
+def test_axes_that_are_added_one_by_one_are_counted() -> None:
+    nodes = " ".join(f"v{k + 1} = Unsqueeze<axes = [0]>(v{k})" for k in range(1100))
+    text = f"{OLD}(float[2] v0) => (float[N] v1100) {{ {nodes} }}"
+    with pytest.warns(UserWarning, match="cannot be inferred"):
+        passlib.load(parser.parse_model(text)).symbol.infer_shape()

@@ -90,6 +90,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: single("AveragePool", 11, ["x"], kernel_shape=[1 << 62, 2], auto_pad="SAME_UPPER"),
         "kernel_shape is [4611686018427387904, 2]",
     ),
+    "an axis of no tensor": (
+        lambda: single("Softmax", 18, ["x"], axis=1 << 40),
+        "attribute 'axis' is 1099511627776",
+    ),
+    "axes of no tensor": (
+        lambda: single("ReduceSum", 11, ["x"], axes=[0, 1 << 40]),
+        "attribute 'axes' is 1099511627776",
+    ),
     "more samples than memory": (
         lambda: single("RoiAlign", 16, ["x", "x", "x"], sampling_ratio=1 << 62),
         "sampling_ratio is 4611686018427387904",
