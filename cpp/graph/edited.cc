@@ -152,15 +152,19 @@ std::size_t EditedGraph::replace(Graph* graph, const NodeEntry& from, const Node
   noteOrigin(target.node, from.node, true);
   heirs_[from.node] = target.node;
   dropRemoved(from.node);
-  if (isOutput(*graph, from)) {
-    heads_.erase(graph);
-    return graph->replace(from, target);
-  }
-  // The outputs need no walk.
   std::vector<NodeEntry> outputs;
+  outputs.swap(graph->outputs);  // which `graph` would walk over
+  std::size_t uses = graph->replace(from, target);
   outputs.swap(graph->outputs);
-  const std::size_t uses = graph->replace(from, target);
-  outputs.swap(graph->outputs);
+  Heads& heads = headsOf(*graph);
+  const auto places = heads.extract({from.node, from.entry});
+  if (places.empty()) return uses;
+  std::vector<std::size_t>& made = heads[{target.node, target.entry}];
+  for (const std::size_t place : places.mapped()) {
+    graph->outputs[place] = target;
+    made.push_back(place);
+    ++uses;
+  }
   return uses;
 }
 
@@ -169,7 +173,7 @@ void EditedGraph::requireUnused(const Graph& graph, const std::unordered_set<con
   const Heads& heads = headsOf(graph);
   for (const Node* node : gone) {
     const auto head = heads.lower_bound({node, std::numeric_limits<int>::min()});
-    if (head == heads.end() || head->first != node) continue;
+    if (head == heads.end() || head->first.first != node) continue;
     throw GraphError("node " + quoted(node->name) +
                      " cannot be removed, because it computes an output of the graph; replace "
                      "the output first");
@@ -236,17 +240,20 @@ bool EditedGraph::isUsed(const Graph& graph, const Node* node) const {
   if (node->outputs.size() > (found == stale_.end() ? 0 : found->second)) return true;
   const Heads& heads = headsOf(graph);
   const auto head = heads.lower_bound({node, std::numeric_limits<int>::min()});
-  return head != heads.end() && head->first == node;
+  return head != heads.end() && head->first.first == node;
 }
 
 bool EditedGraph::isOutput(const Graph& graph, const NodeEntry& value) const {
   return headsOf(graph).count({value.node, value.entry}) != 0;
 }
 
-const EditedGraph::Heads& EditedGraph::headsOf(const Graph& graph) const {
+EditedGraph::Heads& EditedGraph::headsOf(const Graph& graph) const {
   const auto [found, fresh] = heads_.try_emplace(&graph);
   if (fresh) {
-    for (const NodeEntry& head : graph.outputs) found->second.emplace(head.node, head.entry);
+    for (std::size_t place = 0; place < graph.outputs.size(); ++place) {
+      const NodeEntry& head = graph.outputs[place];
+      found->second[{head.node, head.entry}].push_back(place);
+    }
   }
   return found->second;
 }
@@ -259,7 +266,9 @@ int EditedGraph::knownOutputs(const Graph& graph, Node* node) {
   }
   const Heads& heads = headsOf(graph);
   auto last = heads.lower_bound({node, std::numeric_limits<int>::max()});
-  if (last != heads.begin() && (--last)->first == node) count = std::max(count, last->second + 1);
+  if (last != heads.begin() && (--last)->first.first == node) {
+    count = std::max(count, last->first.second + 1);
+  }
   return count;
 }
 

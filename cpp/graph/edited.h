@@ -3,8 +3,8 @@
 #define PASSLIB_GRAPH_EDITED_H_
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -109,9 +109,9 @@ class EditedGraph {
   /// Takes removed consumers out of the list of a node.
   void dropRemoved(Node* node);
   void requireUnused(const Graph& graph, const std::unordered_set<const Node*>& gone);
-  /// The outputs of a graph in order: an output is looked for without a walk over all of them.
-  using Heads = std::set<std::pair<const Node*, int>>;
-  const Heads& headsOf(const Graph& graph) const;
+  /// The places of each output of a graph, so that looking for one is no walk over all of them.
+  using Heads = std::map<std::pair<const Node*, int>, std::vector<std::size_t>>;
+  Heads& headsOf(const Graph& graph) const;
   /// Notes that `heir` stands for what `node` stands for, as the last of all or the first.
   void noteOrigin(Node* heir, Node* node, bool last);
   std::vector<std::string> originsOf(Node* node) const;

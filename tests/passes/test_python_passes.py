@@ -132,6 +132,29 @@ class TestVerbs:
 
         assert run(cut).list_outputs() == ["relu0_output", "m_output"]
 
+    def test_outputs_are_replaced_at_each_place(self) -> None:
+        def replace(graph: Graph) -> None:
+            last, m = graph.find("relu2"), graph.find("m")
+            assert last is not None and m is not None
+            graph.outputs = (last.outputs[0], m.outputs[0], last.outputs[0])
+            assert graph.replace(last.outputs[0], m.outputs[0]) == 2
+            assert not last.outputs[0].is_output
+            assert graph.replace(last.outputs[0], m.inputs[0]) == 0
+            graph.remove(last)
+            graph.replace(m.outputs[0], m.inputs[0])
+            assert list(graph.outputs) == [m.inputs[0]] * 3
+
+        assert run(replace).list_outputs() == ["x", "x", "x"]
+
+    def test_many_outputs_are_replaced_in_linear_time(self) -> None:
+        def replace(graph: Graph) -> None:
+            for value in graph.outputs:
+                graph.replace(value, value.node.inputs[0])
+
+        x = SYM.var("x")
+        symbol = SYM.Group([SYM.relu(x) for _ in range(20000)])
+        assert run(replace, symbol).list_outputs() == ["x"] * 20000
+
     def test_attributes_are_a_mapping(self) -> None:
         def label(graph: Graph) -> None:
             attrs = graph.nodes[3].attrs
