@@ -135,7 +135,8 @@ class TestVerbs:
     def test_outputs_are_replaced_at_each_place(self) -> None:
         def replace(graph: Graph) -> None:
             last, m = graph.find("relu2"), graph.find("m")
-            assert last is not None and m is not None
+            assert last is not None
+            assert m is not None
             graph.outputs = (last.outputs[0], m.outputs[0], last.outputs[0])
             assert graph.replace(last.outputs[0], m.outputs[0]) == 2
             assert not last.outputs[0].is_output
