@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,23 @@ def test_what_commands_print(line: str, folder: Path) -> None:
     assert is_clean(found.stderr), found.stderr
     if "--json" in line and found.stdout:
         json.loads(found.stdout)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "opt m.onnx -o o.onnx -l passes.py --passes hostile_error --traceback",
+        "compare m.onnx unknown.onnx --traceback",
+        "diff m.onnx broken.onnx --traceback",
+    ],
+)
+def test_tracebacks(line: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "passlib", *line.split()]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "Traceback" in found.stderr
+    assert "[31m" in found.stderr
+    assert is_clean(found.stderr), found.stderr
 
 
 def test_json_has_the_names_themselves(folder: Path) -> None:

@@ -9,6 +9,7 @@ import select
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TextIO, cast
 
 from passlib.errors import printable
@@ -54,6 +55,20 @@ def prepare() -> None:
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.stdout = cast("TextIO", _Output(sys.stdout))
+    sys.excepthook = _print_traceback
+
+
+def _print_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print a traceback; messages, those of other packages too, may quote names from files."""
+    import traceback
+
+    with contextlib.suppress(OSError):
+        for part in traceback.format_exception(kind, error, trace):
+            is_place = part.startswith(("  File ", "Traceback ", "\n"))
+            text = printable(part, "\n") if is_place else printable(part[:-1]) + "\n"
+            sys.stderr.write(text)
 
 
 def failure_behind(error: BaseException | None) -> OSError | None:

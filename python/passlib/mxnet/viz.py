@@ -251,10 +251,10 @@ def plot_network(
         for node in nodes
         if hide_weights and node.is_variable and node.name.endswith(_PARAMETERS)
     }
-    counts = Counter(node.name for node in nodes)
+    counts = Counter(printable(node.name) for node in nodes)
     # Names may repeat, numbers do not.
     place = {
-        node: node.name if counts[node.name] == 1 else f"{node.name}#{number}"
+        node: name if counts[name := printable(node.name)] == 1 else f"{name}#{number}"
         for number, node in enumerate(nodes)
     }
     for node in nodes:
@@ -274,7 +274,7 @@ def plot_network(
 
 
 def _label(node: Node) -> str:
-    attrs = node.attrs
+    attrs = {key: printable(text) for key, text in node.attrs.items()}
     if node.op in ("Convolution", "Deconvolution"):
         strides = _joined(attrs.get("stride", "1"))
         return f"{node.op}\n{_joined(attrs['kernel'])}/{strides}, {attrs['num_filter']}"
@@ -286,7 +286,7 @@ def _label(node: Node) -> str:
         kernel = _joined(attrs.get("kernel", "global"))
         sizes = f"{kernel}/{_joined(attrs.get('stride', '1'))}"
         return f"Pooling\n{attrs.get('pool_type', 'max')}, {sizes}"
-    return node.name
+    return printable(node.name)
 
 
 def _joined(sizes: str) -> str:

@@ -158,6 +158,18 @@ def test_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert everything.nodes["conv"]["shape"] == "circle"
 
 
+def test_names_in_a_drawing_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "passlib.mxnet.viz.require", lambda *_, **__: SimpleNamespace(Digraph=Digraph)
+    )
+    x = mx.sym.var("x\x1b[2J\n")
+    drawing = viz.plot_network(mx.sym.relu(mx.sym.relu(x, name="a\x1b"), name="a\\x1b"))
+    assert list(drawing.nodes) == [r"x\x1b[2J\n", r"a\x1b#1", r"a\x1b#2"]
+    assert [look["label"] for look in drawing.nodes.values()] == [
+        r"x\x1b[2J\n", r"a\x1b", r"a\x1b"
+    ]  # fmt: skip
+
+
 def test_drawing_needs_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(PasslibError, match="graphviz"):
