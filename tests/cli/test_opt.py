@@ -173,8 +173,8 @@ STATUS = [
     # Passes, further arguments, the exit code, and what the message says.
     ("drop_clip", ["--check"], 0, ""),
     ("double_weights", ["--check"], 4, "results differ: y: different (values)"),
-    ("double_weights", ["--check-each"], 4, "the model after double_weights computes something"),
-    ("drop_clip", ["--check", "0"], 1, "--check: must be ≥ 1"),
+    ("double_weights", ["--check-each"], 4, "the model after double_weights computes other values"),
+    ("drop_clip", ["--check", "0"], 1, "--check: must be at least 1"),
     ("raise_error", [], 2, "raise_error' (Python function"),
     ("misspell", ["--verify-each"], 2, "has no operator 'Relo'"),
     ("drop_clap", [], 1, "did you mean 'drop_clip'?"),

@@ -27,7 +27,7 @@ def _number(text: str) -> float:
 def _tolerance(text: str) -> float:
     value = _number(text)
     if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a finite number ≥ 0, not {text}")
+        raise argparse.ArgumentTypeError(f"must be a finite number of at least 0, not {text}")
     return value
 
 
@@ -63,7 +63,7 @@ def add_check(parser: argparse.ArgumentParser, what: str) -> None:
 def require_check(arguments: argparse.Namespace) -> None:
     """Check that ``--check`` has at least one input, or raise a UsageError."""
     if arguments.check is not None and arguments.check < 1:
-        raise UsageError("--check: must be ≥ 1")
+        raise UsageError("--check: must be at least 1")
 
 
 def add_failing(parser: argparse.ArgumentParser) -> None:

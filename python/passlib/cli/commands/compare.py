@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the differences; return 4 if there are any."""
     if arguments.n < 1:
-        raise UsageError("-n: must be ≥ 1")
+        raise UsageError("-n: must be at least 1")
     a, b = load(arguments.a), load(arguments.b)
     found = compare(
         a,

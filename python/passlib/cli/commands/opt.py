@@ -105,7 +105,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
             if getattr(arguments, name) not in (None, []):
                 raise UsageError(f"--{name} needs --check or --check-each")
     if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
-        raise UsageError("--rewrite-limit: must be ≥ 0")
+        raise UsageError("--rewrite-limit: must be at least 0")
     return Request(
         verify_each=arguments.verify_each,
         check=arguments.check,
@@ -143,7 +143,7 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
     from passlib.workbench.batch import batch, dask_executor, is_remote
 
     if arguments.jobs is not None and arguments.jobs < 1:
-        raise UsageError("--jobs: must be ≥ 1")
+        raise UsageError("--jobs: must be at least 1")
     if not is_remote(arguments.output):
         require_folder("-o", arguments.output)
     if arguments.report is not None:

@@ -16,7 +16,7 @@ Monomial = tuple[str, ...]
 
 
 class Size:
-    """A sum of products of names, which stand for integers ≥ 0.
+    """A sum of products of names, which stand for non-negative integers.
 
     Arithmetic returns an `int` if no name remains.
     """
