@@ -129,10 +129,10 @@ CODES: list[tuple[str, int, str]] = [
 ARGUMENTS: list[tuple[str, int, str]] = [
     ("opt m.onnx -o o.onnx --timeout 0", 1, "must be a finite number of seconds > 0, not 0"),
     ("opt m.onnx -o o.onnx --check --rtol -1", 1, "must be a finite number of at least 0, not -1"),
-    ("opt m.onnx -o o.onnx --check --rtol inf", 1, "must be a finite number of at least 0, not inf"),
+    ("opt m.onnx -o o.onnx --check --rtol inf", 1, "must be a finite number of at least 0"),
     ("compare m.onnx m.onnx --atol nan", 1, "must be a finite number of at least 0, not nan"),
-    ("opt m.onnx -o o.onnx --atol 1", 1, "--atol belongs to a comparison"),
-    ("opt m.onnx -o o.onnx --shape x:2,4", 1, "--shape belongs to a comparison"),
+    ("opt m.onnx -o o.onnx --atol 1", 1, "--atol needs --check"),
+    ("opt m.onnx -o o.onnx --shape x:2,4", 1, "--shape needs --check"),
     ("opt m.onnx -o folder --jobs 0", 1, "--jobs: must be at least 1"),
     ("opt m.onnx -o folder", 1, "folder: this is a folder"),
     ("opt m.onnx -o ''", 1, "-o: the name of the file is empty"),
