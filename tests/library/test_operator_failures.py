@@ -122,7 +122,7 @@ def test_operator_without_state() -> None:
     ("how", "count"), [("made by new", 1), ("made by new, and says so", 0), ("", 0)]
 )
 def test_states_not_made_by_create(caplog: pytest.LogCaptureFixture, how: str, count: int) -> None:
-    with caplog.at_level(logging.WARNING, "passlib.library.operators"):
+    with caplog.at_level(logging.WARNING, "passlib.library.operator"):
         pl.nd.bad_state(X, X, how=how, name="culprit")
     assert len(caplog.records) == count
     for record in caplog.records:

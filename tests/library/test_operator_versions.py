@@ -25,7 +25,7 @@ def test_versions_of_the_abi(
     pl.library.load(plugin(f"plain_operator_{abi}"), verbose=False)
     values = np.array([1, 2, 3], np.float32)
     np.testing.assert_array_equal(run(f"plain_double{abi}", values), 2 * values)
-    with caplog.at_level(logging.WARNING, "passlib.library.operators"):
+    with caplog.at_level(logging.WARNING, "passlib.library.operator"):
         for number in (1, 2):
             # States are never destroyed before version 11.
             states = number if abi < 11 else 1
