@@ -130,6 +130,32 @@ def feeds(data: bytes, sizes: dict[str, int]) -> dict[str, np.ndarray]:  # type:
     }
 
 
+RELATED = {
+    "padding": ("y = Pad (x, p)", [1, 0, 2, 5]),
+    "a window": ("y = MaxPool <kernel_shape = [3, 2]> (x)", [0, 0, -2, -1]),
+    "a dilated window": (
+        "y = MaxPool <kernel_shape = [3, 2], dilations = [2, 3]> (x)",
+        [0, 0, -4, -3],
+    ),
+    "a convolution": ("y = Conv <pads = [1, 0, 0, 2]> (x, w)", [0, 3, -1, 1]),
+    "a dilated convolution": ("y = Conv <dilations = [2, 1]> (x, w)", [0, 3, -4, -1]),
+    "a convolution with as many pads": ("y = Conv <pads = [1, 1, 1, 0]> (x, w)", [0, 3, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", RELATED)
+def test_results_whose_sizes_follow_from_open_ones(name: str, tmp_path: Path) -> None:
+    nodes, expected = RELATED[name]
+    model = parsed(f"""g (float[N, 2, M, K] x, int64[4] v) => (int64[4] z)
+        <int64[8] p = {{0, 0, 1, 2, 1, 0, 1, 3}}, float[5, 2, 3, 2] w = {{{", ".join(["1"] * 60)}}}>
+        {{ {nodes} a = Shape(x) b = Shape(y) n = Neg(a) d = Add(b, n) z = Add(d, v) }}""")
+    folded = after(model, "foldShapes", tmp_path)
+    assert operators(folded) == {"Add": 1}
+    loaded = passlib.load(folded)
+    names = [each.node.name for each in loaded.symbol.nodes()[-1].inputs]
+    assert [loaded.args[name].tolist() for name in names if name in loaded.args] == [expected]
+
+
 @pytest.mark.parametrize("sizes", [FEEDS, {"N": 1, "M": 1, "K": 1}, {"N": 0, "M": 3, "K": 2}])
 @pytest.mark.parametrize("name", OPEN)
 def test_open_sizes(name: str, sizes: dict[str, int], tmp_path: Path) -> None:
