@@ -194,3 +194,33 @@ def test_inferred_shapes_are_those_of_the_runtime() -> None:
                                 .replace("y = Shape(p)", "y = Abs(p)")))  # fmt: skip
     _, shapes, _ = model.symbol.infer_shape()
     assert shapes == [(1, 1, 5)]
+
+
+CORRECTED: dict[str, tuple[str, dict[str, tuple[int, ...]], tuple[int, ...]]] = {
+    "windows that need no padding": (
+        (
+            "y = MaxPool <kernel_shape = [1], strides = [2], dilations = [2], "
+            'auto_pad = "SAME_UPPER"> (x)'
+        ),
+        {"x": (1, 1, 4)},
+        (1, 1, 2),
+    ),
+    "attention": (
+        "y = Attention <q_num_heads = 2, kv_num_heads = 2> (q, k, v)",
+        {"q": (2, 3, 8), "k": (2, 5, 8), "v": (2, 5, 12)},
+        (2, 3, 12),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CORRECTED)
+def test_corrected_shapes(name: str) -> None:
+    nodes, shapes, expected = CORRECTED[name]
+    inputs = ", ".join(f"float{list(shape)} {key}" for key, shape in shapes.items())
+    rank = ", ".join("ABCD"[: len(expected)])
+    data = parsed(
+        f'<ir_version: 10, opset_import: ["" : 23]> g ({inputs}) => (float[{rank}] y) {{ {nodes} }}'
+    )
+    feeds = {key: np.ones(shape, np.float32) for key, shape in shapes.items()}
+    assert results(data, feeds)[0].shape == expected
+    assert passlib.load(data).symbol.infer_shape()[1] == [expected]

@@ -98,6 +98,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: single("ReduceSum", 11, ["x"], axes=[0, 1 << 40]),
         "attribute 'axes' is 1099511627776",
     ),
+    "two inputs instead of one": (
+        lambda: single("Relu", 18, ["x", "x"]),
+        "it has 2 inputs, but the operator has 1",
+    ),
+    "more inputs than there may be": (
+        lambda: single("Clip", 18, ["x"] * 4),
+        "it has 4 inputs, but the operator has 1 to 3",
+    ),
     "more samples than memory": (
         lambda: single("RoiAlign", 16, ["x", "x", "x"], sampling_ratio=1 << 62),
         "sampling_ratio is 4611686018427387904",

@@ -132,6 +132,7 @@ def feeds(data: bytes, sizes: dict[str, int]) -> dict[str, np.ndarray]:  # type:
 
 RELATED = {
     "padding": ("y = Pad (x, p)", [1, 0, 2, 5]),
+    "a slice to a computed end": ("e = Shape <end = 1> (x) y = Slice (x, q, e, q)", [0, 0, 0, 0]),
     "a window": ("y = MaxPool <kernel_shape = [3, 2]> (x)", [0, 0, -2, -1]),
     "a dilated window": (
         "y = MaxPool <kernel_shape = [3, 2], dilations = [2, 3]> (x)",
@@ -147,7 +148,8 @@ RELATED = {
 def test_results_whose_sizes_follow_from_open_ones(name: str, tmp_path: Path) -> None:
     nodes, expected = RELATED[name]
     model = parsed(f"""g (float[N, 2, M, K] x, int64[4] v) => (int64[4] z)
-        <int64[8] p = {{0, 0, 1, 2, 1, 0, 1, 3}}, float[5, 2, 3, 2] w = {{{", ".join(["1"] * 60)}}}>
+        <int64[1] q = {{0}}, int64[8] p = {{0, 0, 1, 2, 1, 0, 1, 3}},
+        float[5, 2, 3, 2] w = {{{", ".join(["1"] * 60)}}}>
         {{ {nodes} a = Shape(x) b = Shape(y) n = Neg(a) d = Add(b, n) z = Add(d, v) }}""")
     folded = after(model, "foldShapes", tmp_path)
     assert operators(folded) == {"Add": 1}

@@ -12,7 +12,7 @@ import pytest
 import passlib
 from passlib.library import backends
 from real_models import find
-from rewriting import operators, parsed, results, same_bits, weights
+from rewriting import after, operators, parsed, results, same_bits, weights
 
 TRANSFORMER = """
 g (float[batch, seq, 8] x) => (float[batch, seq, 8] y)
@@ -163,3 +163,17 @@ def test_other_passes_may_have_the_names(monkeypatch: pytest.MonkeyPatch) -> Non
     passlib.load(data).optimize_for("removeNoOps")
     assert len(called) == 1
     assert passlib.library.passes()["removeNoOps"] is mine.declaration  # type: ignore[attr-defined]
+
+
+def test_constants_that_make_the_weights_grow_stay(tmp_path: Path) -> None:
+    sizes = {"a": 10, "b": 12, "c": 900}
+    nodes = " ".join(
+        f"{k} = ConstantOfShape <value = float[1] {{2}}> (s{k}) y{k} = Mul(x{k}, {k})"
+        for k in sizes
+    )
+    data = parsed(
+        f"g ({', '.join(f'float[{n}] x{k}' for k, n in sizes.items())}) => "
+        f"({', '.join(f'float[{n}] y{k}' for k, n in sizes.items())}) "
+        f"<{', '.join(f'int64[1] s{k} = {{{n}}}' for k, n in sizes.items())}> {{ {nodes} }}"
+    )
+    assert operators(after(data, "simplify", tmp_path)) == {"ConstantOfShape": 1, "Mul": 3}
