@@ -158,6 +158,26 @@ def test_results_whose_sizes_follow_from_open_ones(name: str, tmp_path: Path) ->
     assert [loaded.args[name].tolist() for name in names if name in loaded.args] == [expected]
 
 
+COMPUTED = {
+    "a remainder": ("d = Mod (c, f)", 1),
+    "a comparison": ("b = Greater (c, f) d = Cast <to = 7> (b)", 1),
+    "a filled list": ("e = ConstantOfShape <value = int64[1] {7}> (i) d = Add (c, e)", 16),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_known_sizes_of_open_shapes_are_computed(name: str, tmp_path: Path) -> None:
+    nodes, expected = COMPUTED[name]
+    model = parsed(f"""g (float[N, 9] x, int64[1] v) => (int64[1] z)
+        <int64[1] i = {{1}}, int64[1] f = {{4}}>
+        {{ s = Shape(x) c = Gather(s, i) {nodes} z = Add(d, v) }}""")
+    folded = after(model, "foldShapes", tmp_path)
+    assert operators(folded) == {"Add": 1}
+    loaded = passlib.load(folded)
+    names = [each.node.name for each in loaded.symbol.nodes()[-1].inputs]
+    assert [loaded.args[name].tolist() for name in names if name in loaded.args] == [[expected]]
+
+
 @pytest.mark.parametrize("sizes", [FEEDS, {"N": 1, "M": 1, "K": 1}, {"N": 0, "M": 3, "K": 2}])
 @pytest.mark.parametrize("name", OPEN)
 def test_open_sizes(name: str, sizes: dict[str, int], tmp_path: Path) -> None:
