@@ -1,0 +1,495 @@
+#include "facts/facts.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "facts/node_view.h"
+#include "facts/table.h"
+#include "graph/attributes.h"
+
+namespace passlib::facts {
+namespace {
+
+constexpr std::size_t kDeepest = 48;          // nested graphs and functions within each other
+constexpr std::size_t kMostVisits = 4000000;  // of nodes in nested graphs and functions, in all
+constexpr const char* kAbsent = "__absent__";
+
+const Fact& nothing() {
+  static const Fact fact;
+  return fact;
+}
+
+/// Reads the number at the end of `12.body.input.3`; false for other identifiers.
+bool inputNumber(std::string_view id, std::size_t* number) {
+  constexpr std::string_view kMark = "input.";
+  const std::size_t at = id.rfind(kMark);
+  if (at == std::string_view::npos || (at > 0 && id[at - 1] != '.')) return false;
+  const std::string_view digits = id.substr(at + kMark.size());
+  if (digits.empty() || digits.size() > 9) return false;
+  *number = 0;
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') return false;
+    *number = *number * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  return true;
+}
+
+bool parseNumber(std::string_view text, std::size_t* number) {
+  return inputNumber("input." + std::string(text), number);
+}
+
+std::string_view domainOf(const Node& node) {
+  const std::string_view domain = attributeOf(node, "__domain__");
+  return domain.data() == nullptr || domain == "ai.onnx" ? std::string_view("") : domain;
+}
+
+struct Bounds {
+  int64_t low;
+  uint64_t high;
+};
+
+std::optional<Bounds> boundsOf(Type type) {
+  switch (type) {
+    case kBool: return Bounds{0, 1};
+    case kUint8: return Bounds{0, 255};
+    case kInt8: return Bounds{-128, 127};
+    case kUint16: return Bounds{0, 65535};
+    case kInt16: return Bounds{-32768, 32767};
+    case kInt32: return Bounds{INT32_MIN, INT32_MAX};
+    case kUint32: return Bounds{0, UINT32_MAX};
+    case kInt64: return Bounds{INT64_MIN, INT64_MAX};
+    case kUint64: return Bounds{0, UINT64_MAX};
+    case kInt4: return Bounds{-8, 7};
+    case kUint4: return Bounds{0, 15};
+    default: return std::nullopt;
+  }
+}
+
+bool isRandom(std::string_view op) {
+  return op == "RandomNormal" || op == "RandomUniform" || op == "RandomNormalLike" ||
+         op == "RandomUniformLike" || op == "Bernoulli" || op == "Multinomial" || op == "Dropout";
+}
+
+}  // namespace
+
+bool same(const Fact& left, const Fact& right) {
+  if (left.type != right.type || left.present != right.present || left.key != right.key ||
+      left.constant != right.constant || left.least != right.least ||
+      left.wrappers != right.wrappers || left.shape.has_value() != right.shape.has_value()) {
+    return false;
+  }
+  if (left.shape && *left.shape != *right.shape) return false;
+  if (left.content == right.content) return true;
+  if (left.content == nullptr || right.content == nullptr) return false;
+  const std::vector<Dim>& items = left.content->items;
+  const std::vector<Dim>& others = right.content->items;
+  if (items.size() != others.size() || left.content->divisors != right.content->divisors ||
+      left.content->reals.size() != right.content->reals.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i] != others[i] && (items[i].isKnown() || others[i].isKnown())) return false;
+  }
+  return std::equal(left.content->reals.begin(), left.content->reals.end(),
+                    right.content->reals.begin(),
+                    [](double a, double b) { return a == b || (a != a && b != b); });
+}
+
+class Facts::Inference : public Surroundings {
+ public:
+  Inference(const Graph* graph, Settings settings) : graph_(graph), settings_(std::move(settings)) {}
+
+  void infer() {
+    index_.clear();
+    facts_.clear();
+    unknown_.clear();
+    frames_.clear();
+    visits_ = 0;
+    index_.reserve(graph_->nodes.size() * 2);
+    facts_.reserve(graph_->nodes.size());
+    enterMain();
+    for (const Node* node : graph_->sorted()) visit(*node);
+    frames_.clear();
+  }
+
+  const Fact& of(const Node* node, std::size_t output) const {
+    const auto found = index_.find(node);
+    if (found == index_.end()) return nothing();
+    const std::vector<Fact>& own = facts_[found->second];
+    return output < own.size() ? own[output] : nothing();
+  }
+
+  void update(const std::vector<const Node*>& changed) {
+    std::deque<const Node*> pending(changed.begin(), changed.end());
+    std::unordered_set<const Node*> queued(changed.begin(), changed.end());
+    for (const Node* node : changed) fixed_.erase(node);
+    enterMain();
+    std::size_t left = 4 * graph_->nodes.size() + 64;
+    while (!pending.empty()) {
+      const Node* const node = pending.front();
+      if (const Node* const before = missingInput(*node)) {
+        if (left-- == 0) return infer();
+        pending.push_front(before);
+        queued.insert(before);
+        continue;
+      }
+      pending.pop_front();
+      queued.erase(node);
+      if (left-- == 0) return infer();  // an order that visits nodes again and again, or a cycle
+      const auto found = index_.find(node);
+      std::vector<Fact> former;
+      if (found != index_.end()) former = facts_[found->second];
+      visit(*node);
+      const std::vector<Fact>& now = facts_[index_.at(node)];
+      const bool unchanged = former.size() == now.size() &&
+                             std::equal(former.begin(), former.end(), now.begin(), same);
+      if (unchanged) continue;
+      for (const NodeEntry& use : node->outputs) {
+        if (index_.count(use.node) != 0 && queued.insert(use.node).second) {
+          pending.push_back(use.node);
+        }
+      }
+    }
+    frames_.clear();
+  }
+
+  void set(const Node* node, std::size_t output, Fact fact) {
+    std::vector<Fact>& own = slot(*node);
+    if (output >= own.size()) own.resize(output + 1);
+    own[output] = std::move(fact);
+    fixed_[node] = own;
+    std::vector<const Node*> users;
+    for (const NodeEntry& use : node->outputs) users.push_back(use.node);
+    update(users);
+  }
+
+  const std::vector<const Node*>& unknownNodes() const { return unknown_; }
+
+  // Surroundings.
+
+  std::string_view attribute(const Node& node, std::string_view key) override {
+    const std::string_view text = attributeOf(node, key);
+    if (text.size() < 2 || text.front() != '@') return text;
+    return resolve(text.substr(1), text);
+  }
+
+  int64_t opset(std::string_view domain) override {
+    const Opsets& sets = *frames_.back().opsets;
+    auto found = sets.find(domain);
+    if (found == sets.end() && domain.empty()) found = sets.find("ai.onnx");
+    return found == sets.end() ? 1 : found->second;
+  }
+
+  std::vector<Fact> inferBody(const Graph& graph, const std::vector<Fact>& formals) override {
+    const Frame& around = frames_.back();
+    Frame frame;
+    frame.opsets = around.opsets;
+    frame.attributes = around.attributes;
+    frame.defaults = around.defaults;
+    frame.owner = current_;
+    frame.inputs = &owner_inputs_;
+    frame.formals = &formals;
+    frame.prefix = around.prefix + current_->name + "/";
+    return run(graph, std::move(frame));
+  }
+
+ private:
+  /// The graph that is inferred now.
+  struct Frame {
+    const Opsets* opsets = nullptr;
+    const Node* owner = nullptr;  ///< of a nested graph, or the call of a function
+    const std::vector<const Fact*>* inputs = nullptr;  ///< of the owner, with captured ones
+    const std::vector<Fact>* formals = nullptr;        ///< of the graph's own inputs
+    /// Texts of the attributes of a function's call.
+    const std::map<std::string, std::string, std::less<>>* attributes = nullptr;
+    const std::map<std::string, std::string, std::less<>>* defaults = nullptr;
+    std::string prefix;  ///< of names of unknown sizes
+  };
+
+  void enterMain() {
+    frames_.clear();
+    Frame main;
+    main.opsets = &settings_.opsets;
+    frames_.push_back(std::move(main));
+  }
+
+  std::string_view resolve(std::string_view name, std::string_view text) {
+    const Frame& frame = frames_.back();
+    if (frame.attributes == nullptr) return text;  // a string that begins like this
+    for (const auto* table : {frame.attributes, frame.defaults}) {
+      const auto found = table->find(name);
+      if (found != table->end()) return found->second;
+    }
+    return {};
+  }
+
+  std::vector<Fact>& slot(const Node& node) {
+    const auto [place, fresh] = index_.try_emplace(&node, static_cast<uint32_t>(facts_.size()));
+    if (fresh) facts_.emplace_back();
+    return facts_[place->second];
+  }
+
+  const Node* missingInput(const Node& node) const {
+    for (const NodeEntry& input : node.inputs) {
+      if (input.node != nullptr && index_.count(input.node) == 0) return input.node;
+    }
+    return nullptr;
+  }
+
+  /// Infers a graph in a frame and returns the facts of its outputs.
+  std::vector<Fact> run(const Graph& graph, Frame frame) {
+    std::vector<Fact> made(graph.outputs.size());
+    if (frames_.size() > kDeepest || visits_ > kMostVisits) return made;
+    visits_ += graph.nodes.size();
+    // Rules go on after this with their own node.
+    const Node* const node = current_;
+    std::vector<const Fact*> inputs = owner_inputs_;
+    frames_.push_back(std::move(frame));
+    // The inputs of a frame must outlive changes of owner_inputs_.
+    if (frames_.back().inputs == &owner_inputs_) frames_.back().inputs = &inputs;
+    std::vector<std::vector<Fact>*> none;
+    for (const Node* each : graph.sorted()) visit(*each);
+    frames_.pop_back();
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = of(graph.outputs[i].node, static_cast<std::size_t>(graph.outputs[i].entry));
+    current_ = node;
+    owner_inputs_ = std::move(inputs);
+    return made;
+  }
+
+  void visit(const Node& node) {
+    std::vector<Fact> made(static_cast<std::size_t>(std::clamp(node.num_outputs, 1, 1 << 20)));
+    if (node.op == "null") {
+      made[0] = variable(node);
+      name(node, 0, &made[0]);
+    } else {
+      operate(node, &made);
+    }
+    slot(node) = std::move(made);
+  }
+
+  Fact variable(const Node& node) {
+    Fact fact;
+    if (node.name == kAbsent) {
+      fact.present = false;
+      return fact;
+    }
+    const Frame& frame = frames_.back();
+    if (frame.owner != nullptr) {
+      std::size_t number = 0;
+      const std::string_view outer = attributeOf(node, "__outer__");
+      if (outer.data() != nullptr) {
+        if (parseNumber(outer, &number) && frame.inputs != nullptr &&
+            number < frame.inputs->size()) {
+          return *(*frame.inputs)[number];
+        }
+        return fact;
+      }
+      if (inputNumber(attributeOf(node, "__id__"), &number)) {
+        if (settings_.describe) fact = settings_.describe(node);
+        if (frame.formals != nullptr && number < frame.formals->size()) {
+          const Fact stated = std::move(fact);
+          fact = (*frame.formals)[number];
+          fill(stated, &fact);
+        }
+        return fact;
+      }
+    }
+    if (settings_.describe) fact = settings_.describe(node);
+    return fact;
+  }
+
+  /// Fills in what is open in a fact by what is stated.
+  static void fill(const Fact& stated, Fact* fact) {
+    if (fact->type == kUnknownType && fact->wrappers.empty()) {
+      fact->type = stated.type;
+      fact->key = stated.key;
+      fact->wrappers = stated.wrappers;
+    }
+    if (fact->wrappers != stated.wrappers || !stated.shape) return;
+    if (!fact->shape) {
+      fact->shape = stated.shape;
+      return;
+    }
+    if (fact->shape->size() != stated.shape->size()) return;
+    for (std::size_t i = 0; i < fact->shape->size(); ++i) {
+      Dim& dim = (*fact->shape)[i];
+      if (!dim.isKnown()) dim = (*stated.shape)[i];
+    }
+  }
+
+  void operate(const Node& node, std::vector<Fact>* made) {
+    const auto fixed = fixed_.find(&node);
+    if (fixed != fixed_.end() && frames_.size() == 1) {
+      *made = fixed->second;
+      return;
+    }
+    std::vector<const Fact*> inputs;
+    inputs.reserve(node.inputs.size());
+    bool constant = !node.inputs.empty() && node.subgraphs.empty();
+    for (const NodeEntry& input : node.inputs) {
+      inputs.push_back(&of(input.node, static_cast<std::size_t>(input.entry)));
+      constant = constant && (inputs.back()->constant || !inputs.back()->present);
+    }
+    std::vector<const Fact*> own = inputs;
+    std::size_t formal = 0;
+    const std::string_view stated_formal = attributeOf(node, "__formal_inputs__");
+    if (stated_formal.data() != nullptr && parseNumber(stated_formal, &formal) &&
+        formal < own.size()) {
+      own.resize(formal);
+    }
+    const std::string_view domain = domainOf(node);
+    current_ = &node;
+    owner_inputs_ = std::move(inputs);
+    const Function* function = settings_.function ? settings_.function(domain, node.op) : nullptr;
+    Rule rule = nullptr;
+    if (function != nullptr) {
+      call(node, *function, made);
+    } else if ((rule = findRule(domain, node.op)) != nullptr) {
+      NodeView view(node, domain, std::move(own), made, this);
+      try {
+        rule(view);
+      } catch (const Unknowable&) {
+        forget(made);
+      } catch (const std::out_of_range&) {
+        forget(made);
+      } catch (const std::length_error&) {
+        forget(made);
+      } catch (const std::bad_alloc&) {
+        forget(made);
+      }
+      constant = constant && !isRandom(node.op);
+    } else {
+      constant = false;
+      if (frames_.size() == 1) unknown_.push_back(&node);
+    }
+    for (std::size_t i = 0; i < made->size(); ++i) {
+      Fact& fact = (*made)[i];
+      fact.constant = fact.constant || constant;
+      settle(&fact);
+      if (settings_.stated) {
+        const Fact* stated = settings_.stated(node, i);
+        if (stated != nullptr) fill(*stated, &fact);
+      }
+      name(node, i, &fact);
+    }
+  }
+
+  static void forget(std::vector<Fact>* facts) {
+    for (Fact& fact : *facts) {
+      fact.shape.reset();
+      fact.content.reset();
+      fact.least = -1;
+    }
+  }
+
+  /// Drops what cannot be, and contents that do not fit.
+  void settle(Fact* fact) const {
+    if (fact->shape) {
+      if (fact->shape->size() > kMostAxes) {
+        fact->shape.reset();
+      } else {
+        for (Dim& dim : *fact->shape) {
+          if (dim.isNumber() && dim.number() < 0) dim = Dim();
+        }
+      }
+    }
+    if (fact->content == nullptr) return;
+    if (!fits(*fact)) fact->content.reset();
+  }
+
+  bool fits(const Fact& fact) const {
+    if (!fact.isTensor() || !fact.shape) return false;
+    const auto count = fewElements(*fact.shape);
+    const Content& content = *fact.content;
+    if (!count || (!content.reals.empty() && content.reals.size() != *count) ||
+        (content.reals.empty() && content.items.size() != *count) ||
+        (!content.divisors.empty() && content.divisors.size() != content.items.size())) {
+      return false;
+    }
+    if (isReal(fact.type)) {
+      if (content.divisors.size() != content.items.size()) return false;
+      if (!settings_.large_sizes) return true;
+      return std::none_of(content.items.begin(), content.items.end(),
+                          [](const Dim& item) { return item.isSymbolic(); });
+    }
+    if (!content.divisors.empty() || !content.reals.empty()) return false;
+    const auto bounds = boundsOf(fact.type);
+    if (!bounds) return false;
+    for (const Dim& item : content.items) {
+      if (!item.isNumber()) continue;
+      const int64_t number = item.number();
+      if (number < bounds->low) return false;
+      if (number > 0 && static_cast<uint64_t>(number) > bounds->high) return false;
+    }
+    return true;
+  }
+
+  /// Names unknown dimensions after the operator they come from.
+  void name(const Node& node, std::size_t output, Fact* fact) const {
+    if (!fact->shape) return;
+    for (std::size_t axis = 0; axis < fact->shape->size(); ++axis) {
+      Dim& dim = (*fact->shape)[axis];
+      if (dim.isKnown()) continue;
+      std::string text = frames_.back().prefix;
+      text.append(node.name).append(":").append(std::to_string(output));
+      text.append(":").append(std::to_string(axis));
+      dim = Dim::named(text);
+    }
+  }
+
+  void call(const Node& node, const Function& function, std::vector<Fact>* made) {
+    if (frames_.size() > kDeepest || visits_ > kMostVisits) return;
+    const Frame& around = frames_.back();
+    std::map<std::string, std::string, std::less<>> given;
+    forEachAttribute(node, [&](std::string_view key, std::string_view text) {
+      if (!text.empty() && text.front() == '@') text = resolve(text.substr(1), text);
+      if (text.data() != nullptr) given.emplace(key, text);
+    });
+    std::vector<Fact> formals;
+    for (const Fact* input : owner_inputs_) formals.push_back(*input);
+    // An input that the call leaves out.
+    Fact absent;
+    absent.present = false;
+    formals.resize(std::max(formals.size(), function.graph->inputs.size()), absent);
+    Frame frame;
+    frame.opsets = &function.opsets;
+    frame.owner = &node;
+    frame.formals = &formals;
+    frame.attributes = &given;
+    frame.defaults = &function.defaults;
+    frame.prefix = around.prefix + node.name + "/";
+    std::vector<Fact> found = run(*function.graph, std::move(frame));
+    for (std::size_t i = 0; i < made->size() && i < found.size(); ++i) (*made)[i] = found[i];
+  }
+
+  const Graph* graph_;
+  Settings settings_;
+  std::unordered_map<const Node*, uint32_t> index_;
+  std::vector<std::vector<Fact>> facts_;
+  std::unordered_map<const Node*, std::vector<Fact>> fixed_;
+  std::vector<const Node*> unknown_;
+  std::deque<Frame> frames_;
+  const Node* current_ = nullptr;
+  std::vector<const Fact*> owner_inputs_;  ///< of the current node, with captured ones
+  std::size_t visits_ = 0;
+};
+
+Facts::Facts(const Graph* graph, Settings settings)
+    : inference_(std::make_unique<Inference>(graph, std::move(settings))) {}
+Facts::~Facts() = default;
+Facts::Facts(Facts&&) noexcept = default;
+void Facts::infer() { inference_->infer(); }
+const Fact& Facts::of(const Node* node, std::size_t output) const {
+  return inference_->of(node, output);
+}
+void Facts::update(const std::vector<const Node*>& changed) { inference_->update(changed); }
+void Facts::set(const Node* node, std::size_t output, Fact fact) {
+  inference_->set(node, output, std::move(fact));
+}
+const std::vector<const Node*>& Facts::unknownNodes() const { return inference_->unknownNodes(); }
+
+}  // namespace passlib::facts
