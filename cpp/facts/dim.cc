@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
+#include <iterator>
+#include <numeric>
 
 namespace passlib::facts {
 namespace {
@@ -44,6 +45,15 @@ bool addTerms(const Terms& left, const Terms& added, int64_t factor, Terms* made
     ++other;
   }
   return made->size() <= kMostTerms;
+}
+
+/// Divides all factors of a symbolic dimension and a divisor by what they share.
+void reduceTerms(Dim* value, int64_t* divisor) {
+  int64_t common = *divisor;
+  for (const auto& [names, factor] : value->terms()) common = std::gcd(common, factor);
+  if (common <= 1) return;
+  *value = quotient(*value, common);
+  *divisor /= common;
 }
 
 /// Returns a name of an expression, unknown if it is too long.
@@ -171,16 +181,37 @@ Dim quotient(const Dim& value, const Dim& divisor) {
   return total;
 }
 
+namespace {
+
+/// A quotient of a symbolic dimension rounded down, which is at least 0.
+Dim floored(const Dim& value, int64_t divisor) {
+  const Dim exact = quotient(value, divisor);
+  if (exact.isKnown()) return exact;
+  // Terms that the divisor divides, if only a number is left.
+  Dim rest = value;
+  if (value.terms().front().first.empty()) {
+    const Dim number = value.terms().front().second;
+    const Dim whole = quotient(value - number, divisor);
+    if (whole.isKnown()) return whole + floorQuotient(number, divisor);
+  }
+  reduceTerms(&rest, &divisor);
+  return expression("floor((" + print(rest) + ")/" + std::to_string(divisor) + ")");
+}
+
+}  // namespace
+
 Dim floorQuotient(const Dim& value, int64_t divisor) {
   if (!value.isKnown() || divisor <= 0) return {};
   if (value.isNumber()) {
     const int64_t whole = value.number() / divisor;
     return value.number() % divisor < 0 ? whole - 1 : whole;
   }
-  const Dim exact = quotient(value, divisor);
-  if (exact.isKnown()) return exact;
-  if (!atLeast(value, 0)) return {};
-  return expression("floor((" + print(value) + ")/" + std::to_string(divisor) + ")");
+  return atLeast(value, 0) ? floored(value, divisor) : Dim();
+}
+
+Dim windowQuotient(const Dim& value, int64_t divisor) {
+  if (!value.isKnown() || divisor <= 0) return {};
+  return value.isNumber() ? Dim(value.number() / divisor) : floored(value, divisor);
 }
 
 Dim ceilQuotient(const Dim& value, int64_t divisor) {
@@ -192,7 +223,17 @@ Dim ceilQuotient(const Dim& value, int64_t divisor) {
   const Dim exact = quotient(value, divisor);
   if (exact.isKnown()) return exact;
   if (!atLeast(value, 0)) return {};
-  return expression("ceil((" + print(value) + ")/" + std::to_string(divisor) + ")");
+  Dim reduced = value;
+  reduceTerms(&reduced, &divisor);
+  return expression("ceil((" + print(reduced) + ")/" + std::to_string(divisor) + ")");
+}
+
+Dim wholeQuotient(const Dim& value, const Dim& divisor) {
+  const Dim exact = quotient(value, divisor);
+  if (exact.isKnown() || !value.isKnown() || !divisor.isKnown() || divisor.is(0)) return exact;
+  if (divisor.isNumber()) return floorQuotient(value, divisor.number());
+  if (!atLeast(value, 0) || !atLeast(divisor, 0)) return {};
+  return expression("(" + print(value) + ")/(" + print(divisor) + ")");
 }
 
 Dim towardsZero(const Dim& value, const Dim& divisor) {

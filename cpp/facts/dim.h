@@ -72,6 +72,12 @@ Dim quotient(const Dim& value, const Dim& divisor);
 /// number; else the result is unknown.
 Dim floorQuotient(const Dim& value, int64_t divisor);
 Dim ceilQuotient(const Dim& value, int64_t divisor);
+/// Returns a quotient rounded down of a symbolic dimension that is at least 0 wherever the model
+/// runs, and of a number without its fraction.
+Dim windowQuotient(const Dim& value, int64_t divisor);
+/// Returns a quotient of which only the model knows that it is exact: a name, where it does not
+/// follow.
+Dim wholeQuotient(const Dim& value, const Dim& divisor);
 /// Returns a quotient without its fraction, as ONNX divides integers.
 Dim towardsZero(const Dim& value, const Dim& divisor);
 /// Unknown unless both are at least 0, or their order is known.

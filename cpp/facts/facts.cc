@@ -207,6 +207,7 @@ class Facts::Inference : public Surroundings {
     /// Texts of the attributes of a function's call.
     const std::map<std::string, std::string, std::less<>>* attributes = nullptr;
     const std::map<std::string, std::string, std::less<>>* defaults = nullptr;
+    const Function* function = nullptr;
     std::string prefix;  ///< of names of unknown sizes
   };
 
@@ -251,7 +252,6 @@ class Facts::Inference : public Surroundings {
     frames_.push_back(std::move(frame));
     // The inputs of a frame must outlive changes of owner_inputs_.
     if (frames_.back().inputs == &owner_inputs_) frames_.back().inputs = &inputs;
-    std::vector<std::vector<Fact>*> none;
     for (const Node* each : graph.sorted()) visit(*each);
     frames_.pop_back();
     for (std::size_t i = 0; i < made.size(); ++i) made[i] = of(graph.outputs[i].node, static_cast<std::size_t>(graph.outputs[i].entry));
@@ -443,6 +443,9 @@ class Facts::Inference : public Surroundings {
 
   void call(const Node& node, const Function& function, std::vector<Fact>* made) {
     if (frames_.size() > kDeepest || visits_ > kMostVisits) return;
+    for (const Frame& frame : frames_) {
+      if (frame.function == &function) return;  // it calls itself
+    }
     const Frame& around = frames_.back();
     std::map<std::string, std::string, std::less<>> given;
     forEachAttribute(node, [&](std::string_view key, std::string_view text) {
@@ -457,6 +460,7 @@ class Facts::Inference : public Surroundings {
     formals.resize(std::max(formals.size(), function.graph->inputs.size()), absent);
     Frame frame;
     frame.opsets = &function.opsets;
+    frame.function = &function;
     frame.owner = &node;
     frame.formals = &formals;
     frame.attributes = &given;

@@ -46,6 +46,8 @@ class NodeView {
   std::string_view op() const { return node_.op; }
   /// The version of the operator set of the node's domain.
   int64_t opset() const { return opset_; }
+  /// For operators of another domain that mean the same.
+  void setOpset(int64_t version) { opset_ = version; }
 
   // Inputs. One that is omitted has an empty fact.
 
@@ -60,6 +62,10 @@ class NodeView {
   const Shape& shape(std::size_t number) const;
   /// The same; throws also unless it has this rank.
   const Shape& shape(std::size_t number, std::size_t rank) const;
+  /// The rank of an input; -1 if it is unknown.
+  std::ptrdiff_t rankOf(std::size_t number) const {
+    return in(number).shape ? static_cast<std::ptrdiff_t>(in(number).rank()) : -1;
+  }
   /// Elements of an integer tensor, one by one possibly unknown; null if the tensor is not followed.
   const std::vector<Dim>* items(std::size_t number) const;
   /// The elements of an input that are all numbers.
