@@ -51,6 +51,9 @@ void bindOnnx(pybind11::module_* m);
 /// Adds OnnxWriter and onnx_output_names. Needs OnnxFile.
 void bindOnnxWriter(pybind11::module_* m);
 
+/// Adds GraphFacts. Needs OnnxFile.
+void bindFacts(pybind11::module_* m);
+
 /// Adds differing_arrays and same_arrays.
 void bindArrays(pybind11::module_* m);
 

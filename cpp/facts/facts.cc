@@ -188,6 +188,7 @@ class Facts::Inference : public Surroundings {
     const Frame& around = frames_.back();
     Frame frame;
     frame.opsets = around.opsets;
+    frame.describe = around.describe;
     frame.attributes = around.attributes;
     frame.defaults = around.defaults;
     frame.owner = current_;
@@ -208,6 +209,7 @@ class Facts::Inference : public Surroundings {
     const std::map<std::string, std::string, std::less<>>* attributes = nullptr;
     const std::map<std::string, std::string, std::less<>>* defaults = nullptr;
     const Function* function = nullptr;
+    const std::function<Fact(const Node&)>* describe = nullptr;  ///< of its variables
     std::string prefix;  ///< of names of unknown sizes
   };
 
@@ -215,6 +217,7 @@ class Facts::Inference : public Surroundings {
     frames_.clear();
     Frame main;
     main.opsets = &settings_.opsets;
+    main.describe = &settings_.describe;
     frames_.push_back(std::move(main));
   }
 
@@ -289,7 +292,7 @@ class Facts::Inference : public Surroundings {
         return fact;
       }
       if (inputNumber(attributeOf(node, "__id__"), &number)) {
-        if (settings_.describe) fact = settings_.describe(node);
+        if (*frame.describe) fact = (*frame.describe)(node);
         if (frame.formals != nullptr && number < frame.formals->size()) {
           const Fact stated = std::move(fact);
           fact = (*frame.formals)[number];
@@ -298,7 +301,7 @@ class Facts::Inference : public Surroundings {
         return fact;
       }
     }
-    if (settings_.describe) fact = settings_.describe(node);
+    if (*frame.describe) fact = (*frame.describe)(node);
     return fact;
   }
 
@@ -370,7 +373,7 @@ class Facts::Inference : public Surroundings {
       Fact& fact = (*made)[i];
       fact.constant = fact.constant || constant;
       settle(&fact);
-      if (settings_.stated) {
+      if (settings_.stated && frames_.back().describe == &settings_.describe) {
         const Fact* stated = settings_.stated(node, i);
         if (stated != nullptr) fill(*stated, &fact);
       }
@@ -461,6 +464,7 @@ class Facts::Inference : public Surroundings {
     Frame frame;
     frame.opsets = &function.opsets;
     frame.function = &function;
+    frame.describe = &function.describe;
     frame.owner = &node;
     frame.formals = &formals;
     frame.attributes = &given;

@@ -23,9 +23,10 @@ using Opsets = std::map<std::string, int64_t, std::less<>>;
 
 /// A function of a model.
 struct Function {
-  std::unique_ptr<Graph> graph;  ///< its inputs in order have the identifiers `input.0` and so on
+  const Graph* graph = nullptr;  ///< its inputs in order have the identifiers `input.0` and so on
   Opsets opsets;
   std::map<std::string, std::string, std::less<>> defaults;  ///< texts of attributes
+  std::function<Fact(const Node& variable)> describe;
 };
 
 /// What facts come from beside the graph. All members but `opsets` may be empty.

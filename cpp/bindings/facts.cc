@@ -1,0 +1,220 @@
+// Facts about the values of ONNX graphs.
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/common.h"
+#include "bindings/files/named_arrays.h"
+#include "bindings/files/onnx_file.h"
+#include "bindings/weights/scaled_array.h"
+#include "facts/facts.h"
+#include "facts/node_view.h"
+#include "facts/onnx_source.h"
+#include "graph/attributes.h"
+
+namespace passlib {
+
+namespace {
+
+using facts::Dim;
+using facts::Fact;
+using facts::Facts;
+using facts::OnnxSource;
+using facts::Shape;
+using facts::Type;
+using facts::Wrapper;
+
+/// Types of variables by name as a caller states them: ONNX's element type, and sizes of which -1 is
+/// unknown.
+using GivenTypes =
+    std::map<std::string, std::tuple<std::optional<int>, std::optional<std::vector<int64_t>>>>;
+
+/// Describes arrays.
+class ArrayFacts {
+ public:
+  Fact of(PyObject* object) {
+    if (isScaled(object)) {
+      const auto& scaled = py::handle(object).cast<const ScaledArray&>();
+      const std::vector<int64_t> shape = scaled.shape();
+      Fact fact = Fact::tensor(typeOf(scaled.type()), Shape(shape.begin(), shape.end()));
+      fact.constant = true;
+      return fact;
+    }
+    if (!py::isinstance<py::array>(object)) return {};
+    auto array = py::reinterpret_borrow<py::array>(object);
+    Fact fact = Fact::tensor(typeOf(array.dtype()),
+                             Shape(array.shape(), array.shape() + array.ndim()));
+    fact.constant = true;
+    if (static_cast<std::size_t>(array.size()) <= facts::kMostElements) {
+      if ((array.flags() & py::array::c_style) == 0) {
+        array = py::module_::import("numpy").attr("ascontiguousarray")(array);
+      }
+      if (array.dtype().byteorder() != '>') {
+        fact.content = facts::elementsContent(fact.type, static_cast<const char*>(array.data()),
+                                              static_cast<std::size_t>(array.size()));
+      }
+    }
+    return fact;
+  }
+
+ private:
+  Type typeOf(const py::dtype& dtype) {
+    const auto [place, fresh] = types_.try_emplace(dtype.ptr(), facts::kUnknownType);
+    if (fresh) {
+      kept_.push_back(dtype);
+      place->second = facts::typeNamed(dtype.attr("name").cast<std::string>());
+    }
+    return place->second;
+  }
+
+  std::map<PyObject*, Type> types_;
+  std::vector<py::object> kept_;
+};
+
+/// The facts of a graph that came from a file, with other weights and given types.
+class GraphFacts {
+ public:
+  GraphFacts(py::object owner, GraphSource& graph, const facts::Opsets& opsets,
+             const py::dict& params, const GivenTypes& given, bool with_stated, bool large_sizes)
+      : owner_(std::move(owner)), graph_(graph.get()) {
+    source_ = std::make_unique<OnnxSource>(owner_.cast<OnnxFile&>().originals());
+    // Arrays are described with the GIL, before inference.
+    NamedArrays arrays(params);
+    ArrayFacts describer;
+    for (const Node* node : graph_->nodes) {
+      if (node->op != "null") continue;
+      PyObject* const array = arrays.find(node->name);
+      if (array != nullptr && array != Py_None) known_.emplace(node, describer.of(array));
+    }
+    for (const Node* node : graph_->nodes) {
+      const auto stated = node->op == "null" ? given.find(node->name) : given.end();
+      if (stated == given.end()) continue;
+      const auto& [code, dims] = stated->second;
+      Fact fact = source_->describe(*node);
+      const bool other = fact.constant || fact.content != nullptr;
+      if (other) fact = Fact::tensor(fact.type);
+      if (code) fact.type = static_cast<Type>(*code);
+      if (dims) {
+        Shape shape;
+        for (std::size_t i = 0; i < dims->size(); ++i) {
+          Dim dim = (*dims)[i] < 0 ? Dim() : Dim((*dims)[i]);
+          if (!dim.isKnown() && fact.shape && fact.shape->size() == dims->size()) {
+            dim = (*fact.shape)[i];
+          }
+          shape.push_back(std::move(dim));
+        }
+        fact.shape = std::move(shape);
+      }
+      known_[node] = std::move(fact);
+    }
+    facts::Settings settings = source_->settings(opsets, with_stated);
+    settings.large_sizes = large_sizes;
+    settings.describe = [this](const Node& node) {
+      const auto found = known_.find(&node);
+      return found != known_.end() ? found->second : source_->describe(node);
+    };
+    facts_ = std::make_unique<Facts>(graph_.get(), std::move(settings));
+    const ReleasedGil released;
+    facts_->infer();
+  }
+
+  const Graph& graph() const { return *graph_; }
+  const Facts& facts() const { return *facts_; }
+
+  /// For each node, for each output: element type, containers, sizes, elements, whether it is
+  /// constant.
+  py::list listed() const {
+    py::list nodes;
+    for (const Node* node : graph_->nodes) nodes.append(outputsOf(node));
+    return nodes;
+  }
+
+  /// The same for the nodes of nested graphs, by name.
+  py::dict nested() const {
+    py::dict found;
+    mxnet::ext::host::forEachNode(
+        const_cast<Graph*>(graph_.get()), [](Graph*) {},
+        [&](Graph* graph, Node* node) {
+          if (graph != graph_.get() && node->op != "null") {
+            found[decode(node->name)] = outputsOf(node);
+          }
+        });
+    return found;
+  }
+
+  std::vector<std::string> unknown() const {
+    std::vector<std::string> names;
+    for (const Node* node : facts_->unknownNodes()) names.push_back(node->name);
+    return names;
+  }
+
+ private:
+  py::list outputsOf(const Node* node) const {
+    py::list outputs;
+    const auto count = static_cast<std::size_t>(std::max(node->num_outputs, 1));
+    for (std::size_t i = 0; i < count; ++i) outputs.append(described(facts_->of(node, i)));
+    return outputs;
+  }
+
+  static py::object item(const Dim& dim) {
+    if (dim.isNumber()) return py::int_(dim.number());
+    if (!dim.isKnown()) return py::none();
+    return decode(print(dim));
+  }
+
+  static py::tuple described(const Fact& fact) {
+    std::string wrappers;
+    for (const Wrapper wrapper : fact.wrappers) {
+      wrappers += wrapper == Wrapper::kSequence ? 's' : wrapper == Wrapper::kOptional ? 'o' : 'm';
+    }
+    py::object dims = py::none();
+    if (fact.shape) {
+      py::list list;
+      for (const Dim& dim : *fact.shape) list.append(item(dim));
+      dims = std::move(list);
+    }
+    py::object items = py::none();
+    if (fact.content != nullptr && (fact.content->reals.empty() || !fact.content->items.empty())) {
+      py::list list;
+      for (std::size_t i = 0; i < fact.content->items.size(); ++i) {
+        const bool real = !fact.content->divisors.empty();
+        py::object one = item(fact.content->items[i]);
+        list.append(real ? py::object(py::make_tuple(one, fact.content->divisors[i])) : one);
+      }
+      items = std::move(list);
+    }
+    return py::make_tuple(static_cast<int>(fact.type), wrappers, dims, items, fact.constant);
+  }
+
+  py::object owner_;
+  std::shared_ptr<const Graph> graph_;
+  std::unique_ptr<OnnxSource> source_;
+  std::unordered_map<const Node*, Fact> known_;
+  std::unique_ptr<Facts> facts_;
+};
+
+}  // namespace
+
+void bindFacts(py::module_* m) {
+  py::class_<GraphFacts>(*m, "GraphFacts")
+      .def(py::init<py::object, GraphSource&, const facts::Opsets&, const py::dict&,
+                    const GivenTypes&, bool, bool>(),
+           py::arg("file"), py::arg("graph"), py::arg("opsets"), py::arg("params"),
+           py::arg("given") = GivenTypes(), py::arg("stated") = false,
+           py::arg("large_sizes") = true)
+      .def("listed", &GraphFacts::listed)
+      .def("nested", &GraphFacts::nested)
+      .def("unknown", &GraphFacts::unknown);
+}
+
+}  // namespace passlib
