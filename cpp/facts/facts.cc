@@ -306,21 +306,23 @@ class Facts::Inference : public Surroundings {
   }
 
   /// Fills in what is open in a fact by what is stated.
-  static void fill(const Fact& stated, Fact* fact) {
+  void fill(const Fact& stated, Fact* fact) const {
     if (fact->type == kUnknownType && fact->wrappers.empty()) {
       fact->type = stated.type;
       fact->key = stated.key;
       fact->wrappers = stated.wrappers;
     }
     if (fact->wrappers != stated.wrappers || !stated.shape) return;
+    // A name within a nested graph may stand for another size than the same name outside.
+    const bool inner = frames_.size() > 1;
     if (!fact->shape) {
-      fact->shape = stated.shape;
-      return;
+      fact->shape.emplace(stated.shape->size());
     }
     if (fact->shape->size() != stated.shape->size()) return;
     for (std::size_t i = 0; i < fact->shape->size(); ++i) {
       Dim& dim = (*fact->shape)[i];
-      if (!dim.isKnown()) dim = (*stated.shape)[i];
+      const Dim& other = (*stated.shape)[i];
+      if (!dim.isKnown() && (!inner || other.isNumber())) dim = other;
     }
   }
 

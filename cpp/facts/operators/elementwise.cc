@@ -137,8 +137,7 @@ void combineContents(NodeView& node) {
   node.out(0).content = std::move(content);
 }
 
-void arithmetic(NodeView& node) {
-  node.set(0, node.in(0).type);
+void combineElements(NodeView& node) {
   const int8_t least = std::min(node.in(0).least, node.in(1).least);
   if (isOldBroadcast(node)) {
     node.out(0).shape = node.in(0).shape;
@@ -149,18 +148,16 @@ void arithmetic(NodeView& node) {
   combineContents(node);
 }
 
-void comparison(NodeView& node) {
-  arithmetic(node);
-  node.set(0, kBool);
+void arithmetic(NodeView& node) {
+  node.set(0, node.in(0).type != kUnknownType || node.op() == "Pow" || node.op() == "BitShift"
+                  ? node.in(0).type
+                  : node.in(1).type);
+  combineElements(node);
 }
 
-void logic(NodeView& node) {
-  if (isOldBroadcast(node)) {
-    node.set(0, kBool);
-    node.out(0).shape = node.in(0).shape;
-    return;
-  }
-  comparison(node);
+void comparison(NodeView& node) {
+  node.set(0, kBool);
+  combineElements(node);
 }
 
 void variadic(NodeView& node) {
@@ -393,7 +390,7 @@ std::vector<Entry> families::elementwise() {
   for (const char* op : {"Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"}) {
     made.push_back({op, comparison});
   }
-  for (const char* op : {"And", "Or", "Xor"}) made.push_back({op, logic});
+  for (const char* op : {"And", "Or", "Xor"}) made.push_back({op, comparison});
   for (const char* op : {"Max", "Min", "Mean", "Sum"}) made.push_back({op, variadic});
   const Entry others[] = {{"Abs", magnitude},    {"Neg", negate},     {"Not", logicalNot},
                           {"Floor", rounding},   {"Ceil", rounding},  {"PRelu", slopes},

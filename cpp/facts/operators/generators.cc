@@ -48,33 +48,39 @@ void fourier(NodeView& node) {
   Shape made = node.shape(0);
   const int64_t onesided = node.integer("onesided", 0);
   const bool inverse = node.integer("inverse", 0) != 0;
-  const bool open = (onesided != 0 && onesided != 1) || made.size() < 2;
-  std::optional<int64_t> axis = 1;
-  if (node.opset() < 20) {
-    axis = node.integer("axis", 1);
-  } else {
-    axis = -2;
-    if (node.has(2)) axis = node.integerOf(2);
-  }
-  if (open || !axis) {
+  const bool half = onesided == 1;
+  require(!made.empty());
+  if ((onesided != 0 && !half) || (node.has(1) && node.items(1) == nullptr)) {
     node.setShape(0, Shape(made.size()));
     return;
   }
-  const std::size_t at = axisOf(*axis, made.size());
-  if (node.has(1)) {
-    const std::vector<Dim>* length = node.items(1);
-    made[at] = length != nullptr && length->size() == 1 ? length->front() : Dim();
-    if (!atLeast(made[at], 0)) {
-      node.setShape(0, Shape(made.size()));
+  made.back() = half && inverse ? 1 : 2;
+  if (half || node.has(1)) {
+    std::optional<int64_t> axis = 1;
+    if (node.opset() < 20) {
+      axis = node.integer("axis", 1);
+    } else {
+      axis = -2;
+      if (node.has(2)) axis = node.integerOf(2);
+    }
+    if (!axis) {
+      const Dim last = made.back();
+      made.assign(made.size(), Dim());
+      made.back() = last;
+      node.setShape(0, std::move(made));
       return;
     }
+    Dim& size = made[axisOf(*axis, made.size())];
+    const std::vector<Dim>* length = node.items(1);
+    const Dim stated = length != nullptr && length->size() == 1 ? length->front() : Dim();
+    if (half && inverse) {
+      size = node.has(1) ? stated : (size - 1) * Dim(2);
+    } else {
+      if (node.has(1)) size = stated;
+      if (half) size = floorQuotient(size, 2) + 1;
+    }
+    if (size.isSymbolic() && !atLeast(size, 0)) size = Dim();
   }
-  if (onesided == 1 && inverse) {
-    node.setShape(0, Shape(made.size()));
-    return;
-  }
-  if (onesided == 1) made[at] = floorQuotient(made[at], 2) + 1;
-  made.back() = 2;
   node.setShape(0, std::move(made));
 }
 

@@ -9,7 +9,8 @@ namespace {
 void shapeOfValue(NodeView& node) {
   node.set(0, kInt64, Shape(1));
   node.out(0).least = 0;
-  const Shape& shape = node.shape(0);
+  if (!node.in(0).shape || !node.in(0).isTensor()) return;
+  const Shape& shape = *node.in(0).shape;
   const auto rank = static_cast<int64_t>(shape.size());
   const auto bound = [rank](int64_t place) {
     return std::clamp<int64_t>(place < 0 ? place + rank : place, 0, rank);
