@@ -1,11 +1,14 @@
 // Facts about the values of ONNX graphs.
 
+#include "facts/facts.h"
+
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,7 +20,6 @@
 #include "bindings/files/named_arrays.h"
 #include "bindings/files/onnx_file.h"
 #include "bindings/weights/scaled_array.h"
-#include "facts/facts.h"
 #include "facts/node_view.h"
 #include "facts/onnx_source.h"
 #include "graph/attributes.h"
@@ -34,8 +36,8 @@ using facts::Shape;
 using facts::Type;
 using facts::Wrapper;
 
-/// Types of variables by name as a caller states them: ONNX's element type, and sizes of which -1 is
-/// unknown.
+/// Types of variables by name as a caller states them: ONNX's element type, and sizes of which -1
+/// is unknown.
 using GivenTypes =
     std::map<std::string, std::tuple<std::optional<int>, std::optional<std::vector<int64_t>>>>;
 
@@ -52,8 +54,8 @@ class ArrayFacts {
     }
     if (!py::isinstance<py::array>(object)) return {};
     auto array = py::reinterpret_borrow<py::array>(object);
-    Fact fact = Fact::tensor(typeOf(array.dtype()),
-                             Shape(array.shape(), array.shape() + array.ndim()));
+    Fact fact =
+        Fact::tensor(typeOf(array.dtype()), Shape(array.shape(), array.shape() + array.ndim()));
     fact.constant = true;
     if (static_cast<std::size_t>(array.size()) <= facts::kMostElements) {
       if ((array.flags() & py::array::c_style) == 0) {
@@ -152,6 +154,20 @@ class GraphFacts {
     return found;
   }
 
+  /// For each node the texts of __ext_shape__ and __ext_dtype__; None if a value is not known in
+  /// full, or the file states another type. `codes`: MXNet's numbers of element types by ONNX's.
+  py::object texts(const std::map<int, int>& codes) const {
+    std::vector<std::pair<std::string, std::string>> made;
+    {
+      const ReleasedGil released;
+      if (!appendTexts(codes, &made)) made.clear();
+    }
+    if (made.size() != graph_->nodes.size()) return py::none();
+    py::list list;
+    for (const auto& [shapes, types] : made) list.append(py::make_tuple(shapes, types));
+    return std::move(list);
+  }
+
   std::vector<std::string> unknown() const {
     std::vector<std::string> names;
     for (const Node* node : facts_->unknownNodes()) names.push_back(node->name);
@@ -159,6 +175,66 @@ class GraphFacts {
   }
 
  private:
+  bool appendTexts(const std::map<int, int>& codes,
+                   std::vector<std::pair<std::string, std::string>>* made) const {
+    std::set<std::pair<const Node*, int>> used;
+    for (const Node* node : graph_->nodes) {
+      for (const NodeEntry& input : node->inputs) {
+        if (input.node->num_outputs > 1) used.emplace(input.node, input.entry);
+      }
+    }
+    for (const NodeEntry& head : graph_->outputs) used.emplace(head.node, head.entry);
+    for (const Node* node : graph_->nodes) {
+      auto& [shapes, types] = made->emplace_back("[", "[");
+      const int count = std::max(node->num_outputs, 1);
+      for (int i = 0; i < count; ++i) {
+        const Fact& fact = facts_->of(node, static_cast<std::size_t>(i));
+        if (i > 0) {
+          shapes += ",";
+          types += ",";
+        }
+        if (!fact.present || (source_->isOmitted(*node, static_cast<std::size_t>(i)) &&
+                              used.count({node, i}) == 0)) {
+          shapes += "None";
+          types += "-1";
+          continue;
+        }
+        if (fact.type == facts::kUnknownType || !fact.isTensor() || !fact.shape ||
+            !facts::isStatic(*fact.shape) ||
+            contradicts(*node, static_cast<std::size_t>(i), fact)) {
+          return false;
+        }
+        shapes += "[";
+        for (std::size_t k = 0; k < fact.shape->size(); ++k) {
+          if (k > 0) shapes += ",";
+          shapes += std::to_string((*fact.shape)[k].number());
+        }
+        shapes += "]";
+        const auto code = codes.find(static_cast<int>(fact.type));
+        types += code == codes.end() ? "-1" : std::to_string(code->second);
+      }
+      shapes += "]";
+      types += "]";
+    }
+    return true;
+  }
+
+  /// Whether the file states another type of a value.
+  bool contradicts(const Node& node, std::size_t output, const Fact& fact) const {
+    const Fact* stated = source_->stated(node, output);
+    if (stated == nullptr) return false;
+    if (!stated->wrappers.empty() ||
+        (stated->type != facts::kUnknownType && stated->type != fact.type)) {
+      return true;
+    }
+    if (!stated->shape) return false;
+    if (stated->shape->size() != fact.shape->size()) return true;
+    for (std::size_t i = 0; i < fact.shape->size(); ++i) {
+      if (differ((*stated->shape)[i], (*fact.shape)[i])) return true;
+    }
+    return false;
+  }
+
   py::list outputsOf(const Node* node) const {
     py::list outputs;
     const auto count = static_cast<std::size_t>(std::max(node->num_outputs, 1));
@@ -212,6 +288,7 @@ void bindFacts(py::module_* m) {
            py::arg("file"), py::arg("graph"), py::arg("opsets"), py::arg("params"),
            py::arg("given") = GivenTypes(), py::arg("stated") = false,
            py::arg("large_sizes") = true)
+      .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
       .def("nested", &GraphFacts::nested)
       .def("unknown", &GraphFacts::unknown);

@@ -57,9 +57,7 @@ void reduceTerms(Dim* value, int64_t* divisor) {
 }
 
 /// Returns a name of an expression, unknown if it is too long.
-Dim expression(std::string text) {
-  return text.size() > kLongestName ? Dim() : Dim::named(text);
-}
+Dim expression(std::string text) { return text.size() > kLongestName ? Dim() : Dim::named(text); }
 
 }  // namespace
 

@@ -33,11 +33,30 @@ std::string print(const Shape& shape) {
 }
 
 std::string print(const Fact& fact) {
-  static const char* const kNames[] = {
-      "?",      "float",  "uint8",  "int8",   "uint16",    "int16",      "int32",    "int64",
-      "string", "bool",   "float16", "double", "uint32",    "uint64",     "complex64", "complex128",
-      "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",
-      "float4e2m1"};
+  static const char* const kNames[] = {"?",
+                                       "float",
+                                       "uint8",
+                                       "int8",
+                                       "uint16",
+                                       "int16",
+                                       "int32",
+                                       "int64",
+                                       "string",
+                                       "bool",
+                                       "float16",
+                                       "double",
+                                       "uint32",
+                                       "uint64",
+                                       "complex64",
+                                       "complex128",
+                                       "bfloat16",
+                                       "float8e4m3fn",
+                                       "float8e4m3fnuz",
+                                       "float8e5m2",
+                                       "float8e5m2fnuz",
+                                       "uint4",
+                                       "int4",
+                                       "float4e2m1"};
   const auto nameOf = [](Type type) {
     const auto index = static_cast<std::size_t>(type);
     return index < sizeof kNames / sizeof *kNames ? std::string(kNames[index])
@@ -45,7 +64,9 @@ std::string print(const Fact& fact) {
   };
   std::string text;
   for (const Wrapper wrapper : fact.wrappers) {
-    text += wrapper == Wrapper::kSequence ? "seq(" : wrapper == Wrapper::kOptional ? "optional(" : "map(" + nameOf(fact.key) + ", ";
+    text += wrapper == Wrapper::kSequence   ? "seq("
+            : wrapper == Wrapper::kOptional ? "optional("
+                                            : "map(" + nameOf(fact.key) + ", ";
   }
   text += nameOf(fact.type);
   text += fact.shape ? print(*fact.shape) : "[...]";

@@ -64,9 +64,9 @@ struct Fact {
   bool constant = false;  ///< the same in every run
   /// Elements are at least this: 0 or 1; -1 if that is not known.
   int8_t least = -1;
-  Type key = kUnknownType;         ///< of a map
-  std::vector<Wrapper> wrappers;   ///< containers around the tensor
-  std::optional<Shape> shape;      ///< of the tensor within; not set if the rank is unknown
+  Type key = kUnknownType;        ///< of a map
+  std::vector<Wrapper> wrappers;  ///< containers around the tensor
+  std::optional<Shape> shape;     ///< of the tensor within; not set if the rank is unknown
   std::shared_ptr<const Content> content;
 
   /// Whether it is a tensor, or not known to be something else.

@@ -54,18 +54,30 @@ struct Bounds {
 
 std::optional<Bounds> boundsOf(Type type) {
   switch (type) {
-    case kBool: return Bounds{0, 1};
-    case kUint8: return Bounds{0, 255};
-    case kInt8: return Bounds{-128, 127};
-    case kUint16: return Bounds{0, 65535};
-    case kInt16: return Bounds{-32768, 32767};
-    case kInt32: return Bounds{INT32_MIN, INT32_MAX};
-    case kUint32: return Bounds{0, UINT32_MAX};
-    case kInt64: return Bounds{INT64_MIN, INT64_MAX};
-    case kUint64: return Bounds{0, UINT64_MAX};
-    case kInt4: return Bounds{-8, 7};
-    case kUint4: return Bounds{0, 15};
-    default: return std::nullopt;
+    case kBool:
+      return Bounds{0, 1};
+    case kUint8:
+      return Bounds{0, 255};
+    case kInt8:
+      return Bounds{-128, 127};
+    case kUint16:
+      return Bounds{0, 65535};
+    case kInt16:
+      return Bounds{-32768, 32767};
+    case kInt32:
+      return Bounds{INT32_MIN, INT32_MAX};
+    case kUint32:
+      return Bounds{0, UINT32_MAX};
+    case kInt64:
+      return Bounds{INT64_MIN, INT64_MAX};
+    case kUint64:
+      return Bounds{0, UINT64_MAX};
+    case kInt4:
+      return Bounds{-8, 7};
+    case kUint4:
+      return Bounds{0, 15};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -101,7 +113,8 @@ bool same(const Fact& left, const Fact& right) {
 
 class Facts::Inference : public Surroundings {
  public:
-  Inference(const Graph* graph, Settings settings) : graph_(graph), settings_(std::move(settings)) {}
+  Inference(const Graph* graph, Settings settings)
+      : graph_(graph), settings_(std::move(settings)) {}
 
   void infer() {
     index_.clear();
@@ -210,7 +223,7 @@ class Facts::Inference : public Surroundings {
     const std::map<std::string, std::string, std::less<>>* defaults = nullptr;
     const Function* function = nullptr;
     const std::function<Fact(const Node&)>* describe = nullptr;  ///< of its variables
-    std::string prefix;  ///< of names of unknown sizes
+    std::string prefix;                                          ///< of names of unknown sizes
   };
 
   void enterMain() {
@@ -257,7 +270,8 @@ class Facts::Inference : public Surroundings {
     if (frames_.back().inputs == &owner_inputs_) frames_.back().inputs = &inputs;
     for (const Node* each : graph.sorted()) visit(*each);
     frames_.pop_back();
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = of(graph.outputs[i].node, static_cast<std::size_t>(graph.outputs[i].entry));
+    for (std::size_t i = 0; i < made.size(); ++i)
+      made[i] = of(graph.outputs[i].node, static_cast<std::size_t>(graph.outputs[i].entry));
     current_ = node;
     owner_inputs_ = std::move(inputs);
     return made;
@@ -375,7 +389,8 @@ class Facts::Inference : public Surroundings {
       Fact& fact = (*made)[i];
       fact.constant = fact.constant || constant;
       settle(&fact);
-      if (settings_.stated && frames_.back().describe == &settings_.describe) {
+      const bool ours = rule != nullptr || function != nullptr || !domain.empty();
+      if (ours && settings_.stated && frames_.back().describe == &settings_.describe) {
         const Fact* stated = settings_.stated(node, i);
         if (stated != nullptr) fill(*stated, &fact);
       }

@@ -15,8 +15,8 @@
 
 namespace passlib::facts {
 
-/// Thrown by a rule that meets a node which cannot run, or an attribute that is not readable. Shapes
-/// and contents of the outputs are unknown then.
+/// Thrown by a rule that meets a node which cannot run, or an attribute that is not readable.
+/// Shapes and contents of the outputs are unknown then.
 struct Unknowable {};
 
 /// What a node view asks of the graphs around its node.
@@ -52,9 +52,7 @@ class NodeView {
   // Inputs. One that is omitted has an empty fact.
 
   std::size_t count() const { return inputs_.size(); }
-  bool has(std::size_t number) const {
-    return number < inputs_.size() && inputs_[number]->present;
-  }
+  bool has(std::size_t number) const { return number < inputs_.size() && inputs_[number]->present; }
   const Fact& in(std::size_t number) const {
     return number < inputs_.size() ? *inputs_[number] : absent();
   }
@@ -66,7 +64,8 @@ class NodeView {
   std::ptrdiff_t rankOf(std::size_t number) const {
     return in(number).shape ? static_cast<std::ptrdiff_t>(in(number).rank()) : -1;
   }
-  /// Elements of an integer tensor, one by one possibly unknown; null if the tensor is not followed.
+  /// Elements of an integer tensor, one by one possibly unknown; null if the tensor is not
+  /// followed.
   const std::vector<Dim>* items(std::size_t number) const;
   /// The elements of an input that are all numbers.
   std::optional<std::vector<int64_t>> integersOf(std::size_t number) const;

@@ -72,13 +72,27 @@ std::shared_ptr<const Content> elementsContent(Type type, const char* data, std:
   std::vector<double> reals;
   switch (type) {
     case kBool:
-    case kUint8: appendItems<uint8_t>(data, count, &items); break;
-    case kInt8: appendItems<int8_t>(data, count, &items); break;
-    case kUint16: appendItems<uint16_t>(data, count, &items); break;
-    case kInt16: appendItems<int16_t>(data, count, &items); break;
-    case kInt32: appendItems<int32_t>(data, count, &items); break;
-    case kInt64: appendItems<int64_t>(data, count, &items); break;
-    case kUint32: appendItems<uint32_t>(data, count, &items); break;
+    case kUint8:
+      appendItems<uint8_t>(data, count, &items);
+      break;
+    case kInt8:
+      appendItems<int8_t>(data, count, &items);
+      break;
+    case kUint16:
+      appendItems<uint16_t>(data, count, &items);
+      break;
+    case kInt16:
+      appendItems<int16_t>(data, count, &items);
+      break;
+    case kInt32:
+      appendItems<int32_t>(data, count, &items);
+      break;
+    case kInt64:
+      appendItems<int64_t>(data, count, &items);
+      break;
+    case kUint32:
+      appendItems<uint32_t>(data, count, &items);
+      break;
     case kUint64:
       appendItems<uint64_t>(data, count, &items);
       for (const int64_t item : items) {
@@ -106,7 +120,8 @@ std::shared_ptr<const Content> elementsContent(Type type, const char* data, std:
         reals.push_back(onnx::widenHalf(number));
       }
       return makeRealContent(std::move(reals));
-    default: return nullptr;
+    default:
+      return nullptr;
   }
   return makeContent(std::move(items));
 }
@@ -149,7 +164,8 @@ Fact typeFact(Bytes type) {
         type = onnx::mergedBody(inner.bytes(), 2, &arena);
         break;
       }
-      default: return fact;
+      default:
+        return fact;
     }
   }
   return Fact();
@@ -184,7 +200,8 @@ Fact attributeFact(const onnx::Attribute& attribute) {
   Fact fact;
   fact.constant = true;
   switch (attribute.kind) {
-    case onnx::Kind::kTensor: return tensorFact(attribute.content);
+    case onnx::Kind::kTensor:
+      return tensorFact(attribute.content);
     case onnx::Kind::kInt:
       fact = Fact::tensor(kInt64, Shape());
       fact.content = makeContent({attribute.whole});
@@ -193,13 +210,16 @@ Fact attributeFact(const onnx::Attribute& attribute) {
       fact = Fact::tensor(kFloat, Shape());
       fact.content = makeRealContent({static_cast<double>(attribute.real)});
       break;
-    case onnx::Kind::kString: fact = Fact::tensor(kString, Shape()); break;
+    case onnx::Kind::kString:
+      fact = Fact::tensor(kString, Shape());
+      break;
     case onnx::Kind::kInts: {
       std::vector<int64_t> items;
       Field field;
       for (Fields fields(attribute.message); fields.next(&field);) {
         if (field.number != numbers::kInts) continue;
-        onnx::forEachVarint(field, [&](uint64_t bits) { items.push_back(static_cast<int64_t>(bits)); });
+        onnx::forEachVarint(field,
+                            [&](uint64_t bits) { items.push_back(static_cast<int64_t>(bits)); });
       }
       fact = Fact::tensor(kInt64, {static_cast<int64_t>(items.size())});
       if (items.size() <= kMostElements) fact.content = makeContent(std::move(items));
@@ -234,7 +254,8 @@ Fact attributeFact(const onnx::Attribute& attribute) {
       fact.shape.emplace(sparse.dims.begin(), sparse.dims.end());
       break;
     }
-    default: break;
+    default:
+      break;
   }
   fact.constant = true;
   return fact;
@@ -280,7 +301,9 @@ Fact OnnxSource::describe(const Node& variable) const {
         onnx::Arena arena;
         return typeFact(onnx::mergedBody(original->message(), numbers::kValueType, &arena));
       }
-      case onnx::Original::kInitializer: fact = tensorFact(original->message()); break;
+      case onnx::Original::kInitializer:
+        fact = tensorFact(original->message());
+        break;
       case onnx::Original::kSparse: {
         onnx::Arena arena;
         const onnx::SparseTensor sparse = onnx::readSparse(original->message(), &arena);
@@ -295,7 +318,8 @@ Fact OnnxSource::describe(const Node& variable) const {
         fact = attributeFact(original->graph->level.attributes[range.first].attribute);
         break;
       }
-      default: return {};
+      default:
+        return {};
     }
   } catch (const onnx::WireError&) {
     return {};
@@ -325,6 +349,7 @@ const OnnxSource::Types& OnnxSource::typesOf(const onnx::OriginalGraph& graph) {
 }
 
 const Fact* OnnxSource::stated(const Node& node, std::size_t output) {
+  if (node.op == "null") return nullptr;
   const std::string_view id = attributeOf(node, "__id__");
   if (id.data() == nullptr) return nullptr;
   const onnx::Original* original = originals_->find(id);
@@ -334,6 +359,15 @@ const Fact* OnnxSource::stated(const Node& node, std::size_t output) {
   const Types& types = typesOf(*original->graph);
   const auto found = types.find(original->name(record.outputs, static_cast<uint32_t>(output)));
   return found == types.end() ? nullptr : &found->second;
+}
+
+bool OnnxSource::isOmitted(const Node& node, std::size_t output) const {
+  const std::string_view id = attributeOf(node, "__id__");
+  const onnx::Original* original = id.data() == nullptr ? nullptr : originals_->find(id);
+  if (original == nullptr || original->what != onnx::Original::kOperator) return false;
+  const onnx::NodeRecord& record = original->record();
+  return output >= record.outputs.count ||
+         original->name(record.outputs, static_cast<uint32_t>(output)).empty();
 }
 
 void OnnxSource::collectFunctions() {
@@ -374,7 +408,9 @@ const Function* OnnxSource::function(std::string_view domain, std::string_view n
       if (field.type != onnx::kBytes) continue;
       std::string value;
       switch (field.number) {
-        case 7: appendBody(numbers::kNode, field.body, &graph); break;
+        case 7:
+          appendBody(numbers::kNode, field.body, &graph);
+          break;
         case 4:
         case 5:
           appendBody(numbers::kValueName, field.body, &value);
@@ -399,7 +435,8 @@ const Function* OnnxSource::function(std::string_view domain, std::string_view n
               onnx::attributeText(attribute, "", 0, 0, &arena);
           break;
         }
-        default: break;
+        default:
+          break;
       }
     }
     appendVarint(numbers::kIrVersion << 3U, &read->message);

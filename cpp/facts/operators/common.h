@@ -104,7 +104,8 @@ inline void pickItems(NodeView& node, const std::vector<std::ptrdiff_t>& places)
     }
     return true;
   };
-  const bool complete = pick(source->reals, &made->reals) && pick(source->divisors, &made->divisors);
+  const bool complete =
+      pick(source->reals, &made->reals) && pick(source->divisors, &made->divisors);
   if (!source->items.empty()) {
     for (const std::ptrdiff_t place : places) {
       made->items.push_back(place < 0 ? Dim() : source->items.at(static_cast<std::size_t>(place)));

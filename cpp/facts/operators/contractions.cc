@@ -21,9 +21,7 @@ namespace {
 
 void multiplyMatrices(NodeView& node) {
   const bool linear = node.op() == "QLinearMatMul";
-  node.set(0, node.op() == "MatMulInteger" ? kInt32
-              : linear                     ? node.in(7).type
-                                           : node.in(0).type);
+  node.set(0, node.op() == "MatMulInteger" ? kInt32 : linear ? node.in(7).type : node.in(0).type);
   node.setShape(0, matrixProduct(node.shape(0), node.shape(linear ? 3 : 1)));
 }
 
@@ -160,9 +158,12 @@ void rotate(NodeView& node) { likeInput(node); }
 }  // namespace
 
 std::vector<Entry> families::contractions() {
-  return {{"MatMul", multiplyMatrices},       {"MatMulInteger", multiplyMatrices},
-          {"QLinearMatMul", multiplyMatrices}, {"Gemm", gemm},
-          {"Einsum", einsum},                 {"Attention", attention},
+  return {{"MatMul", multiplyMatrices},
+          {"MatMulInteger", multiplyMatrices},
+          {"QLinearMatMul", multiplyMatrices},
+          {"Gemm", gemm},
+          {"Einsum", einsum},
+          {"Attention", attention},
           {"LinearAttention", linearAttention},
           {"RotaryEmbedding", rotate}};
 }

@@ -189,7 +189,8 @@ void scan(NodeView& node) {
   require(body != nullptr);
   const bool old = node.opset() < 9;
   const std::size_t offset = old ? 1 : 0;  // sequence lengths come first
-  const auto scans = static_cast<std::size_t>(std::max<int64_t>(node.integer("num_scan_inputs", 0), 0));
+  const auto scans =
+      static_cast<std::size_t>(std::max<int64_t>(node.integer("num_scan_inputs", 0), 0));
   require(node.count() >= scans + offset);
   const std::size_t states = node.count() - scans - offset;
   const auto input_axes = node.integers("scan_input_axes");

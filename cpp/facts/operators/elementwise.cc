@@ -26,9 +26,7 @@ void broadcastInputs(NodeView& node, std::size_t first = 0) {
   node.setShape(0, std::move(total));
 }
 
-bool isOldBroadcast(const NodeView& node) {
-  return node.opset() < 7 && node.op() != "PRelu";
-}
+bool isOldBroadcast(const NodeView& node) { return node.opset() < 7 && node.op() != "PRelu"; }
 
 using Binary = Dim (*)(const Dim&, const Dim&);
 
@@ -40,7 +38,9 @@ Dim remainderItems(const Dim& a, const Dim& b) {
   if (a.isNumber()) return a.number() >= 0 ? Dim(a.number() % b.number()) : Dim();
   return quotient(a, b).isKnown() ? Dim(0) : Dim();
 }
-Dim equalItems(const Dim& a, const Dim& b) { return a == b ? Dim(1) : differ(a, b) ? Dim(0) : Dim(); }
+Dim equalItems(const Dim& a, const Dim& b) {
+  return a == b ? Dim(1) : differ(a, b) ? Dim(0) : Dim();
+}
 Dim greaterItems(const Dim& a, const Dim& b) {
   return atLeast(a - b, 1) ? Dim(1) : atLeast(b - a, 0) ? Dim(0) : Dim();
 }
@@ -62,13 +62,22 @@ Dim xorItems(const Dim& a, const Dim& b) {
 }
 
 Binary itemsOf(std::string_view op) {
-  static constexpr std::pair<std::string_view, Binary> kRules[] = {
-      {"Add", addItems},          {"Sub", subtractItems},   {"Mul", multiplyItems},
-      {"Div", towardsZero},       {"Mod", remainderItems},  {"Equal", equalItems},
-      {"Greater", greaterItems},  {"Less", lessItems},      {"GreaterOrEqual", notLessItems},
-      {"LessOrEqual", notGreaterItems}, {"And", andItems},  {"Or", orItems},
-      {"Xor", xorItems},          {"Max", maximum},         {"Min", minimum},
-      {"Sum", addItems}};
+  static constexpr std::pair<std::string_view, Binary> kRules[] = {{"Add", addItems},
+                                                                   {"Sub", subtractItems},
+                                                                   {"Mul", multiplyItems},
+                                                                   {"Div", towardsZero},
+                                                                   {"Mod", remainderItems},
+                                                                   {"Equal", equalItems},
+                                                                   {"Greater", greaterItems},
+                                                                   {"Less", lessItems},
+                                                                   {"GreaterOrEqual", notLessItems},
+                                                                   {"LessOrEqual", notGreaterItems},
+                                                                   {"And", andItems},
+                                                                   {"Or", orItems},
+                                                                   {"Xor", xorItems},
+                                                                   {"Max", maximum},
+                                                                   {"Min", minimum},
+                                                                   {"Sum", addItems}};
   for (const auto& [name, rule] : kRules) {
     if (name == op) return rule;
   }
@@ -76,8 +85,8 @@ Binary itemsOf(std::string_view op) {
 }
 
 /// Combines the elements of two reals exactly; false if floating point may round.
-bool combineReals(std::string_view op, const Dim& a, int64_t below_a, const Dim& b,
-                  int64_t below_b, Dim* number, int64_t* divisor) {
+bool combineReals(std::string_view op, const Dim& a, int64_t below_a, const Dim& b, int64_t below_b,
+                  Dim* number, int64_t* divisor) {
   const auto isExact = [](int64_t below) { return (below & (below - 1)) == 0; };
   if (!isExact(below_a) || !isExact(below_b)) return false;
   if (op == "Mul") {
@@ -165,13 +174,14 @@ void variadic(NodeView& node) {
   for (std::size_t i = 1; i < node.count() && node.out(0).type == kUnknownType; ++i) {
     node.set(0, node.in(i).type);
   }
-  if (node.opset() < 8 && (node.op() == "Sum" || node.op() == "Mean" || node.op() == "Max" ||
-                           node.op() == "Min")) {
+  if (node.opset() < 8 &&
+      (node.op() == "Sum" || node.op() == "Mean" || node.op() == "Max" || node.op() == "Min")) {
     // All inputs have one shape.
     Shape made = node.shape(0);
     for (std::size_t i = 1; i < node.count(); ++i) {
       if (!node.in(i).shape || node.in(i).rank() != made.size()) continue;
-      for (std::size_t k = 0; k < made.size(); ++k) made[k] = mergeDim(made[k], (*node.in(i).shape)[k]);
+      for (std::size_t k = 0; k < made.size(); ++k)
+        made[k] = mergeDim(made[k], (*node.in(i).shape)[k]);
     }
     node.setShape(0, std::move(made));
   } else {
@@ -227,7 +237,8 @@ void logicalNot(NodeView& node) {
   const std::vector<Dim>* source = node.items(0);
   if (source == nullptr) return;
   std::vector<Dim> items;
-  for (const Dim& item : *source) items.push_back(item.isNumber() ? Dim(item.is(0) ? 1 : 0) : Dim());
+  for (const Dim& item : *source)
+    items.push_back(item.isNumber() ? Dim(item.is(0) ? 1 : 0) : Dim());
   node.setItems(0, std::move(items));
 }
 
@@ -252,13 +263,15 @@ void rounding(NodeView& node) {
     int64_t divisor = 1;
     const Dim& item = source->items[i];
     if (!down && item.isSymbolic() && source->divisors[i] != 1) return;
-    Dim number = down ? floorQuotient(item, source->divisors[i]) : ceilQuotient(item, source->divisors[i]);
+    Dim number =
+        down ? floorQuotient(item, source->divisors[i]) : ceilQuotient(item, source->divisors[i]);
     if (!number.isKnown() || !reduceReal(&number, &divisor)) return;
     made->items.push_back(number);
     made->divisors.push_back(divisor);
   }
   if (!source->reals.empty()) {
-    for (const double real : source->reals) made->reals.push_back(down ? std::floor(real) : std::ceil(real));
+    for (const double real : source->reals)
+      made->reals.push_back(down ? std::floor(real) : std::ceil(real));
   }
   node.out(0).content = std::move(made);
 }
@@ -316,7 +329,8 @@ void cast(NodeView& node) {
     const std::string_view stated = node.text("to");
     if (node.opset() < 6 && !stated.empty() && (stated[0] < '0' || stated[0] > '9')) {
       std::string lower(stated);
-      for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      for (char& letter : lower)
+        letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
       target = typeNamed(lower);
     } else {
       target = static_cast<Type>(node.integer("to", 0));
@@ -372,11 +386,17 @@ void reinterpret(NodeView& node) {
 
 std::vector<Entry> families::elementwise() {
   std::vector<Entry> made;
-  for (const char* op :
-       {"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Celu", "Cos", "Cosh",
-        "Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "Hardmax", "LeakyRelu", "Log",
-        "LogSoftmax", "Mish", "Reciprocal", "Round", "Selu", "Shrink", "Sign", "Sin", "Sinh",
-        "Softplus", "Softsign", "Swish", "Tan", "Tanh", "ThresholdedRelu"}) {
+  for (const char* op : {"Acos",       "Acosh",       "Asin",
+                         "Asinh",      "Atan",        "Atanh",
+                         "BitwiseNot", "Celu",        "Cos",
+                         "Cosh",       "Elu",         "Erf",
+                         "Gelu",       "HardSigmoid", "HardSwish",
+                         "Hardmax",    "LeakyRelu",   "Log",
+                         "LogSoftmax", "Mish",        "Reciprocal",
+                         "Round",      "Selu",        "Shrink",
+                         "Sign",       "Sin",         "Sinh",
+                         "Softplus",   "Softsign",    "Swish",
+                         "Tan",        "Tanh",        "ThresholdedRelu"}) {
     made.push_back({op, elementSame});
   }
   for (const char* op : {"Exp", "Relu", "Sigmoid", "Softmax", "Sqrt"}) {
@@ -392,10 +412,10 @@ std::vector<Entry> families::elementwise() {
   }
   for (const char* op : {"And", "Or", "Xor"}) made.push_back({op, comparison});
   for (const char* op : {"Max", "Min", "Mean", "Sum"}) made.push_back({op, variadic});
-  const Entry others[] = {{"Abs", magnitude},    {"Neg", negate},     {"Not", logicalNot},
-                          {"Floor", rounding},   {"Ceil", rounding},  {"PRelu", slopes},
-                          {"Where", choose},     {"Cast", cast},      {"CastLike", cast},
-                          {"Identity", identity}, {"Clip", clip},     {"Dropout", dropout},
+  const Entry others[] = {{"Abs", magnitude},      {"Neg", negate},    {"Not", logicalNot},
+                          {"Floor", rounding},     {"Ceil", rounding}, {"PRelu", slopes},
+                          {"Where", choose},       {"Cast", cast},     {"CastLike", cast},
+                          {"Identity", identity},  {"Clip", clip},     {"Dropout", dropout},
                           {"BitCast", reinterpret}};
   made.insert(made.end(), std::begin(others), std::end(others));
   return made;

@@ -112,12 +112,18 @@ void suppress(NodeView& node) { node.set(0, kInt64, {Dim(), 3}); }
 }  // namespace
 
 std::vector<Entry> families::generators() {
-  return {{"RandomNormal", randomOfShape},   {"RandomUniform", randomOfShape},
-          {"RandomNormalLike", randomLike},  {"RandomUniformLike", randomLike},
-          {"Bernoulli", randomLike},         {"Multinomial", multinomial},
-          {"HannWindow", window},            {"HammingWindow", window},
-          {"BlackmanWindow", window},        {"MelWeightMatrix", melWeights},
-          {"DFT", fourier},                  {"STFT", spectrum},
+  return {{"RandomNormal", randomOfShape},
+          {"RandomUniform", randomOfShape},
+          {"RandomNormalLike", randomLike},
+          {"RandomUniformLike", randomLike},
+          {"Bernoulli", randomLike},
+          {"Multinomial", multinomial},
+          {"HannWindow", window},
+          {"HammingWindow", window},
+          {"BlackmanWindow", window},
+          {"MelWeightMatrix", melWeights},
+          {"DFT", fourier},
+          {"STFT", spectrum},
           {"NonMaxSuppression", suppress}};
 }
 

@@ -146,9 +146,7 @@ void contribDequantize(NodeView& node) {
   node.set(0, node.in(1).type);
 }
 
-void quantizedRecurrence(NodeView& node) {
-  recurrentLayer(node, 2);
-}
+void quantizedRecurrence(NodeView& node) { recurrentLayer(node, 2); }
 
 void contribInverse(NodeView& node) { likeInput(node); }
 
@@ -186,9 +184,7 @@ void convolveLastChannels(NodeView& node) {
   node.set(0, node.in(0).type);
 }
 
-void gatherBlocks(NodeView& node) {
-  node.set(0, node.in(2).type);
-}
+void gatherBlocks(NodeView& node) { node.set(0, node.in(2).type); }
 
 }  // namespace
 
@@ -199,7 +195,8 @@ std::vector<Entry> families::microsoft() {
                          "QLinearLeakyRelu", "QLinearSoftmax", "BiasSoftmax", "BiasAdd"}) {
     made.push_back({op, contribSame});
   }
-  for (const char* op : {"FusedConv", "Trilu", "GatherND", "Unique", "Range", "Pad", "GridSample"}) {
+  for (const char* op :
+       {"FusedConv", "Trilu", "GatherND", "Unique", "Range", "Pad", "GridSample"}) {
     made.push_back({op, useOwn});
   }
   const Entry others[] = {{"QLinearAdd", quantizedBroadcast},

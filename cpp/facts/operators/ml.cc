@@ -28,7 +28,9 @@ void castMap(NodeView& node) {
 }
 
 void mapCategories(NodeView& node) {
-  node.set(0, node.in(0).type == kString ? kInt64 : node.in(0).type == kInt64 ? kString : kUnknownType);
+  node.set(0, node.in(0).type == kString  ? kInt64
+              : node.in(0).type == kInt64 ? kString
+                                          : kUnknownType);
   node.out(0).shape = node.in(0).shape;
 }
 
@@ -36,14 +38,14 @@ void vectorizeMap(NodeView& node) {
   if (!node.in(0).wrappers.empty()) node.set(0, node.in(0).type);
 }
 
-void vectorizeFeatures(NodeView& node) {
-  node.set(0, kFloat);
-}
+void vectorizeFeatures(NodeView& node) { node.set(0, kFloat); }
 
 void encodeLabels(NodeView& node) {
   node.out(0).shape = node.in(0).shape;
   if (node.opset() < 2) {
-    node.set(0, node.in(0).type == kString ? kInt64 : node.in(0).type == kInt64 ? kString : kUnknownType);
+    node.set(0, node.in(0).type == kString  ? kInt64
+                : node.in(0).type == kInt64 ? kString
+                                            : kUnknownType);
     return;
   }
   if (node.hasAttribute("values_strings")) {
@@ -110,7 +112,8 @@ void treeEnsemble(NodeView& node) {
   node.set(0, node.in(0).type);
   const Shape& shape = node.shape(0);
   require(shape.size() == 2);
-  node.setShape(0, {shape[0], node.hasAttribute("n_targets") ? Dim(node.integer("n_targets", 1)) : Dim()});
+  node.setShape(
+      0, {shape[0], node.hasAttribute("n_targets") ? Dim(node.integer("n_targets", 1)) : Dim()});
 }
 
 void regressVectors(NodeView& node) { node.set(0, kFloat); }

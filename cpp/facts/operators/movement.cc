@@ -222,7 +222,8 @@ void tile(NodeView& node) {
     if (shape.size() == 1 && shape[0].isNumber() && node.in(0).content != nullptr && count) {
       std::vector<std::ptrdiff_t> places;
       for (std::size_t i = 0; i < *count; ++i) {
-        places.push_back(static_cast<std::ptrdiff_t>(i % static_cast<std::size_t>(shape[0].number())));
+        places.push_back(
+            static_cast<std::ptrdiff_t>(i % static_cast<std::size_t>(shape[0].number())));
       }
       pickItems(node, places);
     }
@@ -289,11 +290,11 @@ void concat(NodeView& node) {
         if (dim.isNumber() && !dim.is(0) && !known.isKnown()) known = dim;
       }
       // ONNX Runtime passes over empty values, whatever their other dimensions are.
-      made[axis] = axis == along      ? total
-                   : known.isKnown()  ? known
-                   : !empty           ? first
-                   : empty_only       ? Dim(0)
-                                      : Dim();
+      made[axis] = axis == along     ? total
+                   : known.isKnown() ? known
+                   : !empty          ? first
+                   : empty_only      ? Dim(0)
+                                     : Dim();
     }
   }
   if (rank == 1 && all) joinItems(node);

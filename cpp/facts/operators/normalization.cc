@@ -41,14 +41,10 @@ void normalizeBatch(NodeView& node) {
 }  // namespace
 
 std::vector<Entry> families::normalization() {
-  return {{"BatchNormalization", normalizeBatch},
-          {"InstanceNormalization", normalizeSame},
-          {"GroupNormalization", normalizeSame},
-          {"LRN", normalizeSame},
-          {"LpNormalization", normalizeSame},
-          {"MeanVarianceNormalization", normalizeSame},
-          {"LayerNormalization", normalizeLayer},
-          {"SimplifiedLayerNormalization", normalizeLayer},
+  return {{"BatchNormalization", normalizeBatch}, {"InstanceNormalization", normalizeSame},
+          {"GroupNormalization", normalizeSame},  {"LRN", normalizeSame},
+          {"LpNormalization", normalizeSame},     {"MeanVarianceNormalization", normalizeSame},
+          {"LayerNormalization", normalizeLayer}, {"SimplifiedLayerNormalization", normalizeLayer},
           {"RMSNormalization", normalizeRoot}};
 }
 

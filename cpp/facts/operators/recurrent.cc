@@ -16,8 +16,8 @@ void recurrentLayer(NodeView& node, std::size_t states) {
     steps = shape[batch_first ? 1 : 0];
     batch = shape[batch_first ? 0 : 1];
   }
-  const Shape last = batch_first ? Shape{batch, directions, hidden}
-                                 : Shape{directions, batch, hidden};
+  const Shape last =
+      batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
   node.setShape(0, batch_first ? Shape{batch, steps, directions, hidden}
                                : Shape{steps, directions, batch, hidden});
   for (std::size_t i = 1; i <= states; ++i) node.setShape(i, last);

@@ -49,7 +49,8 @@ void makeSequence(NodeView& node) {
 }
 
 void emptySequence(NodeView& node) {
-  node.out(0) = wrapped(Fact::tensor(static_cast<Type>(node.integer("dtype", 1))), Wrapper::kSequence);
+  node.out(0) =
+      wrapped(Fact::tensor(static_cast<Type>(node.integer("dtype", 1))), Wrapper::kSequence);
 }
 
 void sequenceAt(NodeView& node) {
@@ -94,7 +95,8 @@ void splitSequence(NodeView& node) {
     const Dim size = made[axis];
     if (!node.has(1)) {
       made[axis] = 1;
-      if (node.integer("keepdims", 1) == 0) made.erase(made.begin() + static_cast<std::ptrdiff_t>(axis));
+      if (node.integer("keepdims", 1) == 0)
+        made.erase(made.begin() + static_cast<std::ptrdiff_t>(axis));
     } else {
       made[axis] = Dim();
       const auto parts = node.integersOf(1);
@@ -124,7 +126,8 @@ void optional(NodeView& node) {
   const std::size_t at = text.find("\"tensorType\": {\"elemType\": ");
   if (at == std::string_view::npos) return;
   int64_t code = 0;
-  for (std::size_t i = at + 27; i < text.size() && text[i] >= '0' && text[i] <= '9' && code < 1000; ++i) {
+  for (std::size_t i = at + 27; i < text.size() && text[i] >= '0' && text[i] <= '9' && code < 1000;
+       ++i) {
     code = code * 10 + (text[i] - '0');
   }
   Fact made = Fact::tensor(static_cast<Type>(code));
@@ -141,11 +144,16 @@ void optionalHas(NodeView& node) { node.set(0, kBool, Shape()); }
 }  // namespace
 
 std::vector<Entry> families::sequence() {
-  return {{"SequenceConstruct", makeSequence}, {"SequenceEmpty", emptySequence},
-          {"SequenceAt", sequenceAt},          {"SequenceErase", sequenceErase},
-          {"SequenceInsert", sequenceInsert},  {"SequenceLength", sequenceLength},
-          {"ConcatFromSequence", concatSequence}, {"SplitToSequence", splitSequence},
-          {"Optional", optional},              {"OptionalGetElement", optionalElement},
+  return {{"SequenceConstruct", makeSequence},
+          {"SequenceEmpty", emptySequence},
+          {"SequenceAt", sequenceAt},
+          {"SequenceErase", sequenceErase},
+          {"SequenceInsert", sequenceInsert},
+          {"SequenceLength", sequenceLength},
+          {"ConcatFromSequence", concatSequence},
+          {"SplitToSequence", splitSequence},
+          {"Optional", optional},
+          {"OptionalGetElement", optionalElement},
           {"OptionalHasElement", optionalHas}};
 }
 

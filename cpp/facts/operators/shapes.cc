@@ -73,7 +73,8 @@ void range(NodeView& node) {
     const auto start = node.realsOf(0);
     const auto limit = node.realsOf(1);
     const auto step = node.realsOf(2);
-    if (!start || !limit || !step || start->size() != 1 || limit->size() != 1 || step->size() != 1) {
+    if (!start || !limit || !step || start->size() != 1 || limit->size() != 1 ||
+        step->size() != 1) {
       return;
     }
     const double count = std::ceil(((*limit)[0] - (*start)[0]) / (*step)[0]);
@@ -157,8 +158,8 @@ void eyeLike(NodeView& node) {
 }  // namespace
 
 std::vector<Entry> families::shapes() {
-  return {{"Shape", shapeOfValue}, {"Size", sizeOfValue},   {"ConstantOfShape", constantOfShape},
-          {"Range", range},        {"Constant", constant},  {"EyeLike", eyeLike}};
+  return {{"Shape", shapeOfValue}, {"Size", sizeOfValue},  {"ConstantOfShape", constantOfShape},
+          {"Range", range},        {"Constant", constant}, {"EyeLike", eyeLike}};
 }
 
 }  // namespace passlib::facts

@@ -9,7 +9,8 @@ void optimize(NodeView& node, std::size_t groups, const std::vector<std::size_t>
   require(node.count() >= 2 && (node.count() - 2) % groups == 0);
   const std::size_t each = (node.count() - 2) / groups;
   for (std::size_t i = 0; i < returned.size(); ++i) {
-    for (std::size_t k = 0; k < each; ++k) likeInput(node, 2 + returned[i] * each + k, i * each + k);
+    for (std::size_t k = 0; k < each; ++k)
+      likeInput(node, 2 + returned[i] * each + k, i * each + k);
   }
 }
 

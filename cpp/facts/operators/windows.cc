@@ -138,8 +138,8 @@ void convolveTransposed(NodeView& node) {
       made.push_back(simple ? shape[i + 2] * stride : Dim());
       continue;
     }
-    Dim size = stride * (shape[i + 2] - 1) + reach - Dim(windows.pads[i]) -
-               Dim(windows.pads[i + axes]);
+    Dim size =
+        stride * (shape[i + 2] - 1) + reach - Dim(windows.pads[i]) - Dim(windows.pads[i + axes]);
     if (extra && !extra->empty()) size = size + Dim((*extra)[i]);
     made.push_back(size);
   }
@@ -282,7 +282,8 @@ void resize(NodeView& node) {
     node.setShape(0, std::move(open));
     return;
   }
-  for (std::size_t i = 0; i < axes.size(); ++i) made[axes[i]] = scaleDim(shape[axes[i]], (*scales)[i]);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    made[axes[i]] = scaleDim(shape[axes[i]], (*scales)[i]);
   node.setShape(0, std::move(made));
 }
 
