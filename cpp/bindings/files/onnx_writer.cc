@@ -21,7 +21,6 @@
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "onnx/acceptance/kinds.h"
-#include "onnx/acceptance/stated_texts.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
 #include "onnx/writing/model.h"
@@ -288,27 +287,6 @@ class OnnxWriter {
 
   std::size_t size() { return whole().size(); }
 
-  /// The types of all nodes as texts, with models of all kinds of nodes, by which ONNX's checker
-  /// can say whether they hold; None if the model does not state them all.
-  py::object statedTexts(const std::map<int32_t, int>& codes, std::size_t most) const {
-    std::optional<std::vector<std::string>> kinds;
-    std::optional<std::vector<onnx::TypeTexts>> texts;
-    {
-      const ReleasedGil released;
-      const onnx::KnownValues known(model_);
-      texts = onnx::statedTexts(model_, known, *graph_, codes);
-      if (texts) kinds = onnx::kindsOfAll(model_, known, most);
-    }
-    if (!texts || !kinds) return py::none();
-    py::list made;
-    for (const std::string& kind : *kinds) made.append(py::bytes(kind));
-    py::list types;
-    for (const onnx::TypeTexts& each : *texts) {
-      types.append(py::make_tuple(decode(each.shapes), decode(each.types)));
-    }
-    return py::make_tuple(types, made);
-  }
-
   void setImports(std::map<std::size_t, int64_t> changed,
                   std::vector<std::pair<std::string, int64_t>> added) {
     whole_.reset();
@@ -372,7 +350,6 @@ void bindOnnxWriter(py::module_* m) {
             return std::move(list);
           },
           py::arg("most"))
-      .def("stated_texts", &OnnxWriter::statedTexts, py::arg("codes"), py::arg("most"))
       .def("changed_outputs",
            [](OnnxWriter& writer) {
              const onnx::WrittenGraph& graph = writer.model().graph();

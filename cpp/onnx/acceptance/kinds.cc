@@ -191,13 +191,4 @@ std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model,
       .collect(nodes, model.graph().typed_as_before);
 }
 
-std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
-                                                   const KnownValues& known, std::size_t most) {
-  std::vector<Bytes> nodes;
-  for (const Bytes node : model.graph().nodes) {
-    if (!isTypedConstant(node, known)) nodes.push_back(node);
-  }
-  return Collector(model, known, most).collect(nodes, {});
-}
-
 }  // namespace passlib::onnx

@@ -21,10 +21,6 @@ namespace passlib::onnx {
 /// changed node with nested graphs, an input without a stated type, or more than `most` kinds.
 std::optional<std::vector<std::string>> kindsOfChanges(const ModelWriter& model, std::size_t most);
 
-/// Returns the kinds of all nodes of the main graph, changed or not, or nothing as above.
-std::optional<std::vector<std::string>> kindsOfAll(const ModelWriter& model,
-                                                   const KnownValues& known, std::size_t most);
-
 }  // namespace passlib::onnx
 
 #endif  // PASSLIB_ONNX_ACCEPTANCE_KINDS_H_

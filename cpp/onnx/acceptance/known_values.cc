@@ -77,10 +77,4 @@ Bytes KnownValues::describeTensor(int32_t type, const std::vector<int64_t>& dims
   return bodyOf(*types_.insert(info).first, kValueType);
 }
 
-bool isTypedConstant(Bytes node, const KnownValues& known) {
-  if (!isConstant(node)) return false;
-  const Known* value = known.find(bodyOf(node, kNodeOutput));
-  return value != nullptr && !value->type.empty();
-}
-
 }  // namespace passlib::onnx

@@ -43,9 +43,6 @@ class KnownValues {
   TextSet types_;      ///< as ValueInfoProtos
 };
 
-/// Whether a node holds a constant whose type is known.
-bool isTypedConstant(Bytes node, const KnownValues& known);
-
 }  // namespace passlib::onnx
 
 #endif  // PASSLIB_ONNX_ACCEPTANCE_KNOWN_VALUES_H_

@@ -398,8 +398,8 @@ class Dialect(ABC):
         """
         return ""
 
-    def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
-        """Return `ext_shape` and `ext_dtype` of all nodes if the file states all that holds."""
+    def known_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+        """Return `ext_shape` and `ext_dtype` of all nodes if they are known without `infer`."""
         return None
 
     def has_open_sizes(self, graph: Graph) -> bool:

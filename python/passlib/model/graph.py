@@ -763,7 +763,7 @@ class _Types:
         if kept is not None and kept[0] == key:
             return kept[1]
         arrays = {name: array for name, array, _ in params}
-        texts = find(symbol.dialect).stated_texts(symbol, arrays) or self._inferred(params)
+        texts = find(symbol.dialect).known_texts(symbol, arrays) or self._inferred(params)
         _kept[symbol.graph] = (key, texts)
         return texts
 

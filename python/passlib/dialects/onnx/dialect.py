@@ -177,10 +177,10 @@ class ONNX(Dialect):
 
         return misfit(model)
 
-    def stated_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
-        from passlib.dialects.onnx.lowering.types import stated_texts
+    def known_texts(self, graph: Graph, params: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+        from passlib.dialects.onnx.lowering.types import known_texts
 
-        return stated_texts(graph, params)
+        return known_texts(graph, params)
 
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         from passlib.dialects.onnx.lowering.types import other_inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,12 +10,10 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.attributes import ABSENT, ID
+from passlib.dialects.onnx.attributes import ID
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.reading import Document, InputType, document_of
-from passlib.dialects.onnx.soundness.acceptance import MOST_KINDS, are_accepted
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
-from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.errors import InputError, UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.attributes import parse_int, parse_optional_ints
@@ -177,27 +176,18 @@ _CODES: Final = {
 """MXNet's numbers of element types by ONNX's."""
 
 
-def stated_texts(
+def known_texts(
     graph: Graph, params: Mapping[str, np.ndarray[Any, Any]]
 ) -> list[tuple[str, str]] | None:
-    """Return the types that the file states, if inference would find nothing else.
+    """Return the types of all values if native inference knows them in full.
 
-    Instead of the whole model, ONNX's checker and strict inference see a model of one node for each
-    kind: operator, attributes, types of inputs and outputs. ``params``: weights by name. Result:
-    for each node the texts of ``__ext_shape__`` and ``__ext_dtype__``. None if a value has no
-    stated type or an open size, if passes made new types doubtful, or weights are not those of the
-    file; and if a stated type is wrong.
+    ``params``: weights by name. Result: for each node the texts of ``__ext_shape__`` and
+    ``__ext_dtype__``. None if a type is not a tensor's or has an open size, or if the file states
+    another one. Operators of other domains have the types that an unchanged file states.
     """
     plain: PlainGraph = whole(graph)
     document = document_of(plain.attributes)
-    variables = plain.graph.variables_with(ID)
-    if any(not key and name != ABSENT for name, key in variables):
-        return None
-    if not _core.same_arrays(dict(params), document.arrays):
-        return None
-    writer = assemble(plain.graph, plain.attributes, document, {}, renew=False).writer
-    found = None if writer.doubtful else writer.stated_texts(_CODES, MOST_KINDS)
-    if found is None:
-        return None
-    texts, kinds = found
-    return texts if are_accepted(kinds, ()) else None
+    unchanged = document.file.holds(plain.graph, "")
+    opsets = json.loads(plain.attributes["opset_import"])
+    facts = _core.GraphFacts(document.file, plain.graph, opsets, dict(params), stated=unchanged)
+    return facts.texts(_CODES)

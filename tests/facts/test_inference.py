@@ -1,0 +1,46 @@
+"""Facts of native inference: symbolic sizes, small contents, nested graphs, functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+
+import passlib._core as _core
+from passlib.dialects.onnx.reading import read_bytes
+
+HEAD = '<ir_version: 8, opset_import: ["": 17, "l": 1]> g (float[N, 3, 4] x, bool c) => (float y)'
+
+IF = (
+    "y = If(c) <then_branch = t () => (float a) {{a = Relu(x)}}, "
+    "else_branch = e () => (float b) {{b = {}}}>"
+)
+
+CASES: list[tuple[str, str, Any, Any]] = [
+    ("joined", "y = Concat<axis = 0>(x, x)", ["2*N", 3, 4], None),
+    ("flattened", "y = Flatten(x)", ["N", 12], None),
+    ("shape", "y = Shape(x)", [3], ["N", 3, 4]),
+    ("size", "y = Size(x)", [], ["12*N"]),
+    ("element", "s = Shape(x) i = Constant<value_int = 0>() y = Gather<axis = 0>(s, i)", [], ["N"]),
+    ("pooled", "y = MaxPool<kernel_shape = [2], strides = [2]>(x)", ["N", 3, 2], None),
+    ("unknown", "y = NonZero(x)", [3, "NonZero_0:0:1"], None),
+    ("choice", IF.format("Neg(x)"), ["N", 3, 4], None),
+    ("two sizes", IF.format("Concat<axis = 1>(x, x)"), ["N", "If_0:0:1", 4], None),
+    ("call", "y = l.twice(x)", ["N", 3, 8], None),
+    ("malformed", "y = Transpose<perm = [0, 0, 7]>(x)", None, None),
+]  # fmt: skip
+
+FUNCTION = '<domain: "l", opset_import: ["": 17]> twice (a) => (b) {b = Concat<axis = -1>(a, a)}'
+
+
+@pytest.mark.parametrize(
+    ("body", "dims", "items"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+def test_facts_of_results(body: str, dims: Any, items: Any) -> None:
+    model = onnx.parser.parse_model(f"{HEAD} {{ {body} }} {FUNCTION}")
+    read = read_bytes(model.SerializeToString())
+    facts = _core.GraphFacts(read.template.file, read.graph, {"": 17, "l": 1}, {})
+    *_, last = facts.listed()
+    assert last[0][2] == dims
+    assert last[0][3] == items
