@@ -26,7 +26,10 @@ template <typename Visit>
 void forEachGraph(Graph* root, Visit visit) {
   root->forEachGraph(visit);
 }
+using detail::declareOutputs;
+using detail::hasOutput;
 using detail::orderNodes;
+using detail::takeBackParams;
 
 // Texts.
 using detail::parseInteger;

@@ -4,7 +4,7 @@ namespace detail {
 
 /// Returns __ext_shape__ and __ext_dtype__ of a node of the running call, which the host infers now
 /// unless it did before; null if it cannot, and after the call.
-inline const FlatText* readTypes(const TypesPlace& place);
+inline const FlatText* readTypes(uint64_t place);
 
 /// Whether a key is __ext_shape__ or __ext_dtype__.
 inline bool isOfTypes(const char* key, std::size_t size) {
@@ -24,12 +24,12 @@ class AttributeTexts {
 
   explicit AttributeTexts(const NodeAttributes& attributes) : attributes_(attributes) {}
 
-  /// Adds the types, which are inferred when somebody reads them and leave with the call.
+  /// Adds the types, which are inferred when somebody reads them and leave with the call. `node`:
+  /// its position as the host showed it, from 1.
   static void offerTypes(uint32_t node, uint16_t call, NodeAttributes* target) {
-    target->types_.node = node;
-    target->types_.call = call;
+    target->types_ = static_cast<uint64_t>(call) << 32 | node;
   }
-  bool hasTypes() const { return attributes_.types_.node != 0; }
+  bool hasTypes() const { return attributes_.types_ != 0; }
   /// Reads the types. Before all attributes are read.
   void readTypes() const {
     if (hasTypes()) attributes_.makeWhole();
@@ -260,15 +260,53 @@ inline void AttributeTexts::drop(NodeAttributes* target) noexcept {
 
 }  // namespace detail
 
-inline NodeAttributes::NodeAttributes(const NodeAttributes& other)
-    : map_(nullptr), has_types_(false) {
+template <typename Self, typename MapType>
+std::pair<typename MapType::iterator, typename MapType::iterator>
+MapFunctions<Self, MapType>::equal_range(const std::string& key) {
+  return self().makeMap(key).equal_range(key);
+}
+
+template <typename Self, typename MapType>
+std::pair<typename MapType::const_iterator, typename MapType::const_iterator>
+MapFunctions<Self, MapType>::equal_range(const std::string& key) const {
+  return self().makeMap(key).equal_range(key);
+}
+
+template <typename Self, typename MapType>
+template <typename... Parts>
+std::pair<typename MapType::iterator, bool> MapFunctions<Self, MapType>::emplace(Parts&&... parts) {
+  return changed().emplace(std::forward<Parts>(parts)...);
+}
+
+template <typename Self, typename MapType>
+template <typename... Parts>
+typename MapType::iterator MapFunctions<Self, MapType>::emplace_hint(const_iterator hint,
+                                                                     Parts&&... parts) {
+  return changed().emplace_hint(hint, std::forward<Parts>(parts)...);
+}
+
+inline NodeAttributes::NodeAttributes(const NodeAttributes& other) {
   detail::AttributeTexts(other).copyTo(this);
+}
+
+inline NodeAttributes& NodeAttributes::operator=(NodeAttributes other) noexcept {
+  swap(other);
+  return *this;
+}
+
+inline AttributeText& NodeAttributes::operator[](const std::string& key) {
+  makeMap(key);
+  return static_cast<AttributeText&>(changeMap()[key]);
+}
+
+inline AttributeText& NodeAttributes::at(const std::string& key) {
+  return static_cast<AttributeText&>(makeMap(key).at(key));
 }
 
 inline NodeAttributes::size_type NodeAttributes::size() const {
   const Map* const map = map_.load(std::memory_order_acquire);
   if (map != nullptr) return map->size();
-  return (packed_ == nullptr ? 0 : packed_[0]) + (types_.node == 0 ? 0 : 2);
+  return (packed_ == nullptr ? 0 : packed_[0]) + (types_ == 0 ? 0 : 2);
 }
 
 inline NodeAttributes::size_type NodeAttributes::count(const std::string& key) const {
@@ -282,14 +320,14 @@ inline void NodeAttributes::clear() noexcept {
     map_.store(nullptr, std::memory_order_relaxed);
   }
   detail::AttributeTexts::drop(this);
-  types_ = detail::TypesPlace();
+  types_ = 0;
   has_types_.store(false, std::memory_order_relaxed);
 }
 
 inline void NodeAttributes::swap(Map& other) {
   makeWhole();
   changeMap().swap(other);
-  types_ = detail::TypesPlace();
+  types_ = 0;
 }
 
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
@@ -307,8 +345,7 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
   std::size_t others = 0;
   const uint32_t* const block = detail::AttributeTexts(*this).packed(&words);
   const uint32_t* const other_block = detail::AttributeTexts(other).packed(&others);
-  const bool same_types = types_.node == other.types_.node && types_.call == other.types_.call;
-  if (block == nullptr || other_block == nullptr || !same_types) {
+  if (block == nullptr || other_block == nullptr || types_ != other.types_) {
     return makeWhole() == other.makeWhole();
   }
   return block == other_block ||
@@ -322,7 +359,7 @@ inline NodeAttributes::Map& NodeAttributes::makeMap() const {
       [&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
         detail::setText(key, text, made.get());
       });
-  if (types_.node != 0) {  // their keys, with texts once somebody reads them
+  if (types_ != 0) {  // their keys, with texts once somebody reads them
     (*made)["__ext_shape__"];
     (*made)["__ext_dtype__"];
   }
@@ -331,7 +368,7 @@ inline NodeAttributes::Map& NodeAttributes::makeMap() const {
 }
 
 inline NodeAttributes::Map& NodeAttributes::makeMap(const std::string& key) const {
-  const bool types = types_.node != 0 && detail::isOfTypes(key.data(), key.size());
+  const bool types = types_ != 0 && detail::isOfTypes(key.data(), key.size());
   return types ? makeWhole() : makeMap();
 }
 
@@ -339,7 +376,7 @@ inline NodeAttributes::Map& NodeAttributes::makeMap(const std::string& key) cons
 inline NodeAttributes::Map& NodeAttributes::makeWhole() const {
   static std::mutex& filling = *new std::mutex();
   Map& map = makeMap();
-  if (types_.node == 0 || has_types_.load(std::memory_order_acquire)) return map;
+  if (types_ == 0 || has_types_.load(std::memory_order_acquire)) return map;
   const FlatText* const texts = detail::readTypes(types_);
   const std::lock_guard<std::mutex> lock(filling);
   if (has_types_.load(std::memory_order_relaxed)) return map;
@@ -438,9 +475,13 @@ class GraphAttributeTexts {
 
 }  // namespace detail
 
-inline GraphAttributes::GraphAttributes(const GraphAttributes& other)
-    : map_(nullptr), texts_(other.texts_) {
+inline GraphAttributes::GraphAttributes(const GraphAttributes& other) : texts_(other.texts_) {
   if (const detail::GraphMap* map = other.map_.load()) map_.store(map->copy());
+}
+
+inline GraphAttributes& GraphAttributes::operator=(GraphAttributes other) noexcept {
+  swap(other);
+  return *this;
 }
 
 inline GraphAttributes::size_type GraphAttributes::size() const {
@@ -455,8 +496,8 @@ inline GraphAttributes::size_type GraphAttributes::count(const std::string& key)
   return present ? 1 : 0;
 }
 
-inline GraphAttributes::GraphAttributes(const Map& map) : map_(nullptr) { makeMap() = map; }
-inline GraphAttributes::GraphAttributes(std::initializer_list<value_type> items) : map_(nullptr) {
+inline GraphAttributes::GraphAttributes(const Map& map) { makeMap() = map; }
+inline GraphAttributes::GraphAttributes(std::initializer_list<value_type> items) {
   makeMap() = items;
 }
 

@@ -15,6 +15,10 @@
 // lend.
 // ================================================================================================
 
+/// Version of the extension ABI, which these functions implement.
+#define MX_LIBRARY_VERSION 11
+#define PRIVATE_SYMBOL __attribute__((visibility("hidden")))
+
 #ifndef PASSLIB_NO_ENTRY_POINTS
 #define PASSLIB_ENTRY inline __attribute__((used)) PASSLIB_EXPORT
 

@@ -267,7 +267,7 @@ inline OptionValues::OptionValues(const PassDeclaration& declaration, const opti
   }
 }
 
-inline const OptionValue& OptionValues::find(const std::string& name, OptionValue::Kind kind,
+inline const OptionValue& OptionValues::find(const std::string& name, int kind,
                                              bool is_list) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
@@ -329,6 +329,11 @@ inline PassDeclaration& CustomPass::declare() {
     *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runDeclared};
   }
   return *declaration;
+}
+
+inline CustomPass& CustomPass::setBody(graphPass_t function) {
+  pass = function;
+  return *this;
 }
 
 inline CustomPass& CustomPass::setBody(typedPass_t function) {

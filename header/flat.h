@@ -237,7 +237,7 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   flat.num_control_deps = static_cast<uint32_t>(node.control_deps.size());
   flat.num_subgraphs = static_cast<uint32_t>(node.subgraphs.size());
   flat.num_outputs = node.num_outputs;
-  flat.outputs_declared = node.num_outputs > 0 && !node._hasOutput(node.num_outputs) ? 1 : 0;
+  flat.outputs_declared = node.num_outputs > 0 && !hasOutput(node, node.num_outputs) ? 1 : 0;
   nodes_.push_back(flat);
   for (std::size_t pos = 0; pos < flat.num_inputs; ++pos) {
     const NodeEntry& input = node.inputs[pos];
@@ -375,7 +375,7 @@ class FlatReader {
       levels_.push_back(nested);
     }
     node->num_outputs = from.num_outputs;
-    if (from.outputs_declared != 0) node->_declareOutputs(from.num_outputs);
+    if (from.outputs_declared != 0) declareOutputs(node, from.num_outputs);
   }
 
   NodeMemory* memory_;

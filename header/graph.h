@@ -19,44 +19,21 @@ struct NodeEntry {
   int version;
 };
 
-/// The text of an attribute: a std::string that refuses the assignment of numbers, which a
-/// std::string would take for characters. Use setAttr or std::to_string.
+/// The text of an attribute: a std::string that refuses numbers, which a std::string would take for
+/// characters. Use setAttr or std::to_string for them.
 class AttributeText : public std::string {
-  template <typename Value>
-  struct IsNumber {
-    typedef typename std::decay<Value>::type Plain;
-    static constexpr bool value =
-        (std::is_arithmetic<Plain>::value || std::is_enum<Plain>::value) &&
-        !std::is_same<Plain, char>::value;
-  };
-
  public:
-  AttributeText() = default;
-  AttributeText(const AttributeText&) = default;
-  AttributeText(AttributeText&&) = default;
+  AttributeText() {}
   AttributeText(const char* text) : std::string(text) {}             // NOLINT: implicit
   AttributeText(std::string text) : std::string(std::move(text)) {}  // NOLINT: implicit
-  AttributeText& operator=(const AttributeText&) = default;
-  AttributeText& operator=(AttributeText&&) = default;
-  template <typename Value, typename = typename std::enable_if<!IsNumber<Value>::value>::type>
-  AttributeText& operator=(Value&& value) {
-    std::string::operator=(std::forward<Value>(value));
-    return *this;
-  }
-  template <typename Value, typename std::enable_if<IsNumber<Value>::value, int>::type = 0>
-  AttributeText& operator=(Value value) = delete;
-  template <typename Value, typename = typename std::enable_if<!IsNumber<Value>::value>::type>
-  AttributeText& operator+=(Value&& value) {
-    std::string::operator+=(std::forward<Value>(value));
-    return *this;
-  }
-  template <typename Value, typename std::enable_if<IsNumber<Value>::value, int>::type = 0>
-  AttributeText& operator+=(Value value) = delete;
+  using std::string::operator=;
+  using std::string::operator+=;
+  void operator=(int number) = delete;
+  void operator+=(int number) = delete;
 };
 
-/// The functions that NodeAttributes and GraphAttributes share with the map that they stand for.
-/// `Self` makes the map when one of them is first called. As with a map, several threads may read
-/// at the same time.
+/// The functions of a std::unordered_map or std::map, which `Self` makes when one of them is first
+/// called. As with a map, several threads may read at the same time.
 template <typename Self, typename MapType>
 class MapFunctions {
  public:
@@ -65,62 +42,40 @@ class MapFunctions {
   typedef typename Map::mapped_type mapped_type;
   typedef typename Map::value_type value_type;
   typedef typename Map::size_type size_type;
-  typedef typename Map::difference_type difference_type;
-  typedef typename Map::reference reference;
-  typedef typename Map::const_reference const_reference;
   typedef typename Map::iterator iterator;
   typedef typename Map::const_iterator const_iterator;
 
   operator Map&() { return whole(); }
   operator const Map&() const { return whole(); }
   bool empty() const { return self().size() == 0; }
-  size_type max_size() const { return map().max_size(); }
   iterator begin() { return whole().begin(); }
-  iterator end() { return map().end(); }
+  iterator end() { return self().makeMap().end(); }
   const_iterator begin() const { return whole().begin(); }
-  const_iterator end() const { return map().end(); }
-  const_iterator cbegin() const { return whole().begin(); }
-  const_iterator cend() const { return map().end(); }
-  const mapped_type& at(const std::string& key) const { return map(key).at(key); }
-  iterator find(const std::string& key) { return map(key).find(key); }
-  const_iterator find(const std::string& key) const { return map(key).find(key); }
-  std::pair<iterator, iterator> equal_range(const std::string& key) {
-    return map(key).equal_range(key);
+  const_iterator end() const { return self().makeMap().end(); }
+  const_iterator cbegin() const { return begin(); }
+  const_iterator cend() const { return end(); }
+  const mapped_type& at(const std::string& key) const { return self().makeMap(key).at(key); }
+  iterator find(const std::string& key) { return self().makeMap(key).find(key); }
+  const_iterator find(const std::string& key) const { return self().makeMap(key).find(key); }
+  std::pair<iterator, iterator> equal_range(const std::string& key);
+  std::pair<const_iterator, const_iterator> equal_range(const std::string& key) const;
+  template <typename... Keys>  // a key, a place, or two places
+  auto erase(const Keys&... keys) -> decltype(std::declval<Map&>().erase(keys...)) {
+    return changed().erase(keys...);
   }
-  std::pair<const_iterator, const_iterator> equal_range(const std::string& key) const {
-    return map(key).equal_range(key);
-  }
-  size_type erase(const std::string& key) {
-    map(key);
-    return changed().erase(key);
-  }
-  iterator erase(iterator place) { return changed().erase(place); }
-  iterator erase(const_iterator place) { return changed().erase(place); }
-  iterator erase(const_iterator first, const_iterator last) { return changed().erase(first, last); }
   std::pair<iterator, bool> insert(const value_type& item) { return changed().insert(item); }
-  template <typename Pair, typename = typename std::enable_if<
-                               std::is_constructible<value_type, Pair&&>::value>::type>
-  std::pair<iterator, bool> insert(Pair&& item) {
-    return changed().emplace(std::forward<Pair>(item));
-  }
-  iterator insert(const_iterator hint, const value_type& item) {
-    return changed().insert(hint, item);
-  }
-  template <typename Iterator>
-  void insert(Iterator first, Iterator last) {
-    changed().insert(first, last);
-  }
   void insert(std::initializer_list<value_type> items) { changed().insert(items); }
-  template <typename... Arguments>
-  std::pair<iterator, bool> emplace(Arguments&&... arguments) {
-    return changed().emplace(std::forward<Arguments>(arguments)...);
+  template <typename... Items>
+  auto insert(Items&&... items)
+      -> decltype(std::declval<Map&>().insert(std::forward<Items>(items)...)) {
+    return changed().insert(std::forward<Items>(items)...);
   }
-  template <typename... Arguments>
-  iterator emplace_hint(const_iterator hint, Arguments&&... arguments) {
-    return changed().emplace_hint(hint, std::forward<Arguments>(arguments)...);
-  }
-
-  friend bool operator!=(const Self& left, const Self& right) { return !(left == right); }
+  template <typename... Parts>
+  std::pair<iterator, bool> emplace(Parts&&... parts);
+  template <typename... Parts>
+  iterator emplace_hint(const_iterator hint, Parts&&... parts);
+  friend bool operator==(const Self& left, const Self& right) { return same(left, right); }
+  friend bool operator!=(const Self& left, const Self& right) { return !same(left, right); }
   friend bool operator==(const Self& left, const Map& right) { return left.whole() == right; }
   friend bool operator!=(const Self& left, const Map& right) { return !(left.whole() == right); }
   friend bool operator==(const Map& left, const Self& right) { return right.whole() == left; }
@@ -128,53 +83,31 @@ class MapFunctions {
   friend void swap(Self& left, Self& right) noexcept { left.swap(right); }
 
  protected:
+  static bool same(const Self& left, const Self& right) { return left.equals(right); }
   const Self& self() const { return static_cast<const Self&>(*this); }
-  Map& map() { return self().makeMap(); }
-  const Map& map() const { return self().makeMap(); }
-  /// The map for a use of one key, and for a walk over all.
-  Map& map(const std::string& key) { return self().makeMap(key); }
-  const Map& map(const std::string& key) const { return self().makeMap(key); }
-  Map& whole() { return self().makeWhole(); }
-  const Map& whole() const { return self().makeWhole(); }
+  Map& whole() const { return self().makeWhole(); }
   Map& changed() { return static_cast<Self&>(*this).changeMap(); }
 };
 
 /// The attributes of a node: use them as a std::unordered_map of texts, or through intAttr, setAttr
-/// and the like below, which are faster on large graphs because they make no map.
-///
-/// __ext_shape__ and __ext_dtype__, the types of a node's outputs, may be inferred when somebody
-/// first reads them.
+/// and the like below, which are faster on large graphs because they make no map. __ext_shape__ and
+/// __ext_dtype__, the types of the outputs, may be inferred when somebody first reads them.
 class NodeAttributes
     : public MapFunctions<NodeAttributes, std::unordered_map<std::string, std::string> > {
-  typedef MapFunctions<NodeAttributes, std::unordered_map<std::string, std::string> > Base;
-
  public:
-  NodeAttributes() noexcept : map_(nullptr), has_types_(false) {}
-  NodeAttributes(const Map& map) : map_(new Map(map)), has_types_(false) {}  // NOLINT: implicit
-  NodeAttributes(Map&& map)
-      : map_(new Map(std::move(map))), has_types_(false) {}  // NOLINT: implicit
-  NodeAttributes(std::initializer_list<value_type> items)
-      : map_(new Map(items)), has_types_(false) {}
+  NodeAttributes() noexcept {}
+  NodeAttributes(Map map) { changeMap().swap(map); }  // NOLINT: implicit
+  NodeAttributes(std::initializer_list<value_type> items) : NodeAttributes(Map(items)) {}
   NodeAttributes(const NodeAttributes& other);
-  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), has_types_(false) {
-    swap(other);
-  }
-  NodeAttributes& operator=(NodeAttributes other) noexcept {
-    swap(other);
-    return *this;
-  }
+  NodeAttributes(NodeAttributes&& other) noexcept { swap(other); }
+  NodeAttributes& operator=(NodeAttributes other) noexcept;
   ~NodeAttributes() { clear(); }
 
   size_type size() const;
   size_type count(const std::string& key) const;
-  AttributeText& operator[](const std::string& key) {
-    makeMap(key);
-    return static_cast<AttributeText&>(changeMap()[key]);
-  }
-  AttributeText& at(const std::string& key) {
-    return static_cast<AttributeText&>(makeMap(key).at(key));
-  }
-  using Base::at;
+  AttributeText& operator[](const std::string& key);
+  AttributeText& at(const std::string& key);
+  using MapFunctions::at;
   /// Calls visit(key, text) with two std::strings for each attribute, in no fixed order.
   template <typename Visit>
   void forEach(Visit visit) const;
@@ -182,23 +115,20 @@ class NodeAttributes
   void clear() noexcept;
   void swap(NodeAttributes& other) noexcept;
   void swap(Map& other);
-  friend bool operator==(const NodeAttributes& left, const NodeAttributes& right) {
-    return left.equals(right);
-  }
 
  private:
-  friend Base;
+  friend MapFunctions;
   friend class detail::AttributeTexts;
   bool equals(const NodeAttributes& other) const;
   Map& makeMap() const;
   Map& makeMap(const std::string& key) const;
   Map& makeWhole() const;  // with the texts of the types
   Map& changeMap();
-  mutable std::atomic<Map*> map_;     // once there is a map, it has the present attributes
-  const uint32_t* packed_ = nullptr;  // the attributes as the host gave them
-  detail::TypesPlace types_;
-  mutable std::atomic<bool> has_types_;  // whether the map has their texts
-  bool lent_ = false;                    // whether the host owns packed_
+  mutable std::atomic<Map*> map_{nullptr};      // if there is one, it has the present attributes
+  const uint32_t* packed_ = nullptr;            // the attributes as the host gave them
+  uint64_t types_ = 0;                          // as AttributeTexts::offerTypes sets it
+  mutable std::atomic<bool> has_types_{false};  // whether the map has their texts
+  bool lent_ = false;                           // whether the host owns packed_
 };
 
 /// Members of a JSON object: keys, and values as JSON text.
@@ -206,25 +136,20 @@ typedef std::vector<std::pair<std::string, std::string> > JsonMembers;
 
 /// The attributes of a graph: use them as a std::map of JSON values.
 class GraphAttributes : public MapFunctions<GraphAttributes, std::map<std::string, JsonVal> > {
-  typedef MapFunctions<GraphAttributes, std::map<std::string, JsonVal> > Base;
-
  public:
-  GraphAttributes() noexcept : map_(nullptr) {}
+  GraphAttributes() noexcept {}
   GraphAttributes(const Map& map);  // NOLINT: implicit
   GraphAttributes(std::initializer_list<value_type> items);
   GraphAttributes(const GraphAttributes& other);
-  GraphAttributes(GraphAttributes&& other) noexcept : map_(nullptr) { swap(other); }
-  GraphAttributes& operator=(GraphAttributes other) noexcept {
-    swap(other);
-    return *this;
-  }
+  GraphAttributes(GraphAttributes&& other) noexcept { swap(other); }
+  GraphAttributes& operator=(GraphAttributes other) noexcept;
   ~GraphAttributes() { clear(); }
 
   size_type size() const;
   size_type count(const std::string& key) const;
   JsonVal& operator[](const std::string& key);
   JsonVal& at(const std::string& key);
-  using Base::at;
+  using MapFunctions::at;
   iterator lower_bound(const std::string& key);
   iterator upper_bound(const std::string& key);
   const_iterator lower_bound(const std::string& key) const;
@@ -232,77 +157,57 @@ class GraphAttributes : public MapFunctions<GraphAttributes, std::map<std::strin
   void clear() noexcept;
   void swap(GraphAttributes& other) noexcept;
   void swap(Map& other);
-  friend bool operator==(const GraphAttributes& left, const GraphAttributes& right) {
-    return left.equals(right);
-  }
 
  private:
-  friend Base;
+  friend MapFunctions;
   friend class detail::GraphAttributeTexts;
   bool equals(const GraphAttributes& other) const;
   Map& makeMap() const;
   Map& makeMap(const std::string&) const { return makeMap(); }
   Map& makeWhole() const { return makeMap(); }
   Map& changeMap() { return makeMap(); }
-  mutable std::atomic<detail::GraphMap*> map_;  // the present attributes, once there is a map
-  JsonMembers texts_;                           // as they were read, sorted by key
+  mutable std::atomic<detail::GraphMap*> map_{nullptr};  // as in NodeAttributes
+  JsonMembers texts_;                                    // as they were read, sorted by key
 };
 
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
-  Node() : tensor(nullptr), num_outputs(0), declared_op_(0) {}
-
   std::string op;
   std::string name;
-  MXTensor* tensor;  ///< data of a parameter while a pass runs, or null
+  MXTensor* tensor = nullptr;  ///< data of a parameter while a pass runs, or null
   std::vector<NodeEntry> inputs;
   std::vector<NodeEntry> outputs;
   std::vector<Graph*> subgraphs;  ///< owned by the node's graph
   NodeAttributes attrs;
   std::vector<Node*> control_deps;  ///< nodes that must run before this one
-  /// Number of outputs, hidden ones included; 0 if unknown. After a change of `op` only a lower
-  /// bound.
-  int num_outputs;
-  /// Members of the node's JSON object without a counterpart in this class.
-  JsonMembers extra;
+  /// Number of outputs, hidden ones included; 0 if unknown. A lower bound after a change of `op`.
+  int num_outputs = 0;
+  JsonMembers extra;  ///< members of the node's JSON object without a counterpart here
 
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). After the pass the caller's args or aux have it
   /// under this node's name. The host owns the memory, which is zero in passlib and uninitialised
-  /// in MXNet. Each call returns another MXTensor, valid until the pass returns; the last one of a
-  /// name is the parameter. Do not change the shape, dtype or data pointer of a tensor that the
-  /// host lends: the pass fails if you do. Threads may call it for different nodes. Throws
-  /// std::runtime_error if no pass runs, or if the caller gave no dictionary for new parameters.
+  /// in MXNet. Each call returns another MXTensor, valid until the pass returns; the last of a name
+  /// is the parameter. The pass fails if it changes the shape, dtype or data pointer of a tensor.
+  /// Threads may call it for different nodes. Throws std::runtime_error if no pass runs, or if the
+  /// caller gave no dictionary for new parameters.
   MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   /// Returns `tensor` with its elements, or null if there is none. A pass that declares
   /// weightsOnDemand gets elements here, and only reads them. They stay valid until the pass
   /// returns. Threads may call it. Throws std::runtime_error if the host has no memory for them.
   const MXTensor* readTensor();
-  /// Makes this variable a weight with the elements of `source`, which is on demand, multiplied by
-  /// `factors`: each factor scales one of as many equal runs of elements. The host may compute them
-  /// later, so that weights need not fit in memory; the tensor here has no elements. Returns false
-  /// and changes nothing if the host cannot do that; use alloc_arg then.
-  bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);
 
-  /// Returns what the host lends to the running pass, or null.
-  PassResource* _passResource() const;
-  /// Sets num_outputs for the present operator.
-  void _declareOutputs(int count);
-  /// Whether the operator may have an output of this number. False only if it is known not to.
-  bool _hasOutput(int index) const;
-
-  // Nodes that the host described lie in one block, which the graph's owner releases.
+  // Nodes that the host described lie in one block, which delete does not release.
   static void* operator new(std::size_t size);
   static void* operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept;
   static void* operator new(std::size_t, void* place) noexcept { return place; }
   static void operator delete(void* node) noexcept;
 
  private:
-  friend class Graph;
-  friend class detail::NodeMemory;
-  uint32_t declared_op_;  // see _declareOutputs; the highest bit marks a node that is being deleted
+  friend class detail::NodeMarks;
+  uint32_t marks_ = 0;
 };
 
 /// A model: nodes, and those of their outputs that are the model's.
@@ -363,9 +268,8 @@ class Graph {
   void _dfs_util(Node* node, std::unordered_set<Node*>* to_visit,
                  std::function<void(Node*)> handler) const;
 
-  /// Calls visit(graph, node) for each node of this graph and of the graphs nested in it, a graph
-  /// before the ones in its nodes. Visits each graph once. visit may add nodes, which are visited
-  /// too.
+  /// Calls visit(graph, node) for each node of this graph and of the graphs nested in it: each
+  /// graph once, outer graphs first. visit may add nodes, which are visited too.
   template <typename Visit>
   void forEachNode(Visit visit);
   /// Calls visit(graph) for this graph and each graph nested in it.
@@ -385,10 +289,6 @@ class Graph {
   void writePretty(std::string* out) const;
   /// Prints the graph to std::cout.
   void print(int indent = 0) const;
-
-  /// Lends parameters to the variables, and takes them back. For hosts.
-  void _setParams(detail::ParamTable* args, detail::ParamTable* aux);
-  void _endPass();
 
  private:
   friend class detail::PatternSession;

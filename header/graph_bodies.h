@@ -2,53 +2,6 @@
 
 namespace detail {
 
-// Bits of Node::declared_op_ beside a hash of the operator. A node has no other room for them:
-// walks over large graphs wait for the memory of nodes.
-const uint32_t kDoomed = 0x80000000;  // being deleted: faulty passes may list a node twice
-const uint32_t kAdded = 0x40000000;   // made by Graph::addNode
-
-inline uint32_t hashOf(const std::string& op) {
-  return static_cast<uint32_t>(std::hash<std::string>()(op)) & ~(kDoomed | kAdded);
-}
-
-/// Before each node stands a word that says whether it lies in a block of the host.
-const std::size_t kNodeMark = sizeof(uint64_t);
-
-inline void* markNode(void* memory, bool lent) {
-  ::new (memory) uint64_t(lent ? 1 : 0);
-  return static_cast<char*>(memory) + kNodeMark;
-}
-
-}  // namespace detail
-
-inline void* Node::operator new(std::size_t size) {
-  return detail::markNode(::operator new(size + detail::kNodeMark), false);
-}
-
-inline void* Node::operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept {
-  void* const memory = ::operator new(size + detail::kNodeMark, nothrow);
-  return memory == nullptr ? nullptr : detail::markNode(memory, false);
-}
-
-inline void Node::operator delete(void* node) noexcept {
-  if (node == nullptr) return;
-  void* const memory = static_cast<char*>(node) - detail::kNodeMark;
-  if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
-}
-
-inline void Node::_declareOutputs(int count) {
-  num_outputs = count;
-  declared_op_ = detail::hashOf(op) | (declared_op_ & detail::kAdded);
-}
-
-inline bool Node::_hasOutput(int index) const {
-  if (index < 0) return false;
-  return index < num_outputs || num_outputs <= 0 ||
-         (declared_op_ & ~detail::kAdded) != detail::hashOf(op);
-}
-
-namespace detail {
-
 /// The dependencies of a node: its inputs, then its control dependencies.
 inline std::size_t countDependencies(const Node& node) {
   return node.inputs.size() + node.control_deps.size();
@@ -151,9 +104,10 @@ inline Graph::~Graph() {
     std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
     for (std::vector<Node*>* list : lists) {
       for (Node*& node : *list) {
-        if (node != nullptr && (node->declared_op_ & detail::kDoomed) != 0) node = nullptr;
+        if (node != nullptr && detail::NodeMarks::has(*node, detail::NodeMarks::kDoomed))
+          node = nullptr;
         if (node == nullptr) continue;
-        node->declared_op_ |= detail::kDoomed;
+        detail::NodeMarks::set(node, detail::NodeMarks::kDoomed);
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph != nullptr) graphs.add(subgraph);
         }
@@ -200,7 +154,7 @@ inline Node* Graph::addNode(const std::string& name, const std::string& op) {
   nodes.push_back(nullptr);
   Node*& node = nodes.back();
   node = new Node();
-  node->declared_op_ = detail::kAdded;
+  detail::NodeMarks::set(node, detail::NodeMarks::kAdded);
   node->name = name;
   node->op = op;
   return node;
@@ -312,13 +266,14 @@ inline void appendOrigins(const Node& node, bool added, std::vector<std::string>
 inline void Graph::noteOrigin(Node* old, Node* made) {
   const PassResource* const resource = detail::RunningPass::resource();
   if (resource == nullptr || resource->_graph()->attrs.count("dialect") == 0) return;
-  if (old == made || old->op == "null" || (made->declared_op_ & detail::kAdded) == 0) return;
+  if (old == made || old->op == "null" || !detail::NodeMarks::has(*made, detail::NodeMarks::kAdded))
+    return;
   for (const NodeEntry& input : made->inputs) {
     if (input.node == old) return;  // inserted behind it
   }
   std::vector<std::string> names;
   detail::appendOrigins(*made, true, &names);
-  detail::appendOrigins(*old, (old->declared_op_ & detail::kAdded) != 0, &names);
+  detail::appendOrigins(*old, detail::NodeMarks::has(*old, detail::NodeMarks::kAdded), &names);
   JsonVal list(LIST);
   for (const std::string& name : names) list.list.push_back(JsonVal(name));
   made->attrs[MX_STR_ORIGIN] = list.dump();

@@ -419,7 +419,7 @@ class TextReader : private ReaderParts {
         reader_.failAt(kJsonRange, frame->start, "node_row_ptr decreases at node '%s'",
                        node->name.c_str());
       }
-      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+      if (stated) declareOutputs(node, static_cast<int>(ptr[pos + 1] - ptr[pos]));
       node->inputs.resize(frame->nodes[pos].num_inputs);
       node->outputs.resize(uses[pos]);
       if (node->op == "null") frame->graph->inputs.push_back(node);

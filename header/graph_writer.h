@@ -118,7 +118,7 @@ class GraphWriter {
       uint32_t& stated = outputs[static_cast<std::size_t>(position)];
       // A reader that knows the operator must be able to detect uses beyond its outputs.
       if (entry >= 0 && static_cast<uint32_t>(entry) >= stated &&
-          order[position]->_hasOutput(entry)) {
+          hasOutput(*order[position], entry)) {
         stated = static_cast<uint32_t>(entry) + 1;
       }
       return true;

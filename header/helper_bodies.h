@@ -148,7 +148,7 @@ inline Node* addParameter(Graph* graph, const std::string& name, const std::vect
   const std::string free = resource->_freeName(*graph, name);
   MXTensor* tensor = resource->alloc_arg(free, shape, ctx, type);
   Node* node = graph->addNode(free, "null");
-  node->_declareOutputs(1);
+  detail::declareOutputs(node, 1);
   node->tensor = tensor;
   graph->inputs.push_back(node);
   return node;

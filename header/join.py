@@ -14,9 +14,10 @@ PARTS = Path(__file__).parent
 INCLUDE = PARTS.parent / "include"
 HEADERS = {
     "lib_api.h": [
-        *("opening", "graph", "tensors", "passes", "helpers", "operators", "partitioners"),
+        *("opening", "graph", "attributes", "passes", "options", "tensors", "helpers"),
+        *("operators", "partitioners"),
         *("json", "errors"),
-        *("error_bodies", "tensor_bodies", "lists", "registry", "json_reader", "json_values"),
+        *("error_bodies", "tensor_bodies", "node_bodies", "lists", "registry", "json_reader", "json_values"),
         *("flat_views", "attribute_texts", "tables", "params"),
         *("graph_reader", "graph_writer", "graph_bodies"),
         *("attribute_bodies", "helper_bodies", "declarations"),

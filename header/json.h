@@ -2,6 +2,14 @@
 // JSON
 // ================================================================================================
 
+#ifndef PASSLIB_JSON_MAX_DEPTH
+#define PASSLIB_JSON_MAX_DEPTH 1000000  // depth costs heap, but no stack
+#endif
+
+namespace detail {
+class JsonTree;
+}  // namespace detail
+
 /// Kind of a JSON value. BOOL and NIL are additions to MXNet's header, which cannot read them.
 enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
 

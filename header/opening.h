@@ -36,19 +36,10 @@
  * with GCC or Clang, and no other file. Several source files of a library may include it; all but
  * one define PASSLIB_NO_ENTRY_POINTS first, or none does.
  *
- * Contents, in this order:
- *
- *     graph and nodes         Graph, Node, NodeEntry; helpers that read and set attributes
- *     tensors and parameters  MXTensor; weights that a pass reads and adds
- *     passes                  REGISTER_PASS, options, initialize
- *     operators               REGISTER_OP
- *     partitioners            REGISTER_PARTITIONER
- *     JSON                    JsonVal, JsonReader
- *     errors                  MX_ERROR_MSG and the exceptions
- *     bodies                  everything below is the implementation
- *
- * Passes in text are in lib_patterns.h, which includes this file. `make header` makes both files
- * from the parts in header/.
+ * Contents: graphs, nodes and attributes; passes, options and REGISTER_PASS; tensors and
+ * parameters; uses, orders and shapes of values; operators; partitioners; JSON; errors and
+ * MX_ERROR_MSG; and the bodies of all these. Passes in text are in lib_patterns.h, which includes
+ * this file. `make header` joins both files from the parts in header/.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -69,10 +60,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstddef>
 #include <cstdio>
 #include <functional>
-#include <initializer_list>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -82,7 +71,6 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
-#include <streambuf>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -102,24 +90,14 @@
 
 // Macros that a source may define before it includes this header:
 //
-//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000); depth costs heap,
-//                             but no stack
-//   PASSLIB_NO_GLOBAL_DLPACK  keep the DLPack types out of the global namespace, for sources that
-//                             include another dlpack.h after this header
-//   PASSLIB_PATTERNS          include lib_patterns.h at the end of this header
 //   PASSLIB_NO_ENTRY_POINTS   declare types and helpers only, without exported C functions
-
-#ifndef PASSLIB_JSON_MAX_DEPTH
-#define PASSLIB_JSON_MAX_DEPTH 1000000
-#endif
-
-/// Version of the extension ABI, which the C functions at the end of this file implement.
-#define MX_LIBRARY_VERSION 11
+//   PASSLIB_PATTERNS          include lib_patterns.h at the end of this header
+//   PASSLIB_NO_GLOBAL_DLPACK  keep DLPack's names out of the global namespace
+//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000)
 
 // Only the C functions are exported. Everything else is hidden, so that two libraries in one
 // process never share a registry.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
-#define PRIVATE_SYMBOL __attribute__((visibility("hidden")))
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wattributes"  // of author's classes with hidden members
 #endif
@@ -132,48 +110,20 @@ inline namespace passlib_api {
 
 class Graph;
 class Node;
-class PassResource;
+class OptionValue;
+enum MXDType : int;
 struct JsonOptions;
 struct JsonVal;
 struct MXContext;
 struct MXTensor;
-struct FlatModel;
+struct PassDeclaration;
 namespace detail {
-class AddressTable;  // details of this header, below its manual
 class AttributeTexts;
 class GraphAttributeTexts;
 class GraphMap;
-class JsonTree;
-class NodeMemory;
-class ParamTable;
+class NodeMarks;
 class PatternSession;
-/// The types of a node in the running call, which the host infers when they are first read.
-struct TypesPlace {
-  uint32_t node = 0;  // position as the host showed it, from 1; 0 without types
-  uint16_t call = 0;
-};
 }  // namespace detail
 
 /// The result of every function that a library registers.
-enum MXReturnValue {
-  MX_FAIL = 0,
-  MX_SUCCESS = 1,
-};
-
-/// Element types, by MXNet's codes.
-enum MXDType {
-  kFloat32 = 0,
-  kFloat64 = 1,
-  kFloat16 = 2,
-  kUint8 = 3,
-  kInt32 = 4,
-  kInt8 = 5,
-  kInt64 = 6,
-  kBool = 7,
-  kInt16 = 8,
-  kUint16 = 9,
-  kUint32 = 10,
-  kUint64 = 11,
-  kBfloat16 = 12,
-  kUNSET = 100,  ///< unknown
-};
+enum MXReturnValue { MX_FAIL = 0, MX_SUCCESS = 1 };

@@ -1,5 +1,7 @@
 // ---- parameters that the host lends for a call -------------------------------------------------
 
+class PassResource;
+
 namespace detail {
 
 /// Options, or attributes of an operator, as a host gives them.
@@ -208,15 +210,6 @@ inline bool passInterrupted() {
   return source->function != nullptr && source->function(source->host) != 0;
 }
 
-inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux) {
-  aux->assign(inputs);
-  args->assign(inputs);  // of a name in both, the argument
-}
-
-inline void Graph::_endPass() {
-  forEachNode([](Graph*, Node* node) { node->tensor = nullptr; });
-}
-
 /// Allocates new parameters during a pass. Threads of the pass may call these functions.
 class PassResource {
  public:
@@ -253,11 +246,11 @@ class PassResource {
     }
   }
   /// See detail::readTypes.
-  const FlatText* _types(const detail::TypesPlace& place) {
+  const FlatText* _types(uint64_t place) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (shown_ == nullptr || place.call != call_) return nullptr;
+    if (shown_ == nullptr || place >> 32 != call_) return nullptr;
     if (types_ == nullptr) types_ = shown_->types(shown_->host);
-    return types_ == nullptr ? nullptr : types_ + 2 * (place.node - 1);
+    return types_ == nullptr ? nullptr : types_ + 2 * (static_cast<uint32_t>(place) - 1);
   }
   void _setParams(detail::ParamTable* args, detail::ParamTable* aux) {
     params_[0] = args;
@@ -335,7 +328,7 @@ class PassResource {
   const Graph* named_graph_ = nullptr;
 };
 
-inline const FlatText* detail::readTypes(const TypesPlace& place) {
+inline const FlatText* detail::readTypes(uint64_t place) {
   PassResource* const resource = RunningPass::resource();
   return resource == nullptr ? nullptr : resource->_types(place);
 }
@@ -413,19 +406,18 @@ inline MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXCont
   return tensor;
 }
 
-inline PassResource* Node::_passResource() const { return detail::RunningPass::resource(); }
-
 inline const MXTensor* Node::readTensor() {
   PassResource* const resource = detail::RunningPass::resource();
   if (tensor != nullptr && resource != nullptr) resource->_read(name, tensor);
   return tensor;
 }
 
-inline bool Node::_scaleArg(const MXTensor& source, const std::vector<double>& factors) {
+inline bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors) {
   PassResource* const resource = detail::RunningPass::resource();
-  if (resource == nullptr || resource->_scale(source, factors, &name) != PassResource::kFinite) {
+  if (resource == nullptr ||
+      resource->_scale(source, factors, &node->name) != PassResource::kFinite) {
     return false;
   }
-  tensor = resource->_scaled(name, source);
+  node->tensor = resource->_scaled(node->name, source);
   return true;
 }

@@ -35,6 +35,10 @@ class GivenGraph {
   Graph* graph_;
 };
 
+inline void takeBackParams(Graph* graph) {
+  graph->forEachNode([](Graph*, Node* node) { node->tensor = nullptr; });
+}
+
 /// Lends parameters to the variables of a graph, for the time of a call.
 class CallParams {
  public:
@@ -45,13 +49,15 @@ class CallParams {
         aux_(aux),
         resource_(resource),
         any_(!args->empty() || !aux->empty()) {
-    if (any_) graph->_setParams(args, aux);
+    if (!any_) return;
+    aux->assign(graph->inputs);
+    args->assign(graph->inputs);  // of a name in both, the argument
   }
   bool any() const { return any_; }
   CallParams(const CallParams&) = delete;
   CallParams& operator=(const CallParams&) = delete;
   ~CallParams() {
-    if (any_ || (resource_ != nullptr && resource_->_hasTensors())) graph_->_endPass();
+    if (any_ || (resource_ != nullptr && resource_->_hasTensors())) takeBackParams(graph_);
   }
   /// Throws std::runtime_error if the call changed tensors, or gave variables others, in a way that
   /// the host does not see.

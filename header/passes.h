@@ -20,9 +20,6 @@ class OptionValues;
 /// The body of a pass with declared options.
 typedef MXReturnValue (*typedPass_t)(Graph* graph, const OptionValues& options);
 
-class OptionValue;
-struct PassDeclaration;
-
 /// A pass as registered by a library:
 ///
 ///     REGISTER_PASS(foldScale)
@@ -38,13 +35,8 @@ struct PassDeclaration;
 /// declarations.
 class CustomPass {
  public:
-  CustomPass() : name("ERROR"), pass(nullptr), declaration(nullptr) {}
-  explicit CustomPass(const char* pass_name)
-      : name(pass_name), pass(nullptr), declaration(nullptr) {}
-  CustomPass& setBody(graphPass_t function) {
-    pass = function;
-    return *this;
-  }
+  explicit CustomPass(const char* pass_name = "ERROR") : name(pass_name) {}
+  CustomPass& setBody(graphPass_t function);
   CustomPass& setBody(typedPass_t function);
 
   /// What the pass does, in a sentence or a few.
@@ -53,9 +45,9 @@ class CustomPass {
   CustomPass& dialects(std::initializer_list<const char*> names);
   CustomPass& dialects(const std::vector<std::string>& names);
   /// Declares an option, whose default the body gets unless the caller gives a value. Its type is
-  /// that of the default: bool, integer, real, text, or a list of
-  /// one of these, such as {1, 2} or std::vector<std::string>(). Choices and range, both ends
-  /// included, hold for each item of a list.
+  /// that of the default: bool, integer, real, text, or a list of one of these, such as {1, 2} or
+  /// std::vector<std::string>(). Choices and range, both ends included, hold for each item of a
+  /// list.
   CustomPass& option(const char* key, const OptionValue& preset, const char* text);
   CustomPass& option(const char* key, const OptionValue& preset, const char* text,
                      std::initializer_list<OptionValue> choices);
@@ -89,74 +81,11 @@ class CustomPass {
   CustomPass& whenRounding(const char* key, const OptionValue& value);
 
   const char* name;
-  graphPass_t pass;
-  PassDeclaration* declaration;  ///< null without any; owned by the registry
+  graphPass_t pass = nullptr;
+  PassDeclaration* declaration = nullptr;  ///< null without any; owned by the registry
 
  private:
   PassDeclaration& declare();
-};
-
-#define MX_STR_CONCAT_(__a, __b) __a##__b
-#define MX_STR_CONCAT(__a, __b) MX_STR_CONCAT_(__a, __b)
-#define MX_STRINGIFY(x) #x
-#define MX_TOSTRING(x) MX_STRINGIFY(x)
-
-/// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
-#define REGISTER_PASS(Name)                                                            \
-  static mxnet::ext::CustomPass& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomPass_, Name), \
-                                               __COUNTER__) __attribute__((unused)) =  \
-      mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
-
-/// Registers a pass of patterns; lib_patterns.h defines it.
-#define PATTERN_PASS(Name, ...)                                                        \
-  static_assert(sizeof(#Name) == 0, "PATTERN_PASS needs #include \"lib_patterns.h\""); \
-  static void MXNet_PatternsOf_##Name()
-
-}  // namespace passlib_api
-}  // namespace ext
-}  // namespace mxnet
-
-/// Every library defines this function. The host calls it once after it loaded the library, with
-/// 10000 * major + 100 * minor + patch of its MXNet version. MX_FAIL makes the host reject the
-/// library.
-extern "C" PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);
-
-namespace mxnet {
-namespace ext {
-inline namespace passlib_api {
-
-/// The value of an option: true or false, a whole number, a real number, text, or a list of one of
-/// these.
-class OptionValue {
- public:
-  enum Kind { kBoolean, kInteger, kReal, kText };
-  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}      // NOLINT: implicit
-  OptionValue(int value) : kind(kInteger), integer(value) {}               // NOLINT
-  OptionValue(long value) : kind(kInteger), integer(value) {}              // NOLINT
-  OptionValue(long long value) : kind(kInteger), integer(value) {}         // NOLINT
-  OptionValue(double value) : kind(kReal), real(value) {}                  // NOLINT
-  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}  // NOLINT
-  OptionValue(const char* value) : kind(kText), text(value) {}             // NOLINT
-  OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
-      : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
-  /// A list that may be empty.
-  OptionValue(const std::vector<bool>& values) : OptionValue(kBoolean, values) {}      // NOLINT
-  OptionValue(const std::vector<int>& values) : OptionValue(kInteger, values) {}       // NOLINT
-  OptionValue(const std::vector<int64_t>& values) : OptionValue(kInteger, values) {}   // NOLINT
-  OptionValue(const std::vector<double>& values) : OptionValue(kReal, values) {}       // NOLINT
-  OptionValue(const std::vector<std::string>& values) : OptionValue(kText, values) {}  // NOLINT
-
-  Kind kind;  ///< of a list: of its items
-  bool is_list = false;
-  int64_t integer = 0;  ///< of kInteger; 0 or 1 of kBoolean
-  double real = 0;
-  std::string text;
-  std::vector<OptionValue> items;
-
- private:
-  template <typename Values>
-  OptionValue(Kind of_items, const Values& values)
-      : kind(of_items), is_list(true), items(values.begin(), values.end()) {}
 };
 
 /// The options of a call in the types of their declarations: the given values, otherwise the
@@ -180,7 +109,7 @@ class OptionValues {
   bool given(const std::string& name) const;
 
  private:
-  const OptionValue& find(const std::string& name, OptionValue::Kind kind, bool is_list) const;
+  const OptionValue& find(const std::string& name, int kind, bool is_list) const;
   std::map<std::string, OptionValue> values_;
   options_map_t given_;
 };
@@ -189,3 +118,18 @@ class OptionValues {
 /// long asks from time to time and returns MX_FAIL, which leaves the model unchanged. Threads may
 /// call it. Always false in hosts that do not tell, such as MXNet.
 bool passInterrupted();
+
+/// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
+#define REGISTER_PASS(Name)                                                            \
+  static mxnet::ext::CustomPass& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomPass_, Name), \
+                                               __COUNTER__) __attribute__((unused)) =  \
+      mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
+
+}  // namespace passlib_api
+}  // namespace ext
+}  // namespace mxnet
+
+/// Every library defines this function. The host calls it once after it loaded the library, with
+/// 10000 * major + 100 * minor + patch of its MXNet version. MX_FAIL makes the host reject the
+/// library.
+extern "C" PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);

@@ -1435,7 +1435,7 @@ class PatternSession {
             [&] { return "two operations of the pattern are the same node, " + nodeText(node); });
       }
     }
-    if (operation.outputs > 1 && !node._hasOutput(operation.outputs - 1)) {
+    if (operation.outputs > 1 && !detail::hasOutput(node, operation.outputs - 1)) {
       return refuse(
           [&] {
             return nodeText(node) + " has no output " + std::to_string(operation.outputs - 1);
@@ -2287,7 +2287,7 @@ class PatternSession {
     }
     node->attrs = std::move(attrs);
     if (colons != std::string::npos) node->attrs["__domain__"] = op.substr(0, colons);
-    node->_declareOutputs(outputs);
+    detail::declareOutputs(node, outputs);
     for (const NodeEntry& input : inputs) {
       const std::size_t slot = node->inputs.size();
       graph_->connect(input.node, input.entry, node, static_cast<int>(slot));

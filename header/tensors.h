@@ -2,6 +2,24 @@
 // Tensors and parameters
 // ================================================================================================
 
+/// Element types, by MXNet's codes.
+enum MXDType : int {
+  kFloat32 = 0,
+  kFloat64 = 1,
+  kFloat16 = 2,
+  kUint8 = 3,
+  kInt32 = 4,
+  kInt8 = 5,
+  kInt64 = 6,
+  kBool = 7,
+  kInt16 = 8,
+  kUint16 = 9,
+  kUint32 = 10,
+  kUint64 = 11,
+  kBfloat16 = 12,
+  kUNSET = 100,  ///< unknown
+};
+
 enum MXStorageType {
   kDefaultStorage = 0,    ///< dense
   kRowSparseStorage = 1,  ///< some rows and their numbers
@@ -144,3 +162,8 @@ bool isParameter(const Node* node);
 /// that name already. Throws std::runtime_error as alloc_arg does.
 Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
                    MXDType type, const MXContext& ctx = MXContext::CPU());
+/// Makes a variable a weight with the elements of `source`, which is on demand, multiplied by
+/// `factors`: each factor scales one of as many equal runs of elements. The host may compute them
+/// later, so that weights need not fit in memory; the tensor of the node has no elements. Returns
+/// false and changes nothing if the host cannot do that; use alloc_arg then.
+bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors);

@@ -36,19 +36,10 @@
  * with GCC or Clang, and no other file. Several source files of a library may include it; all but
  * one define PASSLIB_NO_ENTRY_POINTS first, or none does.
  *
- * Contents, in this order:
- *
- *     graph and nodes         Graph, Node, NodeEntry; helpers that read and set attributes
- *     tensors and parameters  MXTensor; weights that a pass reads and adds
- *     passes                  REGISTER_PASS, options, initialize
- *     operators               REGISTER_OP
- *     partitioners            REGISTER_PARTITIONER
- *     JSON                    JsonVal, JsonReader
- *     errors                  MX_ERROR_MSG and the exceptions
- *     bodies                  everything below is the implementation
- *
- * Passes in text are in lib_patterns.h, which includes this file. `make header` makes both files
- * from the parts in header/.
+ * Contents: graphs, nodes and attributes; passes, options and REGISTER_PASS; tensors and
+ * parameters; uses, orders and shapes of values; operators; partitioners; JSON; errors and
+ * MX_ERROR_MSG; and the bodies of all these. Passes in text are in lib_patterns.h, which includes
+ * this file. `make header` joins both files from the parts in header/.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -69,10 +60,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstddef>
 #include <cstdio>
 #include <functional>
-#include <initializer_list>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -82,7 +71,6 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
-#include <streambuf>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -102,24 +90,14 @@
 
 // Macros that a source may define before it includes this header:
 //
-//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000); depth costs heap,
-//                             but no stack
-//   PASSLIB_NO_GLOBAL_DLPACK  keep the DLPack types out of the global namespace, for sources that
-//                             include another dlpack.h after this header
-//   PASSLIB_PATTERNS          include lib_patterns.h at the end of this header
 //   PASSLIB_NO_ENTRY_POINTS   declare types and helpers only, without exported C functions
-
-#ifndef PASSLIB_JSON_MAX_DEPTH
-#define PASSLIB_JSON_MAX_DEPTH 1000000
-#endif
-
-/// Version of the extension ABI, which the C functions at the end of this file implement.
-#define MX_LIBRARY_VERSION 11
+//   PASSLIB_PATTERNS          include lib_patterns.h at the end of this header
+//   PASSLIB_NO_GLOBAL_DLPACK  keep DLPack's names out of the global namespace
+//   PASSLIB_JSON_MAX_DEPTH    nesting limit of JSON texts (default: 1,000,000)
 
 // Only the C functions are exported. Everything else is hidden, so that two libraries in one
 // process never share a registry.
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
-#define PRIVATE_SYMBOL __attribute__((visibility("hidden")))
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wattributes"  // of author's classes with hidden members
 #endif
@@ -132,51 +110,23 @@ inline namespace passlib_api {
 
 class Graph;
 class Node;
-class PassResource;
+class OptionValue;
+enum MXDType : int;
 struct JsonOptions;
 struct JsonVal;
 struct MXContext;
 struct MXTensor;
-struct FlatModel;
+struct PassDeclaration;
 namespace detail {
-class AddressTable;  // details of this header, below its manual
 class AttributeTexts;
 class GraphAttributeTexts;
 class GraphMap;
-class JsonTree;
-class NodeMemory;
-class ParamTable;
+class NodeMarks;
 class PatternSession;
-/// The types of a node in the running call, which the host infers when they are first read.
-struct TypesPlace {
-  uint32_t node = 0;  // position as the host showed it, from 1; 0 without types
-  uint16_t call = 0;
-};
 }  // namespace detail
 
 /// The result of every function that a library registers.
-enum MXReturnValue {
-  MX_FAIL = 0,
-  MX_SUCCESS = 1,
-};
-
-/// Element types, by MXNet's codes.
-enum MXDType {
-  kFloat32 = 0,
-  kFloat64 = 1,
-  kFloat16 = 2,
-  kUint8 = 3,
-  kInt32 = 4,
-  kInt8 = 5,
-  kInt64 = 6,
-  kBool = 7,
-  kInt16 = 8,
-  kUint16 = 9,
-  kUint32 = 10,
-  kUint64 = 11,
-  kBfloat16 = 12,
-  kUNSET = 100,  ///< unknown
-};
+enum MXReturnValue { MX_FAIL = 0, MX_SUCCESS = 1 };
 
 // ================================================================================================
 // Graph and nodes
@@ -199,44 +149,21 @@ struct NodeEntry {
   int version;
 };
 
-/// The text of an attribute: a std::string that refuses the assignment of numbers, which a
-/// std::string would take for characters. Use setAttr or std::to_string.
+/// The text of an attribute: a std::string that refuses numbers, which a std::string would take for
+/// characters. Use setAttr or std::to_string for them.
 class AttributeText : public std::string {
-  template <typename Value>
-  struct IsNumber {
-    typedef typename std::decay<Value>::type Plain;
-    static constexpr bool value =
-        (std::is_arithmetic<Plain>::value || std::is_enum<Plain>::value) &&
-        !std::is_same<Plain, char>::value;
-  };
-
  public:
-  AttributeText() = default;
-  AttributeText(const AttributeText&) = default;
-  AttributeText(AttributeText&&) = default;
+  AttributeText() {}
   AttributeText(const char* text) : std::string(text) {}             // NOLINT: implicit
   AttributeText(std::string text) : std::string(std::move(text)) {}  // NOLINT: implicit
-  AttributeText& operator=(const AttributeText&) = default;
-  AttributeText& operator=(AttributeText&&) = default;
-  template <typename Value, typename = typename std::enable_if<!IsNumber<Value>::value>::type>
-  AttributeText& operator=(Value&& value) {
-    std::string::operator=(std::forward<Value>(value));
-    return *this;
-  }
-  template <typename Value, typename std::enable_if<IsNumber<Value>::value, int>::type = 0>
-  AttributeText& operator=(Value value) = delete;
-  template <typename Value, typename = typename std::enable_if<!IsNumber<Value>::value>::type>
-  AttributeText& operator+=(Value&& value) {
-    std::string::operator+=(std::forward<Value>(value));
-    return *this;
-  }
-  template <typename Value, typename std::enable_if<IsNumber<Value>::value, int>::type = 0>
-  AttributeText& operator+=(Value value) = delete;
+  using std::string::operator=;
+  using std::string::operator+=;
+  void operator=(int number) = delete;
+  void operator+=(int number) = delete;
 };
 
-/// The functions that NodeAttributes and GraphAttributes share with the map that they stand for.
-/// `Self` makes the map when one of them is first called. As with a map, several threads may read
-/// at the same time.
+/// The functions of a std::unordered_map or std::map, which `Self` makes when one of them is first
+/// called. As with a map, several threads may read at the same time.
 template <typename Self, typename MapType>
 class MapFunctions {
  public:
@@ -245,62 +172,40 @@ class MapFunctions {
   typedef typename Map::mapped_type mapped_type;
   typedef typename Map::value_type value_type;
   typedef typename Map::size_type size_type;
-  typedef typename Map::difference_type difference_type;
-  typedef typename Map::reference reference;
-  typedef typename Map::const_reference const_reference;
   typedef typename Map::iterator iterator;
   typedef typename Map::const_iterator const_iterator;
 
   operator Map&() { return whole(); }
   operator const Map&() const { return whole(); }
   bool empty() const { return self().size() == 0; }
-  size_type max_size() const { return map().max_size(); }
   iterator begin() { return whole().begin(); }
-  iterator end() { return map().end(); }
+  iterator end() { return self().makeMap().end(); }
   const_iterator begin() const { return whole().begin(); }
-  const_iterator end() const { return map().end(); }
-  const_iterator cbegin() const { return whole().begin(); }
-  const_iterator cend() const { return map().end(); }
-  const mapped_type& at(const std::string& key) const { return map(key).at(key); }
-  iterator find(const std::string& key) { return map(key).find(key); }
-  const_iterator find(const std::string& key) const { return map(key).find(key); }
-  std::pair<iterator, iterator> equal_range(const std::string& key) {
-    return map(key).equal_range(key);
+  const_iterator end() const { return self().makeMap().end(); }
+  const_iterator cbegin() const { return begin(); }
+  const_iterator cend() const { return end(); }
+  const mapped_type& at(const std::string& key) const { return self().makeMap(key).at(key); }
+  iterator find(const std::string& key) { return self().makeMap(key).find(key); }
+  const_iterator find(const std::string& key) const { return self().makeMap(key).find(key); }
+  std::pair<iterator, iterator> equal_range(const std::string& key);
+  std::pair<const_iterator, const_iterator> equal_range(const std::string& key) const;
+  template <typename... Keys>  // a key, a place, or two places
+  auto erase(const Keys&... keys) -> decltype(std::declval<Map&>().erase(keys...)) {
+    return changed().erase(keys...);
   }
-  std::pair<const_iterator, const_iterator> equal_range(const std::string& key) const {
-    return map(key).equal_range(key);
-  }
-  size_type erase(const std::string& key) {
-    map(key);
-    return changed().erase(key);
-  }
-  iterator erase(iterator place) { return changed().erase(place); }
-  iterator erase(const_iterator place) { return changed().erase(place); }
-  iterator erase(const_iterator first, const_iterator last) { return changed().erase(first, last); }
   std::pair<iterator, bool> insert(const value_type& item) { return changed().insert(item); }
-  template <typename Pair, typename = typename std::enable_if<
-                               std::is_constructible<value_type, Pair&&>::value>::type>
-  std::pair<iterator, bool> insert(Pair&& item) {
-    return changed().emplace(std::forward<Pair>(item));
-  }
-  iterator insert(const_iterator hint, const value_type& item) {
-    return changed().insert(hint, item);
-  }
-  template <typename Iterator>
-  void insert(Iterator first, Iterator last) {
-    changed().insert(first, last);
-  }
   void insert(std::initializer_list<value_type> items) { changed().insert(items); }
-  template <typename... Arguments>
-  std::pair<iterator, bool> emplace(Arguments&&... arguments) {
-    return changed().emplace(std::forward<Arguments>(arguments)...);
+  template <typename... Items>
+  auto insert(Items&&... items)
+      -> decltype(std::declval<Map&>().insert(std::forward<Items>(items)...)) {
+    return changed().insert(std::forward<Items>(items)...);
   }
-  template <typename... Arguments>
-  iterator emplace_hint(const_iterator hint, Arguments&&... arguments) {
-    return changed().emplace_hint(hint, std::forward<Arguments>(arguments)...);
-  }
-
-  friend bool operator!=(const Self& left, const Self& right) { return !(left == right); }
+  template <typename... Parts>
+  std::pair<iterator, bool> emplace(Parts&&... parts);
+  template <typename... Parts>
+  iterator emplace_hint(const_iterator hint, Parts&&... parts);
+  friend bool operator==(const Self& left, const Self& right) { return same(left, right); }
+  friend bool operator!=(const Self& left, const Self& right) { return !same(left, right); }
   friend bool operator==(const Self& left, const Map& right) { return left.whole() == right; }
   friend bool operator!=(const Self& left, const Map& right) { return !(left.whole() == right); }
   friend bool operator==(const Map& left, const Self& right) { return right.whole() == left; }
@@ -308,53 +213,31 @@ class MapFunctions {
   friend void swap(Self& left, Self& right) noexcept { left.swap(right); }
 
  protected:
+  static bool same(const Self& left, const Self& right) { return left.equals(right); }
   const Self& self() const { return static_cast<const Self&>(*this); }
-  Map& map() { return self().makeMap(); }
-  const Map& map() const { return self().makeMap(); }
-  /// The map for a use of one key, and for a walk over all.
-  Map& map(const std::string& key) { return self().makeMap(key); }
-  const Map& map(const std::string& key) const { return self().makeMap(key); }
-  Map& whole() { return self().makeWhole(); }
-  const Map& whole() const { return self().makeWhole(); }
+  Map& whole() const { return self().makeWhole(); }
   Map& changed() { return static_cast<Self&>(*this).changeMap(); }
 };
 
 /// The attributes of a node: use them as a std::unordered_map of texts, or through intAttr, setAttr
-/// and the like below, which are faster on large graphs because they make no map.
-///
-/// __ext_shape__ and __ext_dtype__, the types of a node's outputs, may be inferred when somebody
-/// first reads them.
+/// and the like below, which are faster on large graphs because they make no map. __ext_shape__ and
+/// __ext_dtype__, the types of the outputs, may be inferred when somebody first reads them.
 class NodeAttributes
     : public MapFunctions<NodeAttributes, std::unordered_map<std::string, std::string> > {
-  typedef MapFunctions<NodeAttributes, std::unordered_map<std::string, std::string> > Base;
-
  public:
-  NodeAttributes() noexcept : map_(nullptr), has_types_(false) {}
-  NodeAttributes(const Map& map) : map_(new Map(map)), has_types_(false) {}  // NOLINT: implicit
-  NodeAttributes(Map&& map)
-      : map_(new Map(std::move(map))), has_types_(false) {}  // NOLINT: implicit
-  NodeAttributes(std::initializer_list<value_type> items)
-      : map_(new Map(items)), has_types_(false) {}
+  NodeAttributes() noexcept {}
+  NodeAttributes(Map map) { changeMap().swap(map); }  // NOLINT: implicit
+  NodeAttributes(std::initializer_list<value_type> items) : NodeAttributes(Map(items)) {}
   NodeAttributes(const NodeAttributes& other);
-  NodeAttributes(NodeAttributes&& other) noexcept : map_(nullptr), has_types_(false) {
-    swap(other);
-  }
-  NodeAttributes& operator=(NodeAttributes other) noexcept {
-    swap(other);
-    return *this;
-  }
+  NodeAttributes(NodeAttributes&& other) noexcept { swap(other); }
+  NodeAttributes& operator=(NodeAttributes other) noexcept;
   ~NodeAttributes() { clear(); }
 
   size_type size() const;
   size_type count(const std::string& key) const;
-  AttributeText& operator[](const std::string& key) {
-    makeMap(key);
-    return static_cast<AttributeText&>(changeMap()[key]);
-  }
-  AttributeText& at(const std::string& key) {
-    return static_cast<AttributeText&>(makeMap(key).at(key));
-  }
-  using Base::at;
+  AttributeText& operator[](const std::string& key);
+  AttributeText& at(const std::string& key);
+  using MapFunctions::at;
   /// Calls visit(key, text) with two std::strings for each attribute, in no fixed order.
   template <typename Visit>
   void forEach(Visit visit) const;
@@ -362,23 +245,20 @@ class NodeAttributes
   void clear() noexcept;
   void swap(NodeAttributes& other) noexcept;
   void swap(Map& other);
-  friend bool operator==(const NodeAttributes& left, const NodeAttributes& right) {
-    return left.equals(right);
-  }
 
  private:
-  friend Base;
+  friend MapFunctions;
   friend class detail::AttributeTexts;
   bool equals(const NodeAttributes& other) const;
   Map& makeMap() const;
   Map& makeMap(const std::string& key) const;
   Map& makeWhole() const;  // with the texts of the types
   Map& changeMap();
-  mutable std::atomic<Map*> map_;     // once there is a map, it has the present attributes
-  const uint32_t* packed_ = nullptr;  // the attributes as the host gave them
-  detail::TypesPlace types_;
-  mutable std::atomic<bool> has_types_;  // whether the map has their texts
-  bool lent_ = false;                    // whether the host owns packed_
+  mutable std::atomic<Map*> map_{nullptr};      // if there is one, it has the present attributes
+  const uint32_t* packed_ = nullptr;            // the attributes as the host gave them
+  uint64_t types_ = 0;                          // as AttributeTexts::offerTypes sets it
+  mutable std::atomic<bool> has_types_{false};  // whether the map has their texts
+  bool lent_ = false;                           // whether the host owns packed_
 };
 
 /// Members of a JSON object: keys, and values as JSON text.
@@ -386,25 +266,20 @@ typedef std::vector<std::pair<std::string, std::string> > JsonMembers;
 
 /// The attributes of a graph: use them as a std::map of JSON values.
 class GraphAttributes : public MapFunctions<GraphAttributes, std::map<std::string, JsonVal> > {
-  typedef MapFunctions<GraphAttributes, std::map<std::string, JsonVal> > Base;
-
  public:
-  GraphAttributes() noexcept : map_(nullptr) {}
+  GraphAttributes() noexcept {}
   GraphAttributes(const Map& map);  // NOLINT: implicit
   GraphAttributes(std::initializer_list<value_type> items);
   GraphAttributes(const GraphAttributes& other);
-  GraphAttributes(GraphAttributes&& other) noexcept : map_(nullptr) { swap(other); }
-  GraphAttributes& operator=(GraphAttributes other) noexcept {
-    swap(other);
-    return *this;
-  }
+  GraphAttributes(GraphAttributes&& other) noexcept { swap(other); }
+  GraphAttributes& operator=(GraphAttributes other) noexcept;
   ~GraphAttributes() { clear(); }
 
   size_type size() const;
   size_type count(const std::string& key) const;
   JsonVal& operator[](const std::string& key);
   JsonVal& at(const std::string& key);
-  using Base::at;
+  using MapFunctions::at;
   iterator lower_bound(const std::string& key);
   iterator upper_bound(const std::string& key);
   const_iterator lower_bound(const std::string& key) const;
@@ -412,77 +287,57 @@ class GraphAttributes : public MapFunctions<GraphAttributes, std::map<std::strin
   void clear() noexcept;
   void swap(GraphAttributes& other) noexcept;
   void swap(Map& other);
-  friend bool operator==(const GraphAttributes& left, const GraphAttributes& right) {
-    return left.equals(right);
-  }
 
  private:
-  friend Base;
+  friend MapFunctions;
   friend class detail::GraphAttributeTexts;
   bool equals(const GraphAttributes& other) const;
   Map& makeMap() const;
   Map& makeMap(const std::string&) const { return makeMap(); }
   Map& makeWhole() const { return makeMap(); }
   Map& changeMap() { return makeMap(); }
-  mutable std::atomic<detail::GraphMap*> map_;  // the present attributes, once there is a map
-  JsonMembers texts_;                           // as they were read, sorted by key
+  mutable std::atomic<detail::GraphMap*> map_{nullptr};  // as in NodeAttributes
+  JsonMembers texts_;                                    // as they were read, sorted by key
 };
 
 /// An operator, or a variable ("null"): an input or a parameter of the model.
 class Node {
  public:
-  Node() : tensor(nullptr), num_outputs(0), declared_op_(0) {}
-
   std::string op;
   std::string name;
-  MXTensor* tensor;  ///< data of a parameter while a pass runs, or null
+  MXTensor* tensor = nullptr;  ///< data of a parameter while a pass runs, or null
   std::vector<NodeEntry> inputs;
   std::vector<NodeEntry> outputs;
   std::vector<Graph*> subgraphs;  ///< owned by the node's graph
   NodeAttributes attrs;
   std::vector<Node*> control_deps;  ///< nodes that must run before this one
-  /// Number of outputs, hidden ones included; 0 if unknown. After a change of `op` only a lower
-  /// bound.
-  int num_outputs;
-  /// Members of the node's JSON object without a counterpart in this class.
-  JsonMembers extra;
+  /// Number of outputs, hidden ones included; 0 if unknown. A lower bound after a change of `op`.
+  int num_outputs = 0;
+  JsonMembers extra;  ///< members of the node's JSON object without a counterpart here
 
   /// Allocates a tensor for this variable and makes it a parameter of the model: a weight
   /// (alloc_arg) or an auxiliary state (alloc_aux). After the pass the caller's args or aux have it
   /// under this node's name. The host owns the memory, which is zero in passlib and uninitialised
-  /// in MXNet. Each call returns another MXTensor, valid until the pass returns; the last one of a
-  /// name is the parameter. Do not change the shape, dtype or data pointer of a tensor that the
-  /// host lends: the pass fails if you do. Threads may call it for different nodes. Throws
-  /// std::runtime_error if no pass runs, or if the caller gave no dictionary for new parameters.
+  /// in MXNet. Each call returns another MXTensor, valid until the pass returns; the last of a name
+  /// is the parameter. The pass fails if it changes the shape, dtype or data pointer of a tensor.
+  /// Threads may call it for different nodes. Throws std::runtime_error if no pass runs, or if the
+  /// caller gave no dictionary for new parameters.
   MXTensor* alloc_arg(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   MXTensor* alloc_aux(const std::vector<int64_t>& shape, const MXContext& ctx, MXDType dtype);
   /// Returns `tensor` with its elements, or null if there is none. A pass that declares
   /// weightsOnDemand gets elements here, and only reads them. They stay valid until the pass
   /// returns. Threads may call it. Throws std::runtime_error if the host has no memory for them.
   const MXTensor* readTensor();
-  /// Makes this variable a weight with the elements of `source`, which is on demand, multiplied by
-  /// `factors`: each factor scales one of as many equal runs of elements. The host may compute them
-  /// later, so that weights need not fit in memory; the tensor here has no elements. Returns false
-  /// and changes nothing if the host cannot do that; use alloc_arg then.
-  bool _scaleArg(const MXTensor& source, const std::vector<double>& factors);
 
-  /// Returns what the host lends to the running pass, or null.
-  PassResource* _passResource() const;
-  /// Sets num_outputs for the present operator.
-  void _declareOutputs(int count);
-  /// Whether the operator may have an output of this number. False only if it is known not to.
-  bool _hasOutput(int index) const;
-
-  // Nodes that the host described lie in one block, which the graph's owner releases.
+  // Nodes that the host described lie in one block, which delete does not release.
   static void* operator new(std::size_t size);
   static void* operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept;
   static void* operator new(std::size_t, void* place) noexcept { return place; }
   static void operator delete(void* node) noexcept;
 
  private:
-  friend class Graph;
-  friend class detail::NodeMemory;
-  uint32_t declared_op_;  // see _declareOutputs; the highest bit marks a node that is being deleted
+  friend class detail::NodeMarks;
+  uint32_t marks_ = 0;
 };
 
 /// A model: nodes, and those of their outputs that are the model's.
@@ -543,9 +398,8 @@ class Graph {
   void _dfs_util(Node* node, std::unordered_set<Node*>* to_visit,
                  std::function<void(Node*)> handler) const;
 
-  /// Calls visit(graph, node) for each node of this graph and of the graphs nested in it, a graph
-  /// before the ones in its nodes. Visits each graph once. visit may add nodes, which are visited
-  /// too.
+  /// Calls visit(graph, node) for each node of this graph and of the graphs nested in it: each
+  /// graph once, outer graphs first. visit may add nodes, which are visited too.
   template <typename Visit>
   void forEachNode(Visit visit);
   /// Calls visit(graph) for this graph and each graph nested in it.
@@ -566,10 +420,6 @@ class Graph {
   /// Prints the graph to std::cout.
   void print(int indent = 0) const;
 
-  /// Lends parameters to the variables, and takes them back. For hosts.
-  void _setParams(detail::ParamTable* args, detail::ParamTable* aux);
-  void _endPass();
-
  private:
   friend class detail::PatternSession;
   void noteOrigin(Node* old, Node* made);
@@ -578,9 +428,248 @@ class Graph {
   std::vector<Node*> heirs_;    // replaced nodes, each with the new node that stands for it
 };
 
+/// Returns the family of a model: "mxnet", "onnx", "nnvm", "ark", "dlprim" or that of another
+/// package. "mxnet" if the host does not say, as MXNet. Threads may call it.
+std::string dialectOf(const Graph* graph);
+
+/// Return an attribute as a value, in the spelling of any dialect: "1", "-0.5", "True", "true",
+/// "(1, 1)", "[1, 1]"; a single number is a list of one. If the attribute is missing or "None",
+/// return `preset`, or throw AttributeError without a preset. Throw AttributeError for other text.
+/// Threads may call them.
+int64_t intAttr(const Node* node, const char* key);
+int64_t intAttr(const Node* node, const char* key, int64_t preset);
+std::vector<int64_t> intsAttr(const Node* node, const char* key);
+std::vector<int64_t> intsAttr(const Node* node, const char* key,
+                              const std::vector<int64_t>& preset);
+double realAttr(const Node* node, const char* key);
+double realAttr(const Node* node, const char* key, double preset);
+bool boolAttr(const Node* node, const char* key);
+bool boolAttr(const Node* node, const char* key, bool preset);
+/// Return the text of an attribute as it is, "None" included.
+std::string textAttr(const Node* node, const char* key);
+std::string textAttr(const Node* node, const char* key, const std::string& preset);
+
+/// Set an attribute to a value, in the spelling of the graph's dialect: a list is "(1, 1)" in MXNet
+/// and NNVM, "[1, 1]" elsewhere; a boolean is "True" in MXNet and NNVM, "1" in ONNX, "true"
+/// elsewhere. Reals are the shortest text that reads back as the same double. Throw
+/// std::invalid_argument for a null node.
+void setAttr(const Graph* graph, Node* node, const char* key, const std::string& text);
+void setAttr(const Graph* graph, Node* node, const char* key, const char* text);
+void setAttr(const Graph* graph, Node* node, const char* key, bool value);
+void setAttr(const Graph* graph, Node* node, const char* key, int value);
+void setAttr(const Graph* graph, Node* node, const char* key, int64_t value);
+void setAttr(const Graph* graph, Node* node, const char* key, double value);
+void setAttr(const Graph* graph, Node* node, const char* key, const std::vector<int64_t>& values);
+void setAttr(const Graph* graph, Node* node, const char* key, const std::vector<double>& values);
+
+// ================================================================================================
+// Passes, options, registration
+// ================================================================================================
+
+/// Options of a call: texts by name.
+typedef std::unordered_map<std::string, std::string> options_map_t;
+
+/// A pass: changes the graph in place. `options` are the keyword arguments of optimize_for, as
+/// text, and the declared defaults. After MX_FAIL or an exception the caller's model is unchanged.
+///
+/// A pass may start threads, which must end before it returns. They may call at the same time what
+/// says "Threads may call it": passInterrupted, MX_ERROR_MSG, Node::readTensor, alloc_arg and
+/// alloc_aux of different nodes, and everything that reads the graph. What changes the graph is for
+/// one thread while no other uses the graph: connect, replace, insertAfter, addNode, removeNode,
+/// addParameter, setAttr, patterns. An exception that leaves a thread ends the process, as always
+/// in C++.
+typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options);
+
+class OptionValues;
+/// The body of a pass with declared options.
+typedef MXReturnValue (*typedPass_t)(Graph* graph, const OptionValues& options);
+
+/// A pass as registered by a library:
+///
+///     REGISTER_PASS(foldScale)
+///         .setBody(foldScale)
+///         .describe("Folds Mul and Add behind a convolution into its weights.")
+///         .dialects({"onnx", "mxnet"})
+///         .option("bias", "auto", "Whether to add a bias.", {"auto", "never"})
+///         .option("level", 1, "How far to go.", 1, 3)
+///         .needsShapes(false);
+///
+/// All but setBody are declarations. With any of them, the pass has exactly the options that it
+/// declares, and the host refuses others; without, it takes any, as in MXNet, which ignores
+/// declarations.
+class CustomPass {
+ public:
+  explicit CustomPass(const char* pass_name = "ERROR") : name(pass_name) {}
+  CustomPass& setBody(graphPass_t function);
+  CustomPass& setBody(typedPass_t function);
+
+  /// What the pass does, in a sentence or a few.
+  CustomPass& describe(const char* text);
+  /// The families of models that it works on; without this, all.
+  CustomPass& dialects(std::initializer_list<const char*> names);
+  CustomPass& dialects(const std::vector<std::string>& names);
+  /// Declares an option, whose default the body gets unless the caller gives a value. Its type is
+  /// that of the default: bool, integer, real, text, or a list of one of these, such as {1, 2} or
+  /// std::vector<std::string>(). Choices and range, both ends included, hold for each item of a
+  /// list.
+  CustomPass& option(const char* key, const OptionValue& preset, const char* text);
+  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
+                     std::initializer_list<OptionValue> choices);
+  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
+                     const OptionValue& low, const OptionValue& high);
+  /// The pass takes options beside those that it declares.
+  CustomPass& anyOptions();
+  /// Whether the pass reads or writes weights: if not, Node::tensor is null on parameters that the
+  /// model has already. By default true.
+  CustomPass& needsWeights(bool wanted = true);
+  /// The pass reads weights by Node::readTensor() only, and changes none in place: until then,
+  /// tensors of parameters have shape and type, and data_ptr is null in passlib. What it does not
+  /// ask for costs nothing.
+  CustomPass& weightsOnDemand();
+  /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
+  /// true; then they are inferred when the pass first reads one.
+  CustomPass& needsShapes(bool wanted = true);
+  /// The pass keeps every bit of the model's results. Without this, they may change by rounding.
+  CustomPass& exact();
+  /// The pass changes no graph without one of these operators. Without this, it may change any.
+  CustomPass& triggers(const std::vector<std::string>& ops);
+  /// What the time of the pass grows with, for pipelines that it joins: "nodes", the default;
+  /// "weights"; or "runs", if it computes operators.
+  CustomPass& cost(const char* grows_with);
+  /// The pass is part of a named pipeline: "simplify", or "clean" if it is exact. It runs behind
+  /// the pass `after`, or at the end.
+  CustomPass& joins(const char* pipeline, const char* after = "");
+  /// The value of a declared option in the pipelines that the pass joins.
+  CustomPass& inPipelines(const char* key, const OptionValue& value);
+  /// The same where results may change by rounding, and in rare cases more: "simplify" by default.
+  CustomPass& whenRounding(const char* key, const OptionValue& value);
+
+  const char* name;
+  graphPass_t pass = nullptr;
+  PassDeclaration* declaration = nullptr;  ///< null without any; owned by the registry
+
+ private:
+  PassDeclaration& declare();
+};
+
+/// The options of a call in the types of their declarations: the given values, otherwise the
+/// defaults. Where the host does not check options, as MXNet, they are checked here: throws
+/// std::invalid_argument for an option that is unknown, has another type or is out of range.
+class OptionValues {
+ public:
+  OptionValues(const PassDeclaration& declaration, const options_map_t& given);
+
+  // The value of an option; of a list that of all items. Throw std::logic_error if the pass
+  // declares no such option, or one of another type.
+  bool boolean(const std::string& name) const;
+  int64_t integer(const std::string& name) const;
+  double real(const std::string& name) const;
+  const std::string& text(const std::string& name) const;
+  std::vector<bool> booleans(const std::string& name) const;
+  std::vector<int64_t> integers(const std::string& name) const;
+  std::vector<double> reals(const std::string& name) const;
+  std::vector<std::string> texts(const std::string& name) const;
+  /// Whether the caller gave an option, be it with the value of the default.
+  bool given(const std::string& name) const;
+
+ private:
+  const OptionValue& find(const std::string& name, int kind, bool is_list) const;
+  std::map<std::string, OptionValue> values_;
+  options_map_t given_;
+};
+
+/// Whether the user wants the running call to end, as after Ctrl-C in Python. A pass that may take
+/// long asks from time to time and returns MX_FAIL, which leaves the model unchanged. Threads may
+/// call it. Always false in hosts that do not tell, such as MXNet.
+bool passInterrupted();
+
+/// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
+#define REGISTER_PASS(Name)                                                            \
+  static mxnet::ext::CustomPass& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomPass_, Name), \
+                                               __COUNTER__) __attribute__((unused)) =  \
+      mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
+
+}  // namespace passlib_api
+}  // namespace ext
+}  // namespace mxnet
+
+/// Every library defines this function. The host calls it once after it loaded the library, with
+/// 10000 * major + 100 * minor + patch of its MXNet version. MX_FAIL makes the host reject the
+/// library.
+extern "C" PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);
+
+// ---- values of options
+// ---------------------------------------------------------------------------
+
+#define MX_STR_CONCAT_(__a, __b) __a##__b
+#define MX_STR_CONCAT(__a, __b) MX_STR_CONCAT_(__a, __b)
+#define MX_STRINGIFY(x) #x
+#define MX_TOSTRING(x) MX_STRINGIFY(x)
+
+/// Registers a pass of patterns; lib_patterns.h defines it.
+#define PATTERN_PASS(Name, ...)                                                        \
+  static_assert(sizeof(#Name) == 0, "PATTERN_PASS needs #include \"lib_patterns.h\""); \
+  static void MXNet_PatternsOf_##Name()
+
+namespace mxnet {
+namespace ext {
+inline namespace passlib_api {
+
+/// The value of an option: true or false, a whole number, a real number, text, or a list of one of
+/// these.
+class OptionValue {
+ public:
+  enum Kind { kBoolean, kInteger, kReal, kText };
+  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}      // NOLINT: implicit
+  OptionValue(int value) : kind(kInteger), integer(value) {}               // NOLINT
+  OptionValue(long value) : kind(kInteger), integer(value) {}              // NOLINT
+  OptionValue(long long value) : kind(kInteger), integer(value) {}         // NOLINT
+  OptionValue(double value) : kind(kReal), real(value) {}                  // NOLINT
+  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}  // NOLINT
+  OptionValue(const char* value) : kind(kText), text(value) {}             // NOLINT
+  OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
+      : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
+  /// A list that may be empty.
+  OptionValue(const std::vector<bool>& values) : OptionValue(kBoolean, values) {}      // NOLINT
+  OptionValue(const std::vector<int>& values) : OptionValue(kInteger, values) {}       // NOLINT
+  OptionValue(const std::vector<int64_t>& values) : OptionValue(kInteger, values) {}   // NOLINT
+  OptionValue(const std::vector<double>& values) : OptionValue(kReal, values) {}       // NOLINT
+  OptionValue(const std::vector<std::string>& values) : OptionValue(kText, values) {}  // NOLINT
+
+  Kind kind;  ///< of a list: of its items
+  bool is_list = false;
+  int64_t integer = 0;  ///< of kInteger; 0 or 1 of kBoolean
+  double real = 0;
+  std::string text;
+  std::vector<OptionValue> items;
+
+ private:
+  template <typename Values>
+  OptionValue(Kind of_items, const Values& values)
+      : kind(of_items), is_list(true), items(values.begin(), values.end()) {}
+};
+
 // ================================================================================================
 // Tensors and parameters
 // ================================================================================================
+
+/// Element types, by MXNet's codes.
+enum MXDType : int {
+  kFloat32 = 0,
+  kFloat64 = 1,
+  kFloat16 = 2,
+  kUint8 = 3,
+  kInt32 = 4,
+  kInt8 = 5,
+  kInt64 = 6,
+  kBool = 7,
+  kInt16 = 8,
+  kUint16 = 9,
+  kUint32 = 10,
+  kUint64 = 11,
+  kBfloat16 = 12,
+  kUNSET = 100,  ///< unknown
+};
 
 enum MXStorageType {
   kDefaultStorage = 0,    ///< dense
@@ -724,201 +813,14 @@ bool isParameter(const Node* node);
 /// that name already. Throws std::runtime_error as alloc_arg does.
 Node* addParameter(Graph* graph, const std::string& name, const std::vector<int64_t>& shape,
                    MXDType type, const MXContext& ctx = MXContext::CPU());
+/// Makes a variable a weight with the elements of `source`, which is on demand, multiplied by
+/// `factors`: each factor scales one of as many equal runs of elements. The host may compute them
+/// later, so that weights need not fit in memory; the tensor of the node has no elements. Returns
+/// false and changes nothing if the host cannot do that; use alloc_arg then.
+bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors);
 
 // ================================================================================================
-// Passes, options, registration
-// ================================================================================================
-
-/// Options of a call: texts by name.
-typedef std::unordered_map<std::string, std::string> options_map_t;
-
-/// A pass: changes the graph in place. `options` are the keyword arguments of optimize_for, as
-/// text, and the declared defaults. After MX_FAIL or an exception the caller's model is unchanged.
-///
-/// A pass may start threads, which must end before it returns. They may call at the same time what
-/// says "Threads may call it": passInterrupted, MX_ERROR_MSG, Node::readTensor, alloc_arg and
-/// alloc_aux of different nodes, and everything that reads the graph. What changes the graph is for
-/// one thread while no other uses the graph: connect, replace, insertAfter, addNode, removeNode,
-/// addParameter, setAttr, patterns. An exception that leaves a thread ends the process, as always
-/// in C++.
-typedef MXReturnValue (*graphPass_t)(Graph* graph, const options_map_t& options);
-
-class OptionValues;
-/// The body of a pass with declared options.
-typedef MXReturnValue (*typedPass_t)(Graph* graph, const OptionValues& options);
-
-class OptionValue;
-struct PassDeclaration;
-
-/// A pass as registered by a library:
-///
-///     REGISTER_PASS(foldScale)
-///         .setBody(foldScale)
-///         .describe("Folds Mul and Add behind a convolution into its weights.")
-///         .dialects({"onnx", "mxnet"})
-///         .option("bias", "auto", "Whether to add a bias.", {"auto", "never"})
-///         .option("level", 1, "How far to go.", 1, 3)
-///         .needsShapes(false);
-///
-/// All but setBody are declarations. With any of them, the pass has exactly the options that it
-/// declares, and the host refuses others; without, it takes any, as in MXNet, which ignores
-/// declarations.
-class CustomPass {
- public:
-  CustomPass() : name("ERROR"), pass(nullptr), declaration(nullptr) {}
-  explicit CustomPass(const char* pass_name)
-      : name(pass_name), pass(nullptr), declaration(nullptr) {}
-  CustomPass& setBody(graphPass_t function) {
-    pass = function;
-    return *this;
-  }
-  CustomPass& setBody(typedPass_t function);
-
-  /// What the pass does, in a sentence or a few.
-  CustomPass& describe(const char* text);
-  /// The families of models that it works on; without this, all.
-  CustomPass& dialects(std::initializer_list<const char*> names);
-  CustomPass& dialects(const std::vector<std::string>& names);
-  /// Declares an option, whose default the body gets unless the caller gives a value. Its type is
-  /// that of the default: bool, integer, real, text, or a list of
-  /// one of these, such as {1, 2} or std::vector<std::string>(). Choices and range, both ends
-  /// included, hold for each item of a list.
-  CustomPass& option(const char* key, const OptionValue& preset, const char* text);
-  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
-                     std::initializer_list<OptionValue> choices);
-  CustomPass& option(const char* key, const OptionValue& preset, const char* text,
-                     const OptionValue& low, const OptionValue& high);
-  /// The pass takes options beside those that it declares.
-  CustomPass& anyOptions();
-  /// Whether the pass reads or writes weights: if not, Node::tensor is null on parameters that the
-  /// model has already. By default true.
-  CustomPass& needsWeights(bool wanted = true);
-  /// The pass reads weights by Node::readTensor() only, and changes none in place: until then,
-  /// tensors of parameters have shape and type, and data_ptr is null in passlib. What it does not
-  /// ask for costs nothing.
-  CustomPass& weightsOnDemand();
-  /// Whether the pass reads inferred shapes and types: if not, none are inferred for it. By default
-  /// true; then they are inferred when the pass first reads one.
-  CustomPass& needsShapes(bool wanted = true);
-  /// The pass keeps every bit of the model's results. Without this, they may change by rounding.
-  CustomPass& exact();
-  /// The pass changes no graph without one of these operators. Without this, it may change any.
-  CustomPass& triggers(const std::vector<std::string>& ops);
-  /// What the time of the pass grows with, for pipelines that it joins: "nodes", the default;
-  /// "weights"; or "runs", if it computes operators.
-  CustomPass& cost(const char* grows_with);
-  /// The pass is part of a named pipeline: "simplify", or "clean" if it is exact. It runs behind
-  /// the pass `after`, or at the end.
-  CustomPass& joins(const char* pipeline, const char* after = "");
-  /// The value of a declared option in the pipelines that the pass joins.
-  CustomPass& inPipelines(const char* key, const OptionValue& value);
-  /// The same where results may change by rounding, and in rare cases more: "simplify" by default.
-  CustomPass& whenRounding(const char* key, const OptionValue& value);
-
-  const char* name;
-  graphPass_t pass;
-  PassDeclaration* declaration;  ///< null without any; owned by the registry
-
- private:
-  PassDeclaration& declare();
-};
-
-#define MX_STR_CONCAT_(__a, __b) __a##__b
-#define MX_STR_CONCAT(__a, __b) MX_STR_CONCAT_(__a, __b)
-#define MX_STRINGIFY(x) #x
-#define MX_TOSTRING(x) MX_STRINGIFY(x)
-
-/// Registers a pass under a name: REGISTER_PASS(myPass).setBody(myPass);
-#define REGISTER_PASS(Name)                                                            \
-  static mxnet::ext::CustomPass& MX_STR_CONCAT(MX_STR_CONCAT(MXNet_CustomPass_, Name), \
-                                               __COUNTER__) __attribute__((unused)) =  \
-      mxnet::ext::Registry<mxnet::ext::CustomPass>::get() -> add(MX_TOSTRING(Name))
-
-/// Registers a pass of patterns; lib_patterns.h defines it.
-#define PATTERN_PASS(Name, ...)                                                        \
-  static_assert(sizeof(#Name) == 0, "PATTERN_PASS needs #include \"lib_patterns.h\""); \
-  static void MXNet_PatternsOf_##Name()
-
-}  // namespace passlib_api
-}  // namespace ext
-}  // namespace mxnet
-
-/// Every library defines this function. The host calls it once after it loaded the library, with
-/// 10000 * major + 100 * minor + patch of its MXNet version. MX_FAIL makes the host reject the
-/// library.
-extern "C" PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);
-
-namespace mxnet {
-namespace ext {
-inline namespace passlib_api {
-
-/// The value of an option: true or false, a whole number, a real number, text, or a list of one of
-/// these.
-class OptionValue {
- public:
-  enum Kind { kBoolean, kInteger, kReal, kText };
-  OptionValue(bool value) : kind(kBoolean), integer(value ? 1 : 0) {}      // NOLINT: implicit
-  OptionValue(int value) : kind(kInteger), integer(value) {}               // NOLINT
-  OptionValue(long value) : kind(kInteger), integer(value) {}              // NOLINT
-  OptionValue(long long value) : kind(kInteger), integer(value) {}         // NOLINT
-  OptionValue(double value) : kind(kReal), real(value) {}                  // NOLINT
-  OptionValue(std::string value) : kind(kText), text(std::move(value)) {}  // NOLINT
-  OptionValue(const char* value) : kind(kText), text(value) {}             // NOLINT
-  OptionValue(std::initializer_list<OptionValue> values)                   // NOLINT
-      : kind(values.size() == 0 ? kText : values.begin()->kind), is_list(true), items(values) {}
-  /// A list that may be empty.
-  OptionValue(const std::vector<bool>& values) : OptionValue(kBoolean, values) {}      // NOLINT
-  OptionValue(const std::vector<int>& values) : OptionValue(kInteger, values) {}       // NOLINT
-  OptionValue(const std::vector<int64_t>& values) : OptionValue(kInteger, values) {}   // NOLINT
-  OptionValue(const std::vector<double>& values) : OptionValue(kReal, values) {}       // NOLINT
-  OptionValue(const std::vector<std::string>& values) : OptionValue(kText, values) {}  // NOLINT
-
-  Kind kind;  ///< of a list: of its items
-  bool is_list = false;
-  int64_t integer = 0;  ///< of kInteger; 0 or 1 of kBoolean
-  double real = 0;
-  std::string text;
-  std::vector<OptionValue> items;
-
- private:
-  template <typename Values>
-  OptionValue(Kind of_items, const Values& values)
-      : kind(of_items), is_list(true), items(values.begin(), values.end()) {}
-};
-
-/// The options of a call in the types of their declarations: the given values, otherwise the
-/// defaults. Where the host does not check options, as MXNet, they are checked here: throws
-/// std::invalid_argument for an option that is unknown, has another type or is out of range.
-class OptionValues {
- public:
-  OptionValues(const PassDeclaration& declaration, const options_map_t& given);
-
-  // The value of an option; of a list that of all items. Throw std::logic_error if the pass
-  // declares no such option, or one of another type.
-  bool boolean(const std::string& name) const;
-  int64_t integer(const std::string& name) const;
-  double real(const std::string& name) const;
-  const std::string& text(const std::string& name) const;
-  std::vector<bool> booleans(const std::string& name) const;
-  std::vector<int64_t> integers(const std::string& name) const;
-  std::vector<double> reals(const std::string& name) const;
-  std::vector<std::string> texts(const std::string& name) const;
-  /// Whether the caller gave an option, be it with the value of the default.
-  bool given(const std::string& name) const;
-
- private:
-  const OptionValue& find(const std::string& name, OptionValue::Kind kind, bool is_list) const;
-  std::map<std::string, OptionValue> values_;
-  options_map_t given_;
-};
-
-/// Whether the user wants the running call to end, as after Ctrl-C in Python. A pass that may take
-/// long asks from time to time and returns MX_FAIL, which leaves the model unchanged. Threads may
-/// call it. Always false in hosts that do not tell, such as MXNet.
-bool passInterrupted();
-
-// ================================================================================================
-// Helpers: attributes as values, uses of values, orders
+// Uses of values, orders
 // ================================================================================================
 
 #define MX_STR_SUBGRAPH_SYM_JSON "subgraph_sym_json"
@@ -928,39 +830,9 @@ bool passInterrupted();
 /// On new nodes: the names of the nodes that they stand for, as a JSON list. replace sets it.
 #define MX_STR_ORIGIN "__origin__"
 
-/// Returns the family of a model: "mxnet", "onnx", "nnvm", "ark", "dlprim" or that of another
-/// package. "mxnet" if the host does not say, as MXNet. Threads may call it.
-std::string dialectOf(const Graph* graph);
-
-/// Return an attribute as a value, in the spelling of any dialect: "1", "-0.5", "True", "true",
-/// "(1, 1)", "[1, 1]"; a single number is a list of one. If the attribute is missing or "None",
-/// return `preset`, or throw AttributeError without a preset. Throw AttributeError for other text.
-/// Threads may call them.
-int64_t intAttr(const Node* node, const char* key);
-int64_t intAttr(const Node* node, const char* key, int64_t preset);
-std::vector<int64_t> intsAttr(const Node* node, const char* key);
-std::vector<int64_t> intsAttr(const Node* node, const char* key,
-                              const std::vector<int64_t>& preset);
-double realAttr(const Node* node, const char* key);
-double realAttr(const Node* node, const char* key, double preset);
-bool boolAttr(const Node* node, const char* key);
-bool boolAttr(const Node* node, const char* key, bool preset);
-/// Return the text of an attribute as it is, "None" included.
-std::string textAttr(const Node* node, const char* key);
-std::string textAttr(const Node* node, const char* key, const std::string& preset);
-
-/// Set an attribute to a value, in the spelling of the graph's dialect: a list is "(1, 1)" in MXNet
-/// and NNVM, "[1, 1]" elsewhere; a boolean is "True" in MXNet and NNVM, "1" in ONNX, "true"
-/// elsewhere. Reals are the shortest text that reads back as the same double. Throw
-/// std::invalid_argument for a null node.
-void setAttr(const Graph* graph, Node* node, const char* key, const std::string& text);
-void setAttr(const Graph* graph, Node* node, const char* key, const char* text);
-void setAttr(const Graph* graph, Node* node, const char* key, bool value);
-void setAttr(const Graph* graph, Node* node, const char* key, int value);
-void setAttr(const Graph* graph, Node* node, const char* key, int64_t value);
-void setAttr(const Graph* graph, Node* node, const char* key, double value);
-void setAttr(const Graph* graph, Node* node, const char* key, const std::vector<int64_t>& values);
-void setAttr(const Graph* graph, Node* node, const char* key, const std::vector<double>& values);
+namespace detail {
+class AddressTable;
+}  // namespace detail
 
 /// Whether a value, or any value of a node, is an output of the graph. Linear in its outputs.
 /// Threads may call these functions.
@@ -1279,6 +1151,14 @@ class CustomPartitioner {
 // ================================================================================================
 // JSON
 // ================================================================================================
+
+#ifndef PASSLIB_JSON_MAX_DEPTH
+#define PASSLIB_JSON_MAX_DEPTH 1000000  // depth costs heap, but no stack
+#endif
+
+namespace detail {
+class JsonTree;
+}  // namespace detail
 
 /// Kind of a JSON value. BOOL and NIL are additions to MXNet's header, which cannot read them.
 enum JsonType { ERR, STR, NUM, LIST, MAP, BOOL, NIL };
@@ -1744,6 +1624,66 @@ inline bool MXTensor::isSame(const MXTensor& other) const {
   return data_ptr == other.data_ptr && dtype == other.dtype && verID == other.verID &&
          ctx.dev_type == other.ctx.dev_type && ctx.dev_id == other.ctx.dev_id &&
          shape == other.shape && stype == other.stype;
+}
+
+// ---- nodes -------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Two bits of a node, and the operator for which its number of outputs is known, as a hash. They
+/// share a word, because walks over large graphs wait for the memory of nodes.
+class NodeMarks {
+ public:
+  static constexpr uint32_t kDoomed = 0x80000000;  // being deleted: passes may list a node twice
+  static constexpr uint32_t kAdded = 0x40000000;   // made by Graph::addNode
+
+  static bool has(const Node& node, uint32_t mark) { return (node.marks_ & mark) != 0; }
+  static void set(Node* node, uint32_t mark) { node->marks_ |= mark; }
+  static void declareOutputs(Node* node, int count) {
+    node->num_outputs = count;
+    node->marks_ = hashOf(node->op) | (node->marks_ & kAdded);
+  }
+  static bool hasOutput(const Node& node, int index) {
+    if (index < 0) return false;
+    return index < node.num_outputs || node.num_outputs <= 0 ||
+           (node.marks_ & ~kAdded) != hashOf(node.op);
+  }
+
+ private:
+  static uint32_t hashOf(const std::string& op) {
+    return static_cast<uint32_t>(std::hash<std::string>()(op)) & ~(kDoomed | kAdded);
+  }
+};
+
+/// Sets num_outputs for the present operator.
+inline void declareOutputs(Node* node, int count) { NodeMarks::declareOutputs(node, count); }
+
+/// Whether the operator may have an output of this number. False only if it is known not to.
+inline bool hasOutput(const Node& node, int index) { return NodeMarks::hasOutput(node, index); }
+
+/// Before each node stands a word that says whether it lies in a block of the host.
+const std::size_t kNodeMark = sizeof(uint64_t);
+
+inline void* markNode(void* memory, bool lent) {
+  ::new (memory) uint64_t(lent ? 1 : 0);
+  return static_cast<char*>(memory) + kNodeMark;
+}
+
+}  // namespace detail
+
+inline void* Node::operator new(std::size_t size) {
+  return detail::markNode(::operator new(size + detail::kNodeMark), false);
+}
+
+inline void* Node::operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept {
+  void* const memory = ::operator new(size + detail::kNodeMark, nothrow);
+  return memory == nullptr ? nullptr : detail::markNode(memory, false);
+}
+
+inline void Node::operator delete(void* node) noexcept {
+  if (node == nullptr) return;
+  void* const memory = static_cast<char*>(node) - detail::kNodeMark;
+  if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
 }
 
 // ---- lists of plain items ----------------------------------------------------------------------
@@ -3250,7 +3190,7 @@ namespace detail {
 
 /// Returns __ext_shape__ and __ext_dtype__ of a node of the running call, which the host infers now
 /// unless it did before; null if it cannot, and after the call.
-inline const FlatText* readTypes(const TypesPlace& place);
+inline const FlatText* readTypes(uint64_t place);
 
 /// Whether a key is __ext_shape__ or __ext_dtype__.
 inline bool isOfTypes(const char* key, std::size_t size) {
@@ -3270,12 +3210,12 @@ class AttributeTexts {
 
   explicit AttributeTexts(const NodeAttributes& attributes) : attributes_(attributes) {}
 
-  /// Adds the types, which are inferred when somebody reads them and leave with the call.
+  /// Adds the types, which are inferred when somebody reads them and leave with the call. `node`:
+  /// its position as the host showed it, from 1.
   static void offerTypes(uint32_t node, uint16_t call, NodeAttributes* target) {
-    target->types_.node = node;
-    target->types_.call = call;
+    target->types_ = static_cast<uint64_t>(call) << 32 | node;
   }
-  bool hasTypes() const { return attributes_.types_.node != 0; }
+  bool hasTypes() const { return attributes_.types_ != 0; }
   /// Reads the types. Before all attributes are read.
   void readTypes() const {
     if (hasTypes()) attributes_.makeWhole();
@@ -3506,15 +3446,53 @@ inline void AttributeTexts::drop(NodeAttributes* target) noexcept {
 
 }  // namespace detail
 
-inline NodeAttributes::NodeAttributes(const NodeAttributes& other)
-    : map_(nullptr), has_types_(false) {
+template <typename Self, typename MapType>
+std::pair<typename MapType::iterator, typename MapType::iterator>
+MapFunctions<Self, MapType>::equal_range(const std::string& key) {
+  return self().makeMap(key).equal_range(key);
+}
+
+template <typename Self, typename MapType>
+std::pair<typename MapType::const_iterator, typename MapType::const_iterator>
+MapFunctions<Self, MapType>::equal_range(const std::string& key) const {
+  return self().makeMap(key).equal_range(key);
+}
+
+template <typename Self, typename MapType>
+template <typename... Parts>
+std::pair<typename MapType::iterator, bool> MapFunctions<Self, MapType>::emplace(Parts&&... parts) {
+  return changed().emplace(std::forward<Parts>(parts)...);
+}
+
+template <typename Self, typename MapType>
+template <typename... Parts>
+typename MapType::iterator MapFunctions<Self, MapType>::emplace_hint(const_iterator hint,
+                                                                     Parts&&... parts) {
+  return changed().emplace_hint(hint, std::forward<Parts>(parts)...);
+}
+
+inline NodeAttributes::NodeAttributes(const NodeAttributes& other) {
   detail::AttributeTexts(other).copyTo(this);
+}
+
+inline NodeAttributes& NodeAttributes::operator=(NodeAttributes other) noexcept {
+  swap(other);
+  return *this;
+}
+
+inline AttributeText& NodeAttributes::operator[](const std::string& key) {
+  makeMap(key);
+  return static_cast<AttributeText&>(changeMap()[key]);
+}
+
+inline AttributeText& NodeAttributes::at(const std::string& key) {
+  return static_cast<AttributeText&>(makeMap(key).at(key));
 }
 
 inline NodeAttributes::size_type NodeAttributes::size() const {
   const Map* const map = map_.load(std::memory_order_acquire);
   if (map != nullptr) return map->size();
-  return (packed_ == nullptr ? 0 : packed_[0]) + (types_.node == 0 ? 0 : 2);
+  return (packed_ == nullptr ? 0 : packed_[0]) + (types_ == 0 ? 0 : 2);
 }
 
 inline NodeAttributes::size_type NodeAttributes::count(const std::string& key) const {
@@ -3528,14 +3506,14 @@ inline void NodeAttributes::clear() noexcept {
     map_.store(nullptr, std::memory_order_relaxed);
   }
   detail::AttributeTexts::drop(this);
-  types_ = detail::TypesPlace();
+  types_ = 0;
   has_types_.store(false, std::memory_order_relaxed);
 }
 
 inline void NodeAttributes::swap(Map& other) {
   makeWhole();
   changeMap().swap(other);
-  types_ = detail::TypesPlace();
+  types_ = 0;
 }
 
 inline void NodeAttributes::swap(NodeAttributes& other) noexcept {
@@ -3553,8 +3531,7 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
   std::size_t others = 0;
   const uint32_t* const block = detail::AttributeTexts(*this).packed(&words);
   const uint32_t* const other_block = detail::AttributeTexts(other).packed(&others);
-  const bool same_types = types_.node == other.types_.node && types_.call == other.types_.call;
-  if (block == nullptr || other_block == nullptr || !same_types) {
+  if (block == nullptr || other_block == nullptr || types_ != other.types_) {
     return makeWhole() == other.makeWhole();
   }
   return block == other_block ||
@@ -3568,7 +3545,7 @@ inline NodeAttributes::Map& NodeAttributes::makeMap() const {
       [&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
         detail::setText(key, text, made.get());
       });
-  if (types_.node != 0) {  // their keys, with texts once somebody reads them
+  if (types_ != 0) {  // their keys, with texts once somebody reads them
     (*made)["__ext_shape__"];
     (*made)["__ext_dtype__"];
   }
@@ -3577,7 +3554,7 @@ inline NodeAttributes::Map& NodeAttributes::makeMap() const {
 }
 
 inline NodeAttributes::Map& NodeAttributes::makeMap(const std::string& key) const {
-  const bool types = types_.node != 0 && detail::isOfTypes(key.data(), key.size());
+  const bool types = types_ != 0 && detail::isOfTypes(key.data(), key.size());
   return types ? makeWhole() : makeMap();
 }
 
@@ -3585,7 +3562,7 @@ inline NodeAttributes::Map& NodeAttributes::makeMap(const std::string& key) cons
 inline NodeAttributes::Map& NodeAttributes::makeWhole() const {
   static std::mutex& filling = *new std::mutex();
   Map& map = makeMap();
-  if (types_.node == 0 || has_types_.load(std::memory_order_acquire)) return map;
+  if (types_ == 0 || has_types_.load(std::memory_order_acquire)) return map;
   const FlatText* const texts = detail::readTypes(types_);
   const std::lock_guard<std::mutex> lock(filling);
   if (has_types_.load(std::memory_order_relaxed)) return map;
@@ -3684,9 +3661,13 @@ class GraphAttributeTexts {
 
 }  // namespace detail
 
-inline GraphAttributes::GraphAttributes(const GraphAttributes& other)
-    : map_(nullptr), texts_(other.texts_) {
+inline GraphAttributes::GraphAttributes(const GraphAttributes& other) : texts_(other.texts_) {
   if (const detail::GraphMap* map = other.map_.load()) map_.store(map->copy());
+}
+
+inline GraphAttributes& GraphAttributes::operator=(GraphAttributes other) noexcept {
+  swap(other);
+  return *this;
 }
 
 inline GraphAttributes::size_type GraphAttributes::size() const {
@@ -3701,8 +3682,8 @@ inline GraphAttributes::size_type GraphAttributes::count(const std::string& key)
   return present ? 1 : 0;
 }
 
-inline GraphAttributes::GraphAttributes(const Map& map) : map_(nullptr) { makeMap() = map; }
-inline GraphAttributes::GraphAttributes(std::initializer_list<value_type> items) : map_(nullptr) {
+inline GraphAttributes::GraphAttributes(const Map& map) { makeMap() = map; }
+inline GraphAttributes::GraphAttributes(std::initializer_list<value_type> items) {
   makeMap() = items;
 }
 
@@ -3923,6 +3904,8 @@ inline std::size_t NodeTable::size() const { return table_->size(); }
 
 // ---- parameters that the host lends for a call -------------------------------------------------
 
+class PassResource;
+
 namespace detail {
 
 /// Options, or attributes of an operator, as a host gives them.
@@ -4131,15 +4114,6 @@ inline bool passInterrupted() {
   return source->function != nullptr && source->function(source->host) != 0;
 }
 
-inline void Graph::_setParams(detail::ParamTable* args, detail::ParamTable* aux) {
-  aux->assign(inputs);
-  args->assign(inputs);  // of a name in both, the argument
-}
-
-inline void Graph::_endPass() {
-  forEachNode([](Graph*, Node* node) { node->tensor = nullptr; });
-}
-
 /// Allocates new parameters during a pass. Threads of the pass may call these functions.
 class PassResource {
  public:
@@ -4176,11 +4150,11 @@ class PassResource {
     }
   }
   /// See detail::readTypes.
-  const FlatText* _types(const detail::TypesPlace& place) {
+  const FlatText* _types(uint64_t place) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (shown_ == nullptr || place.call != call_) return nullptr;
+    if (shown_ == nullptr || place >> 32 != call_) return nullptr;
     if (types_ == nullptr) types_ = shown_->types(shown_->host);
-    return types_ == nullptr ? nullptr : types_ + 2 * (place.node - 1);
+    return types_ == nullptr ? nullptr : types_ + 2 * (static_cast<uint32_t>(place) - 1);
   }
   void _setParams(detail::ParamTable* args, detail::ParamTable* aux) {
     params_[0] = args;
@@ -4258,7 +4232,7 @@ class PassResource {
   const Graph* named_graph_ = nullptr;
 };
 
-inline const FlatText* detail::readTypes(const TypesPlace& place) {
+inline const FlatText* detail::readTypes(uint64_t place) {
   PassResource* const resource = RunningPass::resource();
   return resource == nullptr ? nullptr : resource->_types(place);
 }
@@ -4336,20 +4310,19 @@ inline MXTensor* Node::alloc_aux(const std::vector<int64_t>& shape, const MXCont
   return tensor;
 }
 
-inline PassResource* Node::_passResource() const { return detail::RunningPass::resource(); }
-
 inline const MXTensor* Node::readTensor() {
   PassResource* const resource = detail::RunningPass::resource();
   if (tensor != nullptr && resource != nullptr) resource->_read(name, tensor);
   return tensor;
 }
 
-inline bool Node::_scaleArg(const MXTensor& source, const std::vector<double>& factors) {
+inline bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors) {
   PassResource* const resource = detail::RunningPass::resource();
-  if (resource == nullptr || resource->_scale(source, factors, &name) != PassResource::kFinite) {
+  if (resource == nullptr ||
+      resource->_scale(source, factors, &node->name) != PassResource::kFinite) {
     return false;
   }
-  tensor = resource->_scaled(name, source);
+  node->tensor = resource->_scaled(node->name, source);
   return true;
 }
 
@@ -4774,7 +4747,7 @@ class TextReader : private ReaderParts {
         reader_.failAt(kJsonRange, frame->start, "node_row_ptr decreases at node '%s'",
                        node->name.c_str());
       }
-      if (stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+      if (stated) declareOutputs(node, static_cast<int>(ptr[pos + 1] - ptr[pos]));
       node->inputs.resize(frame->nodes[pos].num_inputs);
       node->outputs.resize(uses[pos]);
       if (node->op == "null") frame->graph->inputs.push_back(node);
@@ -4976,7 +4949,7 @@ class GraphWriter {
       uint32_t& stated = outputs[static_cast<std::size_t>(position)];
       // A reader that knows the operator must be able to detect uses beyond its outputs.
       if (entry >= 0 && static_cast<uint32_t>(entry) >= stated &&
-          order[position]->_hasOutput(entry)) {
+          hasOutput(*order[position], entry)) {
         stated = static_cast<uint32_t>(entry) + 1;
       }
       return true;
@@ -5267,53 +5240,6 @@ class GraphWriter {
 
 namespace detail {
 
-// Bits of Node::declared_op_ beside a hash of the operator. A node has no other room for them:
-// walks over large graphs wait for the memory of nodes.
-const uint32_t kDoomed = 0x80000000;  // being deleted: faulty passes may list a node twice
-const uint32_t kAdded = 0x40000000;   // made by Graph::addNode
-
-inline uint32_t hashOf(const std::string& op) {
-  return static_cast<uint32_t>(std::hash<std::string>()(op)) & ~(kDoomed | kAdded);
-}
-
-/// Before each node stands a word that says whether it lies in a block of the host.
-const std::size_t kNodeMark = sizeof(uint64_t);
-
-inline void* markNode(void* memory, bool lent) {
-  ::new (memory) uint64_t(lent ? 1 : 0);
-  return static_cast<char*>(memory) + kNodeMark;
-}
-
-}  // namespace detail
-
-inline void* Node::operator new(std::size_t size) {
-  return detail::markNode(::operator new(size + detail::kNodeMark), false);
-}
-
-inline void* Node::operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept {
-  void* const memory = ::operator new(size + detail::kNodeMark, nothrow);
-  return memory == nullptr ? nullptr : detail::markNode(memory, false);
-}
-
-inline void Node::operator delete(void* node) noexcept {
-  if (node == nullptr) return;
-  void* const memory = static_cast<char*>(node) - detail::kNodeMark;
-  if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
-}
-
-inline void Node::_declareOutputs(int count) {
-  num_outputs = count;
-  declared_op_ = detail::hashOf(op) | (declared_op_ & detail::kAdded);
-}
-
-inline bool Node::_hasOutput(int index) const {
-  if (index < 0) return false;
-  return index < num_outputs || num_outputs <= 0 ||
-         (declared_op_ & ~detail::kAdded) != detail::hashOf(op);
-}
-
-namespace detail {
-
 /// The dependencies of a node: its inputs, then its control dependencies.
 inline std::size_t countDependencies(const Node& node) {
   return node.inputs.size() + node.control_deps.size();
@@ -5416,9 +5342,10 @@ inline Graph::~Graph() {
     std::vector<Node*>* const lists[] = {&graphs[pos]->nodes, &graphs[pos]->removed_};
     for (std::vector<Node*>* list : lists) {
       for (Node*& node : *list) {
-        if (node != nullptr && (node->declared_op_ & detail::kDoomed) != 0) node = nullptr;
+        if (node != nullptr && detail::NodeMarks::has(*node, detail::NodeMarks::kDoomed))
+          node = nullptr;
         if (node == nullptr) continue;
-        node->declared_op_ |= detail::kDoomed;
+        detail::NodeMarks::set(node, detail::NodeMarks::kDoomed);
         for (Graph* subgraph : node->subgraphs) {
           if (subgraph != nullptr) graphs.add(subgraph);
         }
@@ -5465,7 +5392,7 @@ inline Node* Graph::addNode(const std::string& name, const std::string& op) {
   nodes.push_back(nullptr);
   Node*& node = nodes.back();
   node = new Node();
-  node->declared_op_ = detail::kAdded;
+  detail::NodeMarks::set(node, detail::NodeMarks::kAdded);
   node->name = name;
   node->op = op;
   return node;
@@ -5577,13 +5504,14 @@ inline void appendOrigins(const Node& node, bool added, std::vector<std::string>
 inline void Graph::noteOrigin(Node* old, Node* made) {
   const PassResource* const resource = detail::RunningPass::resource();
   if (resource == nullptr || resource->_graph()->attrs.count("dialect") == 0) return;
-  if (old == made || old->op == "null" || (made->declared_op_ & detail::kAdded) == 0) return;
+  if (old == made || old->op == "null" || !detail::NodeMarks::has(*made, detail::NodeMarks::kAdded))
+    return;
   for (const NodeEntry& input : made->inputs) {
     if (input.node == old) return;  // inserted behind it
   }
   std::vector<std::string> names;
   detail::appendOrigins(*made, true, &names);
-  detail::appendOrigins(*old, (old->declared_op_ & detail::kAdded) != 0, &names);
+  detail::appendOrigins(*old, detail::NodeMarks::has(*old, detail::NodeMarks::kAdded), &names);
   JsonVal list(LIST);
   for (const std::string& name : names) list.list.push_back(JsonVal(name));
   made->attrs[MX_STR_ORIGIN] = list.dump();
@@ -6237,7 +6165,7 @@ inline Node* addParameter(Graph* graph, const std::string& name, const std::vect
   const std::string free = resource->_freeName(*graph, name);
   MXTensor* tensor = resource->alloc_arg(free, shape, ctx, type);
   Node* node = graph->addNode(free, "null");
-  node->_declareOutputs(1);
+  detail::declareOutputs(node, 1);
   node->tensor = tensor;
   graph->inputs.push_back(node);
   return node;
@@ -6512,7 +6440,7 @@ inline OptionValues::OptionValues(const PassDeclaration& declaration, const opti
   }
 }
 
-inline const OptionValue& OptionValues::find(const std::string& name, OptionValue::Kind kind,
+inline const OptionValue& OptionValues::find(const std::string& name, int kind,
                                              bool is_list) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
@@ -6574,6 +6502,11 @@ inline PassDeclaration& CustomPass::declare() {
     *detail::DeclaredPasses::get() = {&detail::describePasses, &detail::runDeclared};
   }
   return *declaration;
+}
+
+inline CustomPass& CustomPass::setBody(graphPass_t function) {
+  pass = function;
+  return *this;
 }
 
 inline CustomPass& CustomPass::setBody(typedPass_t function) {
@@ -6904,7 +6837,7 @@ inline void FlatStore::addNode(const Node& node, const FlatPositions& positions,
   flat.num_control_deps = static_cast<uint32_t>(node.control_deps.size());
   flat.num_subgraphs = static_cast<uint32_t>(node.subgraphs.size());
   flat.num_outputs = node.num_outputs;
-  flat.outputs_declared = node.num_outputs > 0 && !node._hasOutput(node.num_outputs) ? 1 : 0;
+  flat.outputs_declared = node.num_outputs > 0 && !hasOutput(node, node.num_outputs) ? 1 : 0;
   nodes_.push_back(flat);
   for (std::size_t pos = 0; pos < flat.num_inputs; ++pos) {
     const NodeEntry& input = node.inputs[pos];
@@ -7042,7 +6975,7 @@ class FlatReader {
       levels_.push_back(nested);
     }
     node->num_outputs = from.num_outputs;
-    if (from.outputs_declared != 0) node->_declareOutputs(from.num_outputs);
+    if (from.outputs_declared != 0) declareOutputs(node, from.num_outputs);
   }
 
   NodeMemory* memory_;
@@ -7151,6 +7084,10 @@ class GivenGraph {
   Graph* graph_;
 };
 
+inline void takeBackParams(Graph* graph) {
+  graph->forEachNode([](Graph*, Node* node) { node->tensor = nullptr; });
+}
+
 /// Lends parameters to the variables of a graph, for the time of a call.
 class CallParams {
  public:
@@ -7161,13 +7098,15 @@ class CallParams {
         aux_(aux),
         resource_(resource),
         any_(!args->empty() || !aux->empty()) {
-    if (any_) graph->_setParams(args, aux);
+    if (!any_) return;
+    aux->assign(graph->inputs);
+    args->assign(graph->inputs);  // of a name in both, the argument
   }
   bool any() const { return any_; }
   CallParams(const CallParams&) = delete;
   CallParams& operator=(const CallParams&) = delete;
   ~CallParams() {
-    if (any_ || (resource_ != nullptr && resource_->_hasTensors())) graph_->_endPass();
+    if (any_ || (resource_ != nullptr && resource_->_hasTensors())) takeBackParams(graph_);
   }
   /// Throws std::runtime_error if the call changed tensors, or gave variables others, in a way that
   /// the host does not see.
@@ -7794,6 +7733,10 @@ using namespace mxnet::ext::dlpack;  // MXNet's header has these names in the gl
 // 0. A parameter whose data is null, though its shape has elements, is one that the host does not
 // lend.
 // ================================================================================================
+
+/// Version of the extension ABI, which these functions implement.
+#define MX_LIBRARY_VERSION 11
+#define PRIVATE_SYMBOL __attribute__((visibility("hidden")))
 
 #ifndef PASSLIB_NO_ENTRY_POINTS
 #define PASSLIB_ENTRY inline __attribute__((used)) PASSLIB_EXPORT

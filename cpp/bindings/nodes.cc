@@ -149,7 +149,7 @@ std::shared_ptr<GraphSource> buildGraph(const py::list& nodes, const py::list& h
       pairs.emplace_back(textOf(key), textOf(value));
     }
     mxnet::ext::host::AttributeTexts::pack(pairs.data(), pairs.size(), &node->attrs);
-    if (const int outputs = fields[4].cast<int>()) node->_declareOutputs(outputs);
+    if (const int outputs = fields[4].cast<int>()) mxnet::ext::host::declareOutputs(node, outputs);
     if (node->op == "null") graph->inputs.push_back(node);
     const auto inputs = fields[3].cast<py::sequence>();
     node->inputs.reserve(inputs.size());

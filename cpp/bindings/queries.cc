@@ -85,7 +85,8 @@ void noteCompleted(GraphSource& source, const OperatorTable& table) {
 
 void setOutputs(GraphSource& source, const std::vector<std::pair<std::size_t, int>>& counts) {
   Graph* graph = source.edit();
-  for (const auto& [position, count] : counts) graph->nodes.at(position)->_declareOutputs(count);
+  for (const auto& [position, count] : counts)
+    mxnet::ext::host::declareOutputs(graph->nodes.at(position), count);
 }
 
 /// The nodes with these operators: position, op, attrs, number of inputs, subgraphs.

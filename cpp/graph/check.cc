@@ -61,7 +61,7 @@ void checkEntry(const NodeEntry& entry, const std::string& what, const NodeTable
     throw GraphError(what + " comes from a node that is not in the graph");
   }
   Node& producer = *entry.node;
-  if (!producer._hasOutput(entry.entry) || entry.entry >= kMostOutputs) {
+  if (!host::hasOutput(producer, entry.entry) || entry.entry >= kMostOutputs) {
     throw GraphError(what + " comes from output " + std::to_string(entry.entry) + " of node " +
                      quoted(producer.name) + " (" + producer.op + "), which has " +
                      std::to_string(std::max(producer.num_outputs, 1)));

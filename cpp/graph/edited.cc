@@ -67,7 +67,7 @@ void EditedGraph::throwRemoved(const Node& node) const {
 
 void EditedGraph::requireValue(const NodeEntry& value) const {
   requireLive(value.node);
-  if (value.node->_hasOutput(value.entry)) return;
+  if (mxnet::ext::host::hasOutput(*value.node, value.entry)) return;
   throw std::out_of_range(outputText(value) + " does not exist: the node has " +
                           std::to_string(std::max(value.node->num_outputs, 1)));
 }
@@ -92,7 +92,7 @@ Node* EditedGraph::addNode(Graph* graph, const std::string& op, std::string name
   Node* node = graph->addNode(name, op);
   namesOf(*graph).insert(name);
   if (variable) graph->inputs.push_back(node);
-  if (num_outputs > 0) node->_declareOutputs(num_outputs);
+  if (num_outputs > 0) mxnet::ext::host::declareOutputs(node, num_outputs);
   for (const NodeEntry& input : inputs) {
     connect(graph, input, node, static_cast<int>(node->inputs.size()));
   }

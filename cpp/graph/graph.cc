@@ -33,7 +33,7 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
     const Node* const original = from.nodes[i];
     Node* node = to->addNode(original->name, original->op);
     node->attrs = original->attrs;
-    if (original->num_outputs > 0) node->_declareOutputs(original->num_outputs);
+    if (original->num_outputs > 0) mxnet::ext::host::declareOutputs(node, original->num_outputs);
     node->extra = original->extra;
     // Next to the node, since walks read both.
     node->inputs.reserve(original->inputs.size());

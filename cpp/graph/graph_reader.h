@@ -635,7 +635,8 @@ class GraphReader : private ReaderParts {
   void makeOutputs(GraphDraft* draft, std::size_t pos) {
     Node* const node = draft->graph->nodes[pos];
     const std::vector<uint32_t>& ptr = draft->row_ptr;
-    if (draft->outputs_stated) node->_declareOutputs(static_cast<int>(ptr[pos + 1] - ptr[pos]));
+    if (draft->outputs_stated)
+      mxnet::ext::host::declareOutputs(node, static_cast<int>(ptr[pos + 1] - ptr[pos]));
     node->outputs.resize(draft->uses[pos]);
     draft->uses[pos] = 0;
     onNode(*node);

@@ -26,7 +26,7 @@ std::string links(const Graph& root) {
     for (const Node* variable : graph.inputs) text += " " + variable->name;
     for (const Node* node : graph.nodes) {
       text += " / " + std::to_string(node->num_outputs);
-      text += node->_hasOutput(node->num_outputs) ? "?" : "!";
+      text += mxnet::ext::detail::hasOutput(*node, node->num_outputs) ? "?" : "!";
       for (const mxnet::ext::NodeEntry& use : node->outputs) {
         text += " " + use.node->name + ":" + std::to_string(use.entry);
       }

@@ -45,7 +45,7 @@ class LentArrays {
       if (found != by_name.end()) node->tensor = found->second;
     }
   }
-  ~LentArrays() { graph_->_endPass(); }
+  ~LentArrays() { mxnet::ext::host::takeBackParams(graph_); }
   LentArrays(const LentArrays&) = delete;
   LentArrays& operator=(const LentArrays&) = delete;
 

@@ -28,7 +28,7 @@ void restoreLost(const Graph& before, Graph* after) {
   }
   for (const auto& [original, node] : pairs) {
     if (node->num_outputs == 0 && node->attrs == original->attrs) {
-      node->_declareOutputs(original->num_outputs);
+      mxnet::ext::host::declareOutputs(node, original->num_outputs);
     }
     if (node->control_deps.empty()) {
       for (const Node* dep : original->control_deps) {

@@ -215,7 +215,7 @@ class FlatResultReader {
       throw GraphError("outputs_declared is " + std::to_string(flat.outputs_declared) +
                        ", which is neither 0 nor 1");
     }
-    if (flat.outputs_declared == 1) node->_declareOutputs(flat.num_outputs);
+    if (flat.outputs_declared == 1) mxnet::ext::host::declareOutputs(node, flat.num_outputs);
     // Those that follow, each for one node: none lies within itself.
     if (flat.num_subgraphs > model_.num_graphs - levels_.size()) {
       throw GraphError(std::to_string(flat.num_subgraphs) + " subgraphs are more than follow");

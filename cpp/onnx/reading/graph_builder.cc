@@ -50,7 +50,7 @@ class Builder {
   Node* addVariable(Bytes name, Bytes key) {
     text_.assign(name);
     Node* node = graph_->addNode(text_, null_);
-    node->_declareOutputs(1);
+    mxnet::ext::host::declareOutputs(node, 1);
     graph_->inputs.push_back(node);
     if (!key.empty()) {
       Pair id(sliceOf(keys::kId), sliceOf(key));
@@ -272,7 +272,8 @@ class Builder {
                        std::to_string(record.outputs.count) + " outputs");
     }
     made_[number] = node;
-    if (record.outputs.count > 0) node->_declareOutputs(static_cast<int>(record.outputs.count));
+    if (record.outputs.count > 0)
+      mxnet::ext::host::declareOutputs(node, static_cast<int>(record.outputs.count));
     addAttributes(record, number, node);
     node->inputs.reserve(entries_.size());
     for (const NodeEntry& entry : entries_) {

@@ -116,7 +116,7 @@ Node* Cut::addVariable(const NodeEntry& source, bool only) {
   std::string name = variableName(source, only);
   Node* variable = graph_->addNode(std::string(), "null");
   variable->name = std::move(name);
-  variable->_declareOutputs(1);
+  mxnet::ext::host::declareOutputs(variable, 1);
   graph_->inputs.push_back(variable);
   const bool is_arg = source.node->op == "null";
   const auto slice = [](std::string_view text) { return Slice{text.data(), text.size()}; };
@@ -210,7 +210,7 @@ void Cut::accept(const std::string& op, const std::string& name,
                  const std::map<std::string, std::string>& attributes) {
   Graph* whole = cutter_.graph_;
   Node* node = whole->addNode(name, op);
-  node->_declareOutputs(static_cast<int>(graph_->outputs.size()));
+  mxnet::ext::host::declareOutputs(node, static_cast<int>(graph_->outputs.size()));
   describe(node, graph_->outputs);
   for (const auto& [key, value] : attributes) setAttribute(node, key, value);
   node->inputs = lists_.sources;

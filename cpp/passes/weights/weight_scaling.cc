@@ -10,14 +10,15 @@ MXTensor* NewWeight::tensor() const {
 
 WeightScaling::WeightScaling(Node* parameter, const std::vector<double>& factors)
     : old_(*parameter->tensor), factors_(factors) {
-  const PassResource::Scaling result = parameter->_passResource()->_scale(old_, factors, nullptr);
+  const PassResource::Scaling result =
+      detail::RunningPass::resource()->_scale(old_, factors, nullptr);
   on_demand_ = result != PassResource::kNotOnDemand;
   if (!on_demand_) old_ = *parameter->readTensor();
   finite_ = on_demand_ ? result == PassResource::kFinite : scalesToFinite(old_, factors);
 }
 
 void WeightScaling::apply(const NewWeight& target) const {
-  if (on_demand_ && target.node->_scaleArg(old_, factors_)) return;
+  if (on_demand_ && scaleParameter(target.node, old_, factors_)) return;
   setScaled(target.tensor(), old_, factors_);
 }
 
