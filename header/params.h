@@ -1,7 +1,5 @@
 // ---- parameters that the host lends for a call -------------------------------------------------
 
-class PassResource;
-
 namespace detail {
 
 /// Options, or attributes of an operator, as a host gives them.
@@ -411,6 +409,8 @@ inline const MXTensor* Node::readTensor() {
   if (tensor != nullptr && resource != nullptr) resource->_read(name, tensor);
   return tensor;
 }
+
+inline PassResource* runningPass() { return detail::RunningPass::resource(); }
 
 inline bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors) {
   PassResource* const resource = detail::RunningPass::resource();

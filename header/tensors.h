@@ -131,6 +131,8 @@ struct MXTensor {
   MXStorageType stype;
 };
 
+class PassResource;
+
 /// The shape of a value. That of a scalar is known and has no extents.
 struct ValueShape {
   ValueShape() : known(false) {}
@@ -167,3 +169,5 @@ Node* addParameter(Graph* graph, const std::string& name, const std::vector<int6
 /// later, so that weights need not fit in memory; the tensor of the node has no elements. Returns
 /// false and changes nothing if the host cannot do that; use alloc_arg then.
 bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors);
+/// Returns what the host lends to the running pass; null if no pass runs. Threads may call it.
+PassResource* runningPass();

@@ -782,6 +782,8 @@ struct MXTensor {
   MXStorageType stype;
 };
 
+class PassResource;
+
 /// The shape of a value. That of a scalar is known and has no extents.
 struct ValueShape {
   ValueShape() : known(false) {}
@@ -818,6 +820,8 @@ Node* addParameter(Graph* graph, const std::string& name, const std::vector<int6
 /// later, so that weights need not fit in memory; the tensor of the node has no elements. Returns
 /// false and changes nothing if the host cannot do that; use alloc_arg then.
 bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors);
+/// Returns what the host lends to the running pass; null if no pass runs. Threads may call it.
+PassResource* runningPass();
 
 // ================================================================================================
 // Uses of values, orders
@@ -3904,8 +3908,6 @@ inline std::size_t NodeTable::size() const { return table_->size(); }
 
 // ---- parameters that the host lends for a call -------------------------------------------------
 
-class PassResource;
-
 namespace detail {
 
 /// Options, or attributes of an operator, as a host gives them.
@@ -4315,6 +4317,8 @@ inline const MXTensor* Node::readTensor() {
   if (tensor != nullptr && resource != nullptr) resource->_read(name, tensor);
   return tensor;
 }
+
+inline PassResource* runningPass() { return detail::RunningPass::resource(); }
 
 inline bool scaleParameter(Node* node, const MXTensor& source, const std::vector<double>& factors) {
   PassResource* const resource = detail::RunningPass::resource();

@@ -43,7 +43,7 @@ MXReturnValue scale(Graph* graph, const OptionValues& options) {
   Node* target = options.text("into").empty() ? node : nodeNamed(*graph, options.text("into"));
   const std::vector<double> factors = options.reals("factors");
   const MXTensor source = options.boolean("read") ? *node->readTensor() : *node->tensor;
-  const int found = detail::RunningPass::resource()->_scale(source, factors, nullptr);
+  const int found = runningPass()->_scale(source, factors, nullptr);
   if (found == PassResource::kFinite && scaleParameter(target, source, factors)) {
     const bool like =
         target->tensor->shape == source.shape && target->tensor->dtype == source.dtype;

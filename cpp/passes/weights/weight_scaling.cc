@@ -10,8 +10,7 @@ MXTensor* NewWeight::tensor() const {
 
 WeightScaling::WeightScaling(Node* parameter, const std::vector<double>& factors)
     : old_(*parameter->tensor), factors_(factors) {
-  const PassResource::Scaling result =
-      detail::RunningPass::resource()->_scale(old_, factors, nullptr);
+  const PassResource::Scaling result = runningPass()->_scale(old_, factors, nullptr);
   on_demand_ = result != PassResource::kNotOnDemand;
   if (!on_demand_) old_ = *parameter->readTensor();
   finite_ = on_demand_ ? result == PassResource::kFinite : scalesToFinite(old_, factors);
