@@ -1,5 +1,5 @@
-// What the host shares with the header for authors beyond its interface. A host is compiled with
-// this very file, so that names here may change with it.
+// Details of the header for authors that the host also uses. A host is compiled with this very
+// file, so that names here may change with it.
 #ifndef PASSLIB_HEADER_H_
 #define PASSLIB_HEADER_H_
 

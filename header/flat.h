@@ -8,8 +8,8 @@ inline char* allocateLarge(const FlatMemory& memory, std::size_t size) {
   return static_cast<char*>(place);
 }
 
-/// The nodes of a graph that a host described, in one piece of memory. What a pass deletes of them
-/// stays in it. Their packed attributes are the host's as long as nobody replaces them.
+/// The nodes of a graph that a host described, in one piece of memory. Nodes that a pass
+/// deletes stay in it. Their packed attributes are the host's as long as nobody replaces them.
 class NodeMemory {
  public:
   NodeMemory(const FlatMemory& memory, std::size_t count)

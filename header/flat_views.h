@@ -21,8 +21,8 @@ struct FlatEdge {
   int32_t version;
 };
 /// A node. In a result, `op`, `name` and `packed` may be those of the node that the host showed at
-/// this place of the outermost graph. What it has several of lies in the arrays of the model, as
-/// many as it says, behind what the nodes before it have there.
+/// this place of the outermost graph. Its inputs, attributes and subgraphs are the next
+/// `num_...` items of the model's arrays.
 struct FlatNode {
   FlatText op;
   FlatText name;

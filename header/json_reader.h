@@ -339,7 +339,7 @@ inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
   return true;
 }
 
-/// What stands between whole part and fraction in the C library's numbers, which the locale says.
+/// The decimal separator of the C library's numbers, which depends on the locale.
 inline std::string decimalPoint() {
   char buffer[32];
   const int size = snprintf(buffer, sizeof(buffer), "%.1f", 0.5);

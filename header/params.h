@@ -181,7 +181,8 @@ class RunningPass {
   PassResource* outer_;
 };
 
-/// What Node::readTensor() asks. Hosts set it once, before they run anything else.
+/// The host's functions behind Node::readTensor(). Hosts set it once, before they run anything
+/// else.
 struct WeightSource {
   readWeight_t read;
   scaleWeight_t scale;
@@ -191,7 +192,7 @@ struct WeightSource {
   }
 };
 
-/// What passInterrupted() asks. Hosts set it once, before they run anything else.
+/// The host's function behind passInterrupted(). Hosts set it once, before they run anything else.
 struct InterruptSource {
   interrupted_t function;
   const void* host;

@@ -39,7 +39,7 @@ class CustomPass {
   CustomPass& setBody(graphPass_t function);
   CustomPass& setBody(typedPass_t function);
 
-  /// What the pass does, in a sentence or a few.
+  /// A description of the pass, in a sentence or a few.
   CustomPass& describe(const char* text);
   /// The families of models that it works on; without this, all.
   CustomPass& dialects(std::initializer_list<const char*> names);

@@ -198,8 +198,9 @@ struct FoundMatch {
   std::vector<std::pair<std::string, std::string> > attributes;
 };
 
-/// What a host may do at the steps of PatternSet::apply; each may be empty. `add_node` adds a node
-/// of a name and operator, a variable to Graph::inputs too. `options` are those of Match::options.
+/// The host's functions for the steps of PatternSet::apply; each may be empty. `add_node` adds a
+/// node of a name and operator, a variable to Graph::inputs too. `options` are those of
+/// Match::options.
 struct PatternHooks {
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
   std::function<void(Graph*, Node*)> remove_node;
@@ -213,7 +214,7 @@ class Pattern {
   explicit Pattern(const std::string& text);
   /// A match counts only if this is true. `reason` says in `why` what was not met.
   Pattern& where(std::function<bool(const Match&)> condition, const std::string& reason = "");
-  /// What replaces a match, as text. Throws PatternError.
+  /// The replacement of a match, as text. Throws PatternError.
   Pattern& replace(const std::string& text);
   /// A function that makes what replaces a match.
   Pattern& rewrite(std::function<void(Match&)> function);

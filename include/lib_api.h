@@ -503,7 +503,7 @@ class CustomPass {
   CustomPass& setBody(graphPass_t function);
   CustomPass& setBody(typedPass_t function);
 
-  /// What the pass does, in a sentence or a few.
+  /// A description of the pass, in a sentence or a few.
   CustomPass& describe(const char* text);
   /// The families of models that it works on; without this, all.
   CustomPass& dialects(std::initializer_list<const char*> names);
@@ -2167,7 +2167,7 @@ inline bool parseInteger(const char* text, std::size_t size, int64_t* value) {
   return true;
 }
 
-/// What stands between whole part and fraction in the C library's numbers, which the locale says.
+/// The decimal separator of the C library's numbers, which depends on the locale.
 inline std::string decimalPoint() {
   char buffer[32];
   const int size = snprintf(buffer, sizeof(buffer), "%.1f", 0.5);
@@ -3113,8 +3113,8 @@ struct FlatEdge {
   int32_t version;
 };
 /// A node. In a result, `op`, `name` and `packed` may be those of the node that the host showed at
-/// this place of the outermost graph. What it has several of lies in the arrays of the model, as
-/// many as it says, behind what the nodes before it have there.
+/// this place of the outermost graph. Its inputs, attributes and subgraphs are the next
+/// `num_...` items of the model's arrays.
 struct FlatNode {
   FlatText op;
   FlatText name;
@@ -4089,7 +4089,8 @@ class RunningPass {
   PassResource* outer_;
 };
 
-/// What Node::readTensor() asks. Hosts set it once, before they run anything else.
+/// The host's functions behind Node::readTensor(). Hosts set it once, before they run anything
+/// else.
 struct WeightSource {
   readWeight_t read;
   scaleWeight_t scale;
@@ -4099,7 +4100,7 @@ struct WeightSource {
   }
 };
 
-/// What passInterrupted() asks. Hosts set it once, before they run anything else.
+/// The host's function behind passInterrupted(). Hosts set it once, before they run anything else.
 struct InterruptSource {
   interrupted_t function;
   const void* host;
@@ -6612,8 +6613,8 @@ inline char* allocateLarge(const FlatMemory& memory, std::size_t size) {
   return static_cast<char*>(place);
 }
 
-/// The nodes of a graph that a host described, in one piece of memory. What a pass deletes of them
-/// stays in it. Their packed attributes are the host's as long as nobody replaces them.
+/// The nodes of a graph that a host described, in one piece of memory. Nodes that a pass
+/// deletes stay in it. Their packed attributes are the host's as long as nobody replaces them.
 class NodeMemory {
  public:
   NodeMemory(const FlatMemory& memory, std::size_t count)

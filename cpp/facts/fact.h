@@ -1,4 +1,4 @@
-// What is known of a value of a graph.
+// The facts about a value of a graph.
 #ifndef PASSLIB_FACTS_FACT_H_
 #define PASSLIB_FACTS_FACT_H_
 

@@ -1,4 +1,4 @@
-// What an ONNX file states: types and constants of its variables, and its functions.
+// The contents of an ONNX file: types and constants of its variables, and its functions.
 #ifndef PASSLIB_FACTS_ONNX_SOURCE_H_
 #define PASSLIB_FACTS_ONNX_SOURCE_H_
 

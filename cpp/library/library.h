@@ -129,7 +129,7 @@ class Library {
   int messageCount() const;
   std::vector<std::string> messagesFrom(int first) const;
 
-  /// What all calls of the library share; calls go through callLibrary, see calls/call.h.
+  /// The state that all calls of the library share; calls go through callLibrary, see calls/call.h.
   CallState& state() const { return *state_; }
 
  private:

@@ -1,4 +1,4 @@
-// What nested graphs of ONNX take from the graphs around them.
+// Values that nested graphs of ONNX take from outer graphs.
 #ifndef PASSES_CAPTURES_H_
 #define PASSES_CAPTURES_H_
 

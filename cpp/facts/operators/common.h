@@ -1,4 +1,4 @@
-// What rules of several families share.
+// Functions that rules of several families share.
 #ifndef PASSLIB_FACTS_OPERATORS_COMMON_H_
 #define PASSLIB_FACTS_OPERATORS_COMMON_H_
 

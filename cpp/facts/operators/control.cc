@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kMostRounds = 8;
 
-/// What is known of a value that is either of two.
+/// The facts about a value that is either of two.
 Fact either(const Fact& left, const Fact& right) {
   Fact made;
   if (left.type != right.type || left.wrappers != right.wrappers || left.key != right.key) {

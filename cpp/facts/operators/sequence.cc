@@ -8,7 +8,7 @@ bool isWrapped(const Fact& fact, Wrapper wrapper) {
   return !fact.wrappers.empty() && fact.wrappers.front() == wrapper;
 }
 
-/// What is common to two elements of a sequence.
+/// The facts that two elements of a sequence share.
 Fact joinElements(const Fact& left, const Fact& right) {
   Fact made;
   made.type = left.type != kUnknownType ? left.type : right.type;

@@ -9,7 +9,7 @@
 
 namespace passlib {
 
-/// What to do on SIGINT.
+/// The action on SIGINT.
 enum class OnInterrupt {
   kNothing,  ///< leave the signal alone
   kTell,     ///< set the flag that the library may ask for, then run the program's own handler

@@ -1,4 +1,4 @@
-// What a model says of its values without inference.
+// Types and constants that a model states without inference.
 #ifndef PASSLIB_ONNX_ACCEPTANCE_KNOWN_VALUES_H_
 #define PASSLIB_ONNX_ACCEPTANCE_KNOWN_VALUES_H_
 
@@ -11,7 +11,7 @@
 
 namespace passlib::onnx {
 
-/// What is known of a value.
+/// The facts about a value.
 struct Known {
   Bytes type;             ///< a TypeProto; empty if it is not stated
   Bytes elements;         ///< a TensorProto with its elements, if these are few; else null

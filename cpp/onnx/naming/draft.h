@@ -32,7 +32,7 @@ struct Present {
   std::vector<Output> outputs;
 };
 
-/// What a nested graph takes over from the node around it.
+/// The names that a nested graph takes over from its node.
 struct Surroundings {
   std::vector<Bytes> inputs;        ///< names of the node's inputs, captured ones included
   std::vector<Bytes> origins;       ///< their names in the file; null for those not settled

@@ -12,7 +12,7 @@
 
 namespace passlib::onnx {
 
-/// What a nested graph takes from the graphs around it.
+/// The values that a nested graph takes from outer graphs.
 struct Captured {
   Bytes name;
   Node* variable;    ///< that stands for the value in the nested graph

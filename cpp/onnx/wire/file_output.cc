@@ -14,7 +14,7 @@
 namespace passlib::onnx {
 namespace {
 
-/// What one call takes: Linux has a limit of 1,024 pieces.
+/// The most pieces of one call: Linux has a limit of 1,024 pieces.
 constexpr std::size_t kMostPieces = 512;
 
 /// Bytes that are written at once, from multiples of this in the file: its pages are whole then,

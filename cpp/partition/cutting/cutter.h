@@ -18,7 +18,7 @@ namespace passlib {
 /// Sets `outputs` of a graph's nodes by their inputs.
 void linkOutputs(Graph* graph);
 
-/// What a cut consists of. The next cut uses the memory again: large graphs have many small ones.
+/// The parts of a cut. The next cut uses the memory again: large graphs have many small ones.
 struct CutLists {
   struct Input {
     int edge;
