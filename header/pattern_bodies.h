@@ -1930,11 +1930,13 @@ class PatternSession {
       if (!(from == replaced.second) && (match->results().size() == 1 || isUsed(from)))
         exchanges.emplace_back(from, replaced.second);
     }
-    // Outputs of these models are named after their nodes, which must be new ones.
+    // Outputs of these models are named after their nodes, which must be new operators.
     const bool named = dialect_ == "mxnet" || dialect_ == "nnvm";
     bool declined = exchanges.empty();
     for (const auto& exchange : exchanges) {
-      declined = declined || (named && !is_new(exchange.second.node) && isHead(exchange.first));
+      const Node* node = exchange.second.node;
+      const bool is_operator = is_new(node) && node->op != "null";
+      declined = declined || (named && !is_operator && isHead(exchange.first));
     }
     if (declined) {
       for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
@@ -1961,9 +1963,7 @@ class PatternSession {
       State& former = stateOf(exchange.first.node);
       if (!is_new(exchange.second.node) || !former.dead || former.given) continue;
       State& made = stateOf(exchange.second.node);
-      const Node* node = exchange.second.node;
-      const bool captured = std::find(captures_.begin(), captures_.end(), node) != captures_.end();
-      if (made.named || captured) continue;  // a parameter has its name already
+      if (made.named || exchange.second.node->op == "null") continue;  // parameters have a name
       made.named = true;
       former.given = true;  // two outputs of a node may be replaced by two nodes
       exchange.second.node->name = exchange.first.node->name;

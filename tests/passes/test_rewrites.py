@@ -323,6 +323,28 @@ def test_data_among_the_arrays_is_no_parameter() -> None:
     assert passlib.find(model, "FullyConnected(x:param, w)") == []
 
 
+def test_a_parameter_that_replaces_an_operation_keeps_its_array() -> None:
+    @passlib.rewrite(["y = Relu(x)", "y = relu(x)"], replace=True)
+    def relu_to_ones(m: passlib.Match) -> Any:
+        """Replaces a Relu by ones."""
+        return m.parameter("ones", np.ones(2, np.float32))
+
+    relu = passlib.sym.relu(passlib.sym.var("x"), name="r")
+    made = passlib.Model(passlib.sym.exp(relu, name="e"), {}).optimize_for("relu_to_ones")
+    assert list(made.args) == made.symbol.list_inputs() == ["r_ones"]
+    assert made.args["r_ones"].tolist() == [1, 1]
+    kept = passlib.Model(relu, {}).optimize_for("relu_to_ones")  # MXNet names outputs after nodes
+    assert (kept.symbol.list_outputs(), dict(kept.args)) == (["r_output"], {})
+    for text in ("r = Relu(x) y = Exp(r)", "y = Relu(x)"):
+        made = load(text).optimize_for("relu_to_ones")
+        assert [array.tolist() for array in made.args.values()] == [[1, 1]]
+        assert made.symbol.list_outputs() == ["y"]
+        want = np.exp([1, 1]) if "Exp" in text else [1, 1]
+        np.testing.assert_allclose(
+            made.run({"x": WEIGHTS["v"], "c": np.array(True)})["y"], want, rtol=1e-6
+        )
+
+
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [

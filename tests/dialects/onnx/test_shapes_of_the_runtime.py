@@ -85,7 +85,10 @@ ATTRIBUTES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [None, 7, -1, 0, 0.5, "a", [], [0, -3], [0.5], ["b", "c"]])
+@pytest.mark.parametrize(
+    "value",
+    [None, 7, -1, 0, 0.5, "a", [], [0, -3], [0.5], ["b", "c"], [-(1 << 63)], [-(1 << 63)] * 4],
+)
 @pytest.mark.parametrize("operator", sorted(rules))
 def test_attributes_that_an_operator_does_not_allow(operator: str, value: Any) -> None:
     kind = onnx.AttributeProto.INTS if value == [] else None

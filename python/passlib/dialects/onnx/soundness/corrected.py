@@ -549,7 +549,7 @@ def _right(
 
 def _representable(size: Any) -> Any:
     """Leave a dimension open that no file can state."""
-    return None if isinstance(size, int) and size >= 1 << 63 else size
+    return None if isinstance(size, int) and not 0 <= size < 1 << 63 else size
 
 
 def _differs(kind: Any, code: int, dims: Dims | None, names: set[str]) -> bool:
