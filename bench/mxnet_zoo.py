@@ -1,4 +1,4 @@
-"""What simplification leaves of MXNet's model zoo, in MXNet's dialect and in other tools.
+"""Operators left of MXNet's model zoo, simplified in MXNet's dialect and by other tools.
 
 Run as ``python bench/mxnet_zoo.py --mxnet PYTHON [--tools PYTHON] [NAME ...]``: the first Python
 has MXNet 1.9.1, the other one the tools of simplify.py. Each architecture is exported to ONNX as

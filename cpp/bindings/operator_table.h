@@ -1,4 +1,4 @@
-// What a schema declares about operators, found once for each of many nodes.
+// The declarations of a schema about operators, looked up once for many nodes.
 #ifndef PASSLIB_BINDINGS_OPERATOR_TABLE_H_
 #define PASSLIB_BINDINGS_OPERATOR_TABLE_H_
 

@@ -29,7 +29,7 @@ struct Function {
   std::function<Fact(const Node& variable)> describe;
 };
 
-/// What facts come from beside the graph. All members but `opsets` may be empty.
+/// The sources of facts besides the graph. All members but `opsets` may be empty.
 struct Settings {
   Opsets opsets;
   /// Returns what is known of a variable, in nested graphs too.

@@ -19,7 +19,7 @@ namespace passlib::facts {
 /// Shapes and contents of the outputs are unknown then.
 struct Unknowable {};
 
-/// What a node view asks of the graphs around its node.
+/// The questions of a node view about the graphs around its node.
 class Surroundings {
  public:
   virtual ~Surroundings() = default;

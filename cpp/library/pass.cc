@@ -41,7 +41,7 @@ class Caller {
         allocator_(allocator),
         options_(call.options) {}
 
-  /// What is known to be as it was.
+  /// The parts that are known to be unchanged.
   const Kept& kept() const { return kept_; }
 
   std::string described(const std::string& what) const { return describePass(call_) + " " + what; }

@@ -151,7 +151,7 @@ PartitionResult runPartition(const PartitionCall& call, const OutputSuffix& suff
   const Reviewer reviewer(call, library, *graph);
   NodeNames names(*graph);
   Cutter cutter(graph.get(), numbers, groups, suffix, call.merge_equal);
-  // What no library saw is as sound as the graph that it was cut from.
+  // A part that no library saw is as sound as the graph that it was cut from.
   const bool unseen = library.strategy().review == nullptr && areOperators(*graph, groups);
   const NodeOrder wanted = call.ordered ? NodeOrder::kPostOrder : NodeOrder::kSorted;
   for (std::size_t i = 0; i < groups.size(); ++i) {

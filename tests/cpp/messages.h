@@ -1,4 +1,4 @@
-// What the library under test said of its last failure.
+// The messages of the library under test about its last failure.
 #ifndef PASSLIB_TESTS_MESSAGES_H_
 #define PASSLIB_TESTS_MESSAGES_H_
 

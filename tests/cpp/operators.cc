@@ -103,7 +103,7 @@ REGISTER_OP(registered_twice)
     .setForward(forward, "cpu")
     .setForward(forward, "cpu");
 
-/// What _opRegGet says of one operator.
+/// The answer of _opRegGet about one operator.
 struct Listed {
   explicit Listed(int index) {
     _opRegGet(index, &name, &is_subgraph, &forward_ctx, &forward_fp, &forward_count, &backward_ctx,

@@ -43,7 +43,7 @@ mxnet::ext::MXReturnValue initialize(int) { return mxnet::ext::MX_SUCCESS; }
 
 
 def compile_quietly(compiler: str, standard: str, source: Path, *flags: str) -> None:
-    # What C++23 is called depends on the compiler's age.
+    # The name of C++23 depends on the compiler's age.
     for spelling in (standard, standard.replace("23", "2b")):
         run = subprocess.run(
             [compiler, f"-std={spelling}", *STRICT, *flags, "-I", str(INCLUDE), str(source)],
@@ -359,21 +359,18 @@ def test_unit(program: PathOf, name: str, case: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
-@unless_sanitized("takes longer, and not in proportion")
+@unless_sanitized("takes much longer")
 @pytest.mark.parametrize("case", SCALE)
 def test_scale(program: PathOf, case: str) -> None:
-    """With 1 MB of stack, and ten times the size in less than twenty times the time."""
+    """With 1 MB of stack, and in time that is far too short for quadratic growth."""
     run = subprocess.run(
-        ["sh", "-c", 'ulimit -s 1024 && exec "$0" "$@"', program("scale"), case],
+        ["sh", "-c", 'ulimit -s 1024 && ulimit -t 60 && exec "$0" "$@"', program("scale"), case],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert run.returncode == 0, run.stderr or f"ended by signal {-run.returncode}"
-    small, large = map(float, run.stdout.split())
-    # What takes no time at all cannot be compared.
-    assert large < 20 * max(small, 0.02)
 
 
 def test_recipes_have_all_sources() -> None:

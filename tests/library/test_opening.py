@@ -110,7 +110,7 @@ def test_a_static_initializer_that_fails(kind: str, tmp_path: Path) -> None:
     assert ended.stdout.count(f"cannot load library '{path}': a static initializer failed") == 2
     assert ended.stdout.endswith("other threads: True\n")
     assert re.search(wanted, ended.stdout), ended.stdout
-    # What it needs is there now.
+    # The library that it needs is there now.
     ended = run(TWICE, path, PASSLIB_TEST_LEVEL="1")
     assert ended.stdout == "starts\nstarts1 starts2\nstarts1 starts2\nother threads: True\n"
 

@@ -141,7 +141,7 @@ def test_unknown_sizes_of_a_file_without_the_mode(
             assert symbol.infer_shape(x=(2, 3))[0] == [(2, 3), (4, 3), (4,)]
     plain = sym.load(tmp_path / "m-symbol.json")
     assert plain.attr_dict()["fc_weight"]["__shape__"] == shape
-    # What states the mode means it.
+    # A file that states the mode is read in it.
     text["attrs"]["is_np_shape"] = ["int", 1]
     if "0" in shape:
         with util.np_shape(), pytest.raises(GraphError, match="require"):

@@ -159,7 +159,7 @@ def test_5000_nodes(browser: Browser, folder: Path) -> None:
     assert browser.run("state.layout.boxes.length") > 5000
     browser.wait_for(LAID, 120)
     browser.press("0")
-    # What is drawn is what is in view.
+    # Only boxes in view are drawn.
     shown = browser.run("drawing.boxesBetween(drawing.placeAt(0, 0).y, drawing.placeAt(0, 900).y)")
     assert 0 < len(shown) < 60
     took = browser.run(

@@ -15,7 +15,7 @@ bool is(const Attributes& attributes, const char* how) {
   return attributes.count("how") != 0 && attributes.at("how") == how;
 }
 
-// What every function may do.
+// The faults that every function may have.
 MXReturnValue end(const Attributes& attributes, const std::string& function) {
   if (is(attributes, (function + " fails").c_str())) {
     MX_ERROR_MSG << function << " does not want to";

@@ -1,4 +1,4 @@
-// What passes do with the tensors that the host lends: in threads, twice, and wrongly.
+// Passes that use the tensors that the host lends: in threads, twice, and wrongly.
 #include <thread>
 
 #include "lib_api.h"

@@ -55,7 +55,7 @@ def waited(number: int, calls: socket.socket, timeout: float) -> int | None:
     ready, *_ = select.select([process, calls], [], [], timeout)
     os.close(process)
     if process not in ready:
-        # What has only just begun is no group yet.
+        # A process that has only just begun leads no group yet.
         for kill in (os.kill, os.killpg):
             with contextlib.suppress(ProcessLookupError):
                 kill(number, signal.SIGKILL)

@@ -184,7 +184,7 @@ def _compiler(
 
 def _digest_of(command: tuple[str, ...], sources: list[Path]) -> str:
     digest = hashlib.sha256(compiler_version(command[0]))
-    # What the headers hold is in the text; where they are does not matter.
+    # The text has the content of the headers; their place does not matter.
     places = {i + after for i, word in enumerate(command) if word == "-I" for after in (0, 1)}
     for word in (word for i, word in enumerate(command) if i not in places):
         digest.update(word.encode() + b"\0")

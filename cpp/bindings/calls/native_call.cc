@@ -17,8 +17,7 @@
 namespace passlib {
 namespace {
 
-/// What the program does on SIGINT, as far as this call is concerned. Signals reach Python in the
-/// main thread only.
+/// Returns the effect of SIGINT on this call. Signals reach Python in the main thread only.
 OnInterrupt onInterrupt() {
   if (syscall(SYS_gettid) != getpid()) return OnInterrupt::kNothing;
   const py::module_ signals = py::module_::import("signal");

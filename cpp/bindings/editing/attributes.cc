@@ -99,7 +99,7 @@ void bindEditedAttributes(py::module_* m) {
        {"keys", "items", "values", "pop", "popitem", "clear", "update", "setdefault", "__eq__"}) {
     attributes.attr(name) = mapping.attr(name);
   }
-  // What pop compares its default with.
+  // pop compares its default with this.
   attributes.attr("_MutableMapping__marker") = mapping.attr("_MutableMapping__marker");
   mapping.attr("register")(attributes);
 }

@@ -1,4 +1,4 @@
-// What Python holds of a graph that a pass in Python changes.
+// Handles of Python to a graph that a pass in Python changes.
 #ifndef PASSLIB_BINDINGS_EDITING_HANDLES_H_
 #define PASSLIB_BINDINGS_EDITING_HANDLES_H_
 

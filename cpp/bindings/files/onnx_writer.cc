@@ -64,7 +64,7 @@ class WrittenScaled : public onnx::Computed {
   const Scaled& elements_;
 };
 
-/// What a writer asks, answered by dictionaries of arrays and functions in Python.
+/// Answers a writer from dictionaries of arrays and functions in Python.
 class PythonHost : public onnx::WriteHost {
  public:
   struct Functions {

@@ -48,7 +48,7 @@ class LentArrays {
   pybind11::list changed(const pybind11::set& except) const;
 
  private:
-  /// What a copy has that lies by itself: a loan, or an array of its own.
+  /// The memory of a copy that lies by itself: a loan, or an array of its own.
   struct Alone {
     Lender::Loan loan;
     pybind11::object array;

@@ -13,8 +13,8 @@
 
 namespace passlib {
 
-/// What a caller asks of a library: a whole pass, partitioning or computation, which may be many
-/// calls of C functions. No lock is held between these.
+/// A pass, partitioning or computation by a library: one or more calls of its C functions. No lock
+/// is held between the calls.
 class Visit {
  public:
   /// `what`: "pass 'x' of library 'y'". Throws LoadError if the library may not be called any more.

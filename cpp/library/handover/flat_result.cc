@@ -26,7 +26,7 @@ using mxnet::ext::host::JsonTree;
 using mxnet::ext::host::quoted;
 using Slice = mxnet::ext::JsonReader::Slice;
 
-/// What a graph of the library was shown as: the outermost one; nothing, if it is another.
+/// The graph as it was shown to the library if it is the outermost one, otherwise an empty one.
 class Before {
  public:
   Before(const FlatModel& shown, bool outermost)

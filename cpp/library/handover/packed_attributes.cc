@@ -8,7 +8,7 @@
 namespace passlib {
 namespace {
 
-/// What the header packs: a search goes through all of them.
+/// The most attributes that the header packs: a search goes through all of them.
 constexpr uint32_t kMostPacked = 64;
 
 [[noreturn]] void refusePacked(const std::string& problem) {

@@ -9,7 +9,7 @@ std::vector<const Original*> lineageOf(const Node& node, const Original* origina
   std::vector<const Original*> found;
   const Bytes text = attributeOf(node, MX_STR_ORIGIN);
   if (text.data() == nullptr) return found;
-  // What the file says of it is about another file.
+  // A list that the file itself states names nodes of another file.
   if (original != nullptr && attributeOf(*original->node, MX_STR_ORIGIN) == text) return found;
   try {
     for (const auto& name : mxnet::ext::JsonVal::parse(std::string(text)).list) {

@@ -37,7 +37,7 @@ struct OriginalGraph {
   NameMap<uint32_t> input_numbers;  ///< by name; empty unless inputs have defaults
 };
 
-/// What a node of the graph that passes got stands for.
+/// The origin in the file of a node that passes got.
 struct Original {
   enum What : uint8_t { kOperator, kInput, kInitializer, kSparse, kConstant };
   const OriginalGraph* graph;
@@ -76,7 +76,7 @@ class Originals {
   /// Returns what an identifier stands for; null if it is not of the file.
   const Original* find(Bytes id) const;
   std::size_t size() const { return all_.size(); }
-  /// What the file refers to outside of inference.
+  /// The values that the file names outside of inference.
   const References& references() const { return levels_->references; }
   /// Returns an operator by the name that passes see; null if there is none. The first call
   /// collects them, next to which there must be no other.

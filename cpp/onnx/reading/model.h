@@ -37,7 +37,7 @@ struct Levels {
   Arena arena;  ///< texts that are in no one piece of the file
 };
 
-/// What is read from a file. Names and data refer to the file's memory, or to that of `levels`.
+/// The content of a file. Names and data refer to the file's memory, or to that of `levels`.
 struct Model {
   std::unique_ptr<Graph> graph;
   Bytes message;  ///< of the main graph

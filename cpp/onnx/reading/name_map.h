@@ -15,8 +15,8 @@ namespace passlib::onnx {
 
 /// A table with open addressing; names refer to memory elsewhere. An empty one has no memory.
 ///
-/// What is searched are hashes and places of eight bytes, so that a large table misses the cache
-/// once; names, which lie all over the file, are read only where hashes are equal.
+/// A search reads hashes and places of eight bytes, so that a large table misses the cache once.
+/// Names, which lie all over the file, are read only where hashes are equal.
 template <typename Value>
 class NameMap {
  public:

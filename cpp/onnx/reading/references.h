@@ -1,4 +1,4 @@
-// What a file names outside of inference: values that must stay what they are.
+// Values that a file names outside of inference, and that must stay unchanged.
 #ifndef PASSLIB_ONNX_READING_REFERENCES_H_
 #define PASSLIB_ONNX_READING_REFERENCES_H_
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 100;
 
-/// What a field holds: packed numbers, or a message of one of the kinds that follow. Messages
+/// The content of a field: packed numbers, or a message of one of the kinds that follow. Messages
 /// without such fields of their own are kFlat.
 enum Content : uint8_t {
   kOther,

@@ -1,4 +1,4 @@
-// What the writer asks of those who call it: arrays, and attributes made from text.
+// The questions of the writer to its caller: arrays, and attributes made from text.
 #ifndef PASSLIB_ONNX_WRITING_HOST_H_
 #define PASSLIB_ONNX_WRITING_HOST_H_
 
@@ -46,7 +46,7 @@ class WriteHost {
   /// Makes an attribute of a type, 0 for that of the operator's schema.
   virtual MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) = 0;
   /// Returns the key of the attribute that nodes do not get in the file; empty if there is none.
-  /// What the file has of this key stays as it is there.
+  /// Attributes of this key that the file has are kept.
   virtual Bytes omitted() const = 0;
   /// Returns the inferred types of a graph of the model that is written, by its place; or null.
   virtual const RenewedTypes* renewed(const std::string& place) = 0;

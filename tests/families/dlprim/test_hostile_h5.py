@@ -165,7 +165,7 @@ def test_memory_is_not_allocated(tmp_path: Path, fill: Callable[[Any], None], me
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # What was read before the limit was reached is within it.
+    # All that was read before the limit was reached is within it.
     assert peak < 110 * MB
 
 

@@ -1,4 +1,4 @@
-// What the passes of this folder share. Only what MXNet's lib_api.h has too may be used here: the
+// Functions that the passes of this folder share. They use only what MXNet's lib_api.h has too: the
 // same sources are compiled against passlib's header and against MXNet's.
 #ifndef PASSLIB_TESTS_INTEROP_EDGES_H_
 #define PASSLIB_TESTS_INTEROP_EDGES_H_

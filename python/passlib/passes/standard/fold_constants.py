@@ -107,7 +107,7 @@ class _Folding:
         self._arrays: dict[EditableValue, np.ndarray[Any, Any] | None] = {}
         self._kept: set[EditableNode] = set()
         self._certain: set[EditableNode] = set()
-        # What does not change while operators are chosen, which may take many rounds.
+        # Constant while operators are chosen, which may take many rounds.
         self._weights: dict[EditableNode, int] = {}
         self._sources: dict[EditableNode, list[EditableNode]] = {}
         self._held: dict[EditableNode, int] = {}

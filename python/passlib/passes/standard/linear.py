@@ -164,7 +164,7 @@ def fold_linear(graph: Graph) -> None:
         if shapes is None and _needs_shapes(layer):
             # Shapes stay what they are when an operator goes into a layer.
             shapes = Shapes(model)
-        # What is folded may be all that used the layer, if nothing needs the result.
+        # The folded operator may be the only user of the layer, if nothing needs the result.
         while node not in model.gone and (
             _fold_next(model, layer, shapes, fused) or fold_before(model, layer, shapes, fused)
         ):

@@ -67,7 +67,7 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
         found.append((node, same))
     replaced: dict[EditableValue, EditableValue] = {}
     for node, returned in found:
-        # What one of them returned may have been replaced before.
+        # The value that one of them returned may have been replaced before.
         same = replaced.get(returned, returned)
         if can_replace(node, same):
             replaced[node.outputs[0]] = same

@@ -1,1 +1,1 @@
-"""What the standard passes know of ONNX graphs: nodes, constants, symbolic shapes and values."""
+"""Facts of the standard passes about ONNX graphs: nodes, constants, symbolic shapes and values."""

@@ -97,7 +97,7 @@ def _is_taken(
     """Whether a Reshape uses an open dimension as it is; 0 would copy the input's."""
     if integer(node, "allowzero", 0) == 1 or known.is_positive(wanted):
         return True
-    # What is there is 0 as well if it is a multiple.
+    # The present size is 0 as well if it is a multiple.
     return bool(there) and quotient(there[0], wanted) is not None
 
 
