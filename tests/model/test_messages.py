@@ -17,7 +17,7 @@ from passlib.model import Model, load, load_checkpoint, load_params
 
 SHAPE = r"must be a tuple of whole numbers, such as \(1, 3, 224, 224\)"
 MAPPING = r"must be a dictionary by name, such as \{'data': "
-EPOCH = r"the epoch is 'best', but must be a whole number.*params='\.\.\.'"
+EPOCH = r"the epoch is 'best', but must be an integer >= 0.*params='\.\.\.'"
 
 PASS = "removeDeadNodes"
 
