@@ -29,7 +29,9 @@ class AttributeText : public std::string {
   using std::string::operator=;
   using std::string::operator+=;
   void operator=(int number) = delete;
+  void operator=(double number) = delete;
   void operator+=(int number) = delete;
+  void operator+=(double number) = delete;
 };
 
 /// The functions of a std::unordered_map or std::map, which `Self` makes when one of them is first

@@ -129,7 +129,6 @@ bool passInterrupted();
 }  // namespace ext
 }  // namespace mxnet
 
-/// Every library defines this function. The host calls it once after it loaded the library, with
-/// 10000 * major + 100 * minor + patch of its MXNet version. MX_FAIL makes the host reject the
-/// library.
+/// Every library defines this function, which the host calls once, after loading, with the number
+/// of its MXNet version, such as 10901 for 1.9.1. MX_FAIL makes the host reject the library.
 extern "C" PASSLIB_EXPORT mxnet::ext::MXReturnValue initialize(int version);

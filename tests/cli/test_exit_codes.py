@@ -114,7 +114,7 @@ CODES: list[tuple[str, int, str]] = [
     ("view m.onnx -o gone/v.html/", 1, ""),
     ("view bad.onnx", 3, "bad.onnx"),
     ("run reproducer --trust", 2, "SIGABRT"),
-    ("run reproducer", 1, "give --trust"),
+    ("run reproducer", 1, "add --trust"),
     ("run gone", 1, "gone"),
     ("run bad.onnx", 1, "bad.onnx"),
     ("new codesPass", 0, ""),
