@@ -2614,7 +2614,7 @@ inline void JsonTree::print(std::size_t root, bool pretty, std::size_t depth,
       item = items_[item].first;
       ++depth;
     } else {
-      // Those that end here, up to one with another child behind it.
+      // The values that end here, up to one with another child behind it.
       for (bool leaf = true;; leaf = false) {
         if (!leaf && pretty && items_[item].lines) appendLine(depth, out);
         if (isComposite(item)) out->push_back(items_[item].type == LIST ? ']' : '}');

@@ -299,7 +299,7 @@ class TestHost:
         assert users == {"bindings"}
 
     def test_the_headers_details_are_its_own(self) -> None:
-        """What the host shares with the header has names in `mxnet::ext::host` (cpp/header.h)."""
+        """The host uses names of the header only through `mxnet::ext::host` (cpp/header.h)."""
         uses = re.compile(r"(?<!py::)\bdetail\b")
         sources = [path for path in (ROOT / "cpp").rglob("*") if path.suffix in (".cc", ".h")]
         assert len(sources) > 150

@@ -80,6 +80,24 @@ void reshape(NodeView& node) {
   keepItems(node);
 }
 
+/// Returns the places in one tensor of the elements of another: `first` for its first element, and
+/// an offset for each step along an axis.
+std::vector<std::ptrdiff_t> placesOf(const Shape& sizes, std::size_t count, int64_t first,
+                                     const std::vector<int64_t>& offsets) {
+  std::vector<std::ptrdiff_t> places;
+  std::vector<int64_t> index(sizes.size(), 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    int64_t place = first;
+    for (std::size_t k = 0; k < sizes.size(); ++k) place += index[k] * offsets[k];
+    places.push_back(static_cast<std::ptrdiff_t>(place));
+    for (std::size_t k = sizes.size(); k-- > 0;) {
+      if (++index[k] < sizes[k].number()) break;
+      index[k] = 0;
+    }
+  }
+  return places;
+}
+
 void transpose(NodeView& node) {
   node.set(0, node.in(0).type);
   node.out(0).least = node.in(0).least;
@@ -106,20 +124,9 @@ void transpose(NodeView& node) {
   const auto count = fewElements(made);
   if (node.in(0).content != nullptr && count) {
     const std::vector<std::size_t> strides = stridesOf(shape);
-    std::vector<std::ptrdiff_t> places;
-    std::vector<int64_t> index(made.size(), 0);
-    for (std::size_t i = 0; i < *count; ++i) {
-      std::size_t place = 0;
-      for (std::size_t k = 0; k < made.size(); ++k) {
-        place += static_cast<std::size_t>(index[k]) * strides[order[k]];
-      }
-      places.push_back(static_cast<std::ptrdiff_t>(place));
-      for (std::size_t k = made.size(); k-- > 0;) {
-        if (++index[k] < made[k].number()) break;
-        index[k] = 0;
-      }
-    }
-    pickItems(node, places);
+    std::vector<int64_t> offsets;
+    for (const std::size_t axis : order) offsets.push_back(static_cast<int64_t>(strides[axis]));
+    pickItems(node, placesOf(made, *count, 0, offsets));
   }
   node.setShape(0, std::move(made));
 }
@@ -445,21 +452,16 @@ void slice(NodeView& node) {
   const auto count = fewElements(made);
   if (node.in(0).content != nullptr && count && isStatic(shape)) {
     const std::vector<std::size_t> strides = stridesOf(shape);
-    std::vector<std::ptrdiff_t> places;
-    std::vector<int64_t> index(made.size(), 0);
-    for (std::size_t i = 0; i < *count; ++i) {
-      int64_t place = 0;
-      for (std::size_t k = 0; k < made.size(); ++k) {
-        require(firsts[k].has_value());
-        place += (*firsts[k] + index[k] * cuts[k].step.number()) * static_cast<int64_t>(strides[k]);
-      }
-      places.push_back(static_cast<std::ptrdiff_t>(place));
-      for (std::size_t k = made.size(); k-- > 0;) {
-        if (++index[k] < made[k].number()) break;
-        index[k] = 0;
-      }
+    int64_t first = 0;
+    std::vector<int64_t> offsets;
+    for (std::size_t k = 0; k < made.size(); ++k) {
+      require(*count == 0 || firsts[k].has_value());
+      const int64_t stride = static_cast<int64_t>(strides[k]);
+      first += firsts[k].value_or(0) * stride;
+      // The step of a single element may be of any size.
+      offsets.push_back(made[k].number() > 1 ? cuts[k].step.number() * stride : 0);
     }
-    pickItems(node, places);
+    pickItems(node, placesOf(made, *count, first, offsets));
   }
   node.setShape(0, std::move(made));
 }

@@ -35,7 +35,7 @@ def smallest(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
         if guilty is not None:
             kept, parts = guilty, 2
             continue
-        # Of two parts, each is the complement of the other.
+        # Each of two parts is the complement of the other.
         rests = [] if len(chunks) == 2 else range(len(chunks))
         for i in rests:
             rest = [item for j, chunk in enumerate(chunks) if j != i for item in chunk]

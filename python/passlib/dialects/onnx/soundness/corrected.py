@@ -368,7 +368,7 @@ Corrections = dict[Place, list[Any]]
 """Types of the outputs of nodes, as ``onnx.TypeProto``; None for unknown ones."""
 
 _MOST_ELEMENTS: Final = 1024
-"""Of constants that rules look at."""
+"""Rules read constants of at most this size."""
 
 _UNEXPECTED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Raised by rules for attributes and inputs that the operator does not allow."""

@@ -161,7 +161,7 @@ class Value:
     inputs: list[Value] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     place: str = ""
-    """Of the original in the file; empty if there is none."""
+    """The place of the original in the file; empty if there is none."""
     frozen: bool = False
     view: bool = False
     """Whether this is only another name for memory that was written to."""

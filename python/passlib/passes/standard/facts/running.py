@@ -19,7 +19,7 @@ _MOST_STEPS: Final = 1000
 """Operators on the way to one value."""
 
 _MOST_ELEMENTS: Final = 1 << 20
-"""Of each array; a chain of Concat could double its size again and again."""
+"""The limit for each array: a chain of Concat could double its size again and again."""
 
 
 def moved(model: Model, value: EditableValue) -> Array | None:
