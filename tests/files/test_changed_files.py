@@ -212,12 +212,89 @@ def test_a_change_while_a_model_is_saved(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "new.onnx").exists()
 
 
+def node_with_text(value: float) -> tuple[list[Any], list[Any]]:
+    tensor = numpy_helper.from_array(np.full(4, value, np.float32), "w")
+    constant = helper.make_node("Constant", [], ["w"], value=tensor)
+    return [constant, helper.make_node("Mul", ["t", "w"], ["y"])], []
+
+
+def number_in_node(value: float) -> tuple[list[Any], list[Any]]:
+    return [helper.make_node("LeakyRelu", ["t"], ["y"], alpha=float(value))], []
+
+
+def list_of_numbers(value: float) -> tuple[list[Any], list[Any]]:
+    tensor = helper.make_tensor("w", TensorProto.FLOAT, [4], [value] * 4)
+    return [helper.make_node("Mul", ["t", "w"], ["y"])], [tensor]
+
+
+def branches(value: float) -> tuple[list[Any], list[Any]]:
+    info = helper.make_tensor_value_info("b", TensorProto.FLOAT, [4])
+    tensor = numpy_helper.from_array(np.full(4, value, np.float32), "w")
+    branch = helper.make_graph([helper.make_node("Mul", ["t", "w"], ["b"])], "b", [], [info])
+    branch.initializer.append(tensor)
+    yes = numpy_helper.from_array(np.array(True), "yes")
+    return [helper.make_node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch)], [yes]
+
+
+WITHOUT_MAPPED_ARRAYS = (node_with_text, number_in_node, list_of_numbers, branches)
+
+
+@pytest.mark.parametrize("content", ["new", "zeros", "empty"])
+@pytest.mark.parametrize("make", WITHOUT_MAPPED_ARRAYS, ids=lambda make: make.__name__)
+def test_a_changed_file_whose_arrays_are_copies(make: Any, content: str, tmp_path: Path) -> None:
+    def written(value: float) -> bytes:
+        info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in "xy"]
+        nodes, tensors = make(value)
+        identity = helper.make_node("Identity", ["x"], ["t"])
+        graph = helper.make_graph([identity, *nodes], "g", info[:1], info[1:], tensors)
+        imports = [helper.make_opsetid("", 17)]
+        return bytes(
+            helper.make_model(graph, ir_version=8, opset_imports=imports).SerializeToString()
+        )
+
+    path = tmp_path / "m.onnx"
+    path.write_bytes(written(1))
+    model = passlib.load(path)
+    model.run({"x": np.ones(4, np.float32)})
+    new = written(2)
+    with_old_times(path, {"new": new, "zeros": bytes(len(new)), "empty": b""}[content])
+    uses: list[Callable[[], Any]] = [
+        lambda: model.run({"x": np.ones(4, np.float32)}),
+        lambda: passlib.simplify(model),
+        lambda: passlib.simplify(model, exact=True),
+        lambda: model.optimize_for("foldConstants"),
+        lambda: model.optimize_for(["removeDeadNodes", "foldShapes"]),
+        lambda: model.symbol.optimize_for("foldShapes"),
+        lambda: model.save(tmp_path / "new.onnx"),
+        lambda: model.to_onnx(tmp_path / "new.onnx"),
+    ]
+    for use in uses:
+        with pytest.raises(FormatError, match=r"^\S+/m.onnx: .*was changed.*load it again$"):
+            use()
+    assert not (tmp_path / "new.onnx").exists()
+
+
 def test_arrays_and_symbols_by_themselves(tmp_path: Path) -> None:
     passlib.library.load_standard()
     _, data, new = loaded("mxnet", tmp_path)
     symbol, args, aux = passlib.model.load_checkpoint(tmp_path / "m", 0)
+    model = passlib.load(tmp_path / "m")
+    weight = args["w"]
     rewritten(data, new)
     uses: list[Callable[[], Any]] = [
+        model.to_html,
+        weight.asnumpy,
+        lambda: weight + 1,
+        lambda: 1 - weight,
+        lambda: -weight,
+        lambda: weight[:3],
+        weight.copy,
+        lambda: weight.astype("float16"),
+        weight.sum,
+        lambda: np.sort(weight),
+        lambda: np.add(weight, 1),
+        lambda: repr(weight),
+        lambda: pickle.dumps(weight),
         lambda: symbol.optimize_for("removeDeadNodes", args, aux),
         lambda: passlib.model.save_checkpoint(tmp_path / "new", 0, symbol, args, aux),
         lambda: passlib.nd.save(str(tmp_path / "new.params"), args),
@@ -228,3 +305,16 @@ def test_arrays_and_symbols_by_themselves(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="load it again"):
             use()
     assert not list(tmp_path.glob("new*"))
+
+
+def test_sparse_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "a.params"
+    rows = passlib.nd.sparse.row_sparse_array(
+        (np.ones((SIZE, 2), np.float32), np.arange(SIZE)), shape=(SIZE, 2)
+    )
+    passlib.nd.save(str(path), {"w": rows})
+    array = passlib.nd.load(str(path))["w"]
+    os.truncate(path, 0)
+    for use in (array.asnumpy, array.copy, lambda: array * 2, array.data.asnumpy):
+        with pytest.raises(FormatError, match="load it again"):
+            use()

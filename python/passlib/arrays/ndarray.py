@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.arrays.context import Context, cpu, require_host
 from passlib.arrays.shape_mode import in_shape_mode
@@ -162,14 +163,23 @@ def _as_element(number: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return whole.astype(dtype)
 
 
+def elements(array: Any) -> np.ndarray[Any, Any]:
+    """Return an array as a plain one on the same memory, to be read now.
+
+    Raises `FormatError` if it lies in a file that was changed after it was mapped.
+    """
+    _core.check_files((array,))
+    return np.asarray(array)
+
+
 class Arithmetic:
     """Python's operators; the other operand is an array, a number, a list or a tuple."""
 
     def __neg__(self: Any) -> Any:
-        return self.as_numpys(combine(np.multiply, np.asarray(self), -1))
+        return self.as_numpys(combine(np.multiply, elements(self), -1))
 
     def __abs__(self: Any) -> Any:
-        return self.as_numpys(np.abs(np.asarray(self)))
+        return self.as_numpys(np.abs(elements(self)))
 
     def __ipow__(self: Any, other: Any) -> Any:
         return self**other  # as in MXNet, a new array
@@ -182,7 +192,7 @@ class Arithmetic:
 def _operand(other: Any) -> Any:
     """Return the other operand as a plain array or a number; None if it is neither."""
     if isinstance(other, np.ndarray):
-        return np.asarray(other)
+        return elements(other)
     if isinstance(other, (Number, np.generic)):
         return other
     if isinstance(other, (list, tuple)):
@@ -195,7 +205,7 @@ def _forward(kernel: _Kernel) -> Callable[[Any, Any], Any]:
         operand = _operand(other)
         if operand is None:
             return NotImplemented
-        return self.as_numpys(combine(kernel, np.asarray(self), operand))
+        return self.as_numpys(combine(kernel, elements(self), operand))
 
     return method
 
@@ -205,7 +215,7 @@ def _backward(kernel: _Kernel) -> Callable[[Any, Any], Any]:
         operand = _operand(other)
         if operand is None:
             return NotImplemented
-        return self.as_numpys(combine(kernel, operand, np.asarray(self)))
+        return self.as_numpys(combine(kernel, operand, elements(self)))
 
     return method
 
@@ -215,7 +225,7 @@ def _in_place(kernel: _Kernel) -> Callable[[Any, Any], Any]:
         operand = _operand(other)
         if operand is None:
             return NotImplemented
-        np.copyto(np.asarray(self), combine(kernel, np.asarray(self), operand), casting="unsafe")
+        np.copyto(np.asarray(self), combine(kernel, elements(self), operand), casting="unsafe")
         return self
 
     return method
@@ -316,9 +326,10 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
     def __getitem__(self, key: Any) -> Any:
         key = _with_whole_numbers(self._all_of_none(key))
-        result = np.asarray(self)[_as_key(key)]
+        plain = elements(self)
+        result = plain[_as_key(key)]
         if not isinstance(result, np.ndarray):
-            result = np.asarray(self)[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+            result = plain[(*key, ...) if isinstance(key, tuple) else (key, ...)]
         return self.as_numpys(in_shape_mode(result))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -341,7 +352,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
     def __bool__(self) -> bool:
         if self.size > 1:
             raise ValueError(f"the truth value of an array of shape {self.shape} is ambiguous")
-        return bool(np.asarray(self).any())
+        return bool(elements(self).any())
 
     def __float__(self) -> float:
         return float(self.asscalar())
@@ -353,6 +364,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         return format(self.asscalar(), spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        _core.check_files((self,))
         rebuild, arguments, state = cast("tuple[Any, ...]", super().__reduce__())
         return rebuild, arguments, (state, self._context)
 
@@ -362,7 +374,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
     def __repr__(self) -> str:
         shape = "x".join(str(size) for size in self.shape)
-        return f"\n{np.asarray(self)}\n<{type(self).__name__} {shape} @{self._context}>"
+        return f"\n{elements(self)}\n<{type(self).__name__} {shape} @{self._context}>"
 
     __str__ = __repr__
 
@@ -373,7 +385,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
     def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Copy into a plain NumPy array."""
-        return np.array(self, subok=False)
+        return np.array(elements(self))
 
     def asscalar(self) -> Any:
         """Return the only element.
@@ -385,7 +397,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         """
         if self.size != 1:
             raise ValueError(f"an array of shape {self.shape} is not a scalar")
-        return np.asarray(self).reshape(-1)[0]
+        return elements(self).reshape(-1)[0]
 
     def copy(self, order: Any = "C") -> NDArray:
         """Copy into a new array on the same device.
@@ -395,7 +407,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         order : {"C", "F", "A", "K"}
             As in NumPy.
         """
-        return self.as_numpys(np.asarray(self).copy(order))
+        return self.as_numpys(elements(self).copy(order))
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> NDArray:
         """Do what `numpy.ndarray.astype` does, ``"bfloat16"`` included.
@@ -405,7 +417,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         *args, **kwargs
             As in NumPy.
         """
-        plain = np.asarray(self)
+        plain = elements(self)
         converted = plain.astype(dtypes.as_dtype(dtype), *args, **kwargs)
         return self if converted is plain else self.as_numpys(converted)
 
@@ -429,7 +441,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
     def replace(self, source: Any) -> None:
         """Take over the elements of an array of the same shape, in this array's element type."""
-        np.copyto(self, np.asarray(source), casting="unsafe")
+        np.copyto(self, elements(source), casting="unsafe")
 
     def wait_to_write(self) -> None:
         """Do nothing: passlib computes synchronously."""
@@ -442,7 +454,7 @@ def _is_real(value: Any) -> bool:
 def _plain(value: Any) -> Any:
     """Return a value without this class, in lists and tuples too."""
     if isinstance(value, NDArray):
-        return value.view(np.ndarray)
+        return elements(value)
     if type(value) in (list, tuple):
         return type(value)(_plain(each) for each in value)
     return value

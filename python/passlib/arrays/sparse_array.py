@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.arrays.context import Context, require_host
 from passlib.arrays.ndarray import KERNELS, NDArray, Placed, combine, register_compression
@@ -277,6 +278,7 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         UnsupportedError
             The whole array needs more memory than there is.
         """
+        _core.check_files((self,))
         try:
             dense = np.zeros(self.shape, self.dtype)
         except (MemoryError, ValueError) as error:  # the latter where no address reaches its end
@@ -345,6 +347,7 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         return self._rebuilt(self.dtype, context)
 
     def _rebuilt(self, dtype: np.dtype[Any], context: Context) -> BaseSparseNDArray:
+        _core.check_files((self,))
         old = self._parts
         pointers = None if old.indptr is None else old.indptr.copy()
         parts = Sparse(old.stype, old.shape, old.data.astype(dtype), old.indices.copy(), pointers)

@@ -295,6 +295,13 @@ class Dialect(ABC):
         """
         raise UnsupportedError(f"models of {self.title} are read from files only")
 
+    def check_source(self, attributes: Mapping[str, str]) -> None:  # noqa: B027
+        """Check that files which a graph still needs are as they were when they were read.
+
+        By default a graph needs none. ``attributes``: its own. Raises `FormatError` if another
+        program changed one.
+        """
+
     def refuses_to_save(self, model: ModelData) -> bool:
         """Whether the format's own checker refuses what passes made of a model; by default no."""
         return False

@@ -602,7 +602,12 @@ def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, d
     given = args is not None or aux is not None
     arguments, states = dialect.variables(before) if given else ([], [])
     weights = [*_arrays("args", args), *_arrays("aux", aux)]
-    _core.check_files(weights)
+
+    def check_files() -> None:
+        _core.check_files(weights)
+        dialect.check_source(symbol.attributes)
+
+    check_files()
     lent = (found.lend("args", args, arguments), found.lend("aux", aux, states))
     # A pass that declares itself also gets what a model without weights states or determines.
     known = args or aux or shapes or types or (declaration.options is not None and _can_infer())
@@ -634,10 +639,13 @@ def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, d
     )
     try:
         outcome = found.run(call, shown if shown is not None else before, dialect)
+    except PasslibError:
+        check_files()  # the change of a file is the cause
+        raise
     finally:
         if reader is not None and reader.error is not None:
             raise reader.error from None
-    _core.check_files(weights)
+    check_files()
     if reader is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
     with collection_off():

@@ -545,6 +545,7 @@ class Model:
         from passlib.model.inputs import as_fed, hint, unknown_inputs
         from passlib.runtime.settings import DEFAULT
 
+        self._format.check_source(self._symbol.attributes)
         names = self.inputs
         given = as_mapping("inputs", inputs, "array", names[0] if names else "")
         if self._passed_on is None:

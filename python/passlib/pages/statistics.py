@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays import BaseSparseNDArray
 
 _MOST: Final = 1 << 16
@@ -18,6 +19,8 @@ _FEW: Final = 16
 
 def weight_facts(array: Any) -> dict[str, Any]:
     """Return dtype, shape, size, statistics and a histogram of a dense or sparse weight for JSON.
+
+    Raises `FormatError` if the file that it is mapped from was changed.
 
     Returns
     -------
@@ -33,6 +36,7 @@ def weight_facts(array: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"type": dtype.name, "shape": shape, "bytes": count * dtype.itemsize}
     if not count or dtype.kind not in "biufV" or dtype.fields:
         return facts
+    _core.check_files((array,))
     dense = array.asnumpy() if isinstance(array, BaseSparseNDArray) else array
     flat = np.asarray(dense).view(np.ndarray).reshape(-1)
     if count > _MOST:

@@ -16,6 +16,7 @@ from passlib.dialects.onnx.reading import (
     STATED,
     Document,
     Present,
+    Reference,
     document_of,
     map_file,
     output_names,
@@ -112,6 +113,11 @@ class ONNX(Dialect):
         if options:
             self.refuse(options)
         return read_bytes(data)
+
+    def check_source(self, attributes: Mapping[str, str]) -> None:
+        found = attributes.get(DOCUMENT)
+        if isinstance(found, Reference):
+            found.document.check()
 
     def save(
         self,

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.arrays import OPERATORS, NDArray
+from passlib.arrays.ndarray import elements
 from passlib.errors import UnsupportedError
 from passlib.mxnet import schema
 from passlib.mxnet.nd import operators
@@ -27,7 +28,7 @@ def _method(name: str) -> Callable[..., Any]:
 
     def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
         if not foreign.isdisjoint(kwargs):
-            return self.as_numpys(getattr(np.asarray(self), name)(*args, **kwargs))
+            return self.as_numpys(getattr(elements(self), name)(*args, **kwargs))
         return operators.invoke(registered, self, *args, **kwargs)
 
     method.__doc__ = (

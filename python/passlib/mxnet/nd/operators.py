@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.arrays.context import Context, current_context, require_host
 from passlib.arrays.ndarray import NDArray
 from passlib.arrays.shape_mode import is_np_shape
@@ -136,9 +137,10 @@ def _function(name: str, namespace: str, registered: str) -> Callable[..., Any]:
 def invoke(op: str, *args: Any, **kwargs: Any) -> Any:
     """Apply an operator of MXNet to arrays.
 
-    Raises `GraphError` if the arrays do not fit together, or an attribute is not the operator's;
-    `TypeError` if an input is missing or no array; `UnsupportedError` if the operator has no
-    faithful lowering, or the device is a GPU; `PasslibError` if ONNX Runtime is absent, or failed.
+    Raises `FormatError` if the file of an array was changed after it was loaded; `GraphError` if
+    the arrays do not fit together, or an attribute is not the operator's; `TypeError` if an input
+    is missing or no array; `UnsupportedError` if the operator has no faithful lowering, or the
+    device is a GPU; `PasslibError` if ONNX Runtime is absent, or failed.
 
     Parameters
     ----------
@@ -222,6 +224,7 @@ def _device(given: Any, inputs: Any) -> Context:
 
 def _run(request: _Request) -> list[NDArray]:
     op, names, arrays, attributes = request
+    _core.check_files(arrays)
     texts = tuple((key, scope.text(value)) for key, value in attributes.items())
     types = tuple(array.dtype for array in arrays)
     shapes = tuple(array.shape for array in arrays)
