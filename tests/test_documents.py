@@ -31,6 +31,7 @@ DOCUMENTS = (
     "docs/patterns.md",
     "docs/pipelines.md",
     "docs/python-passes.md",
+    "docs/rules.md",
     "docs/start.md",
     "docs/versions.md",
     "docs/workbench.md",

@@ -54,6 +54,9 @@ void bindOnnxWriter(pybind11::module_* m);
 /// Adds GraphFacts. Needs OnnxFile.
 void bindFacts(pybind11::module_* m);
 
+/// Adds RuleBook and rule_functions. Needs EditableGraph.
+void bindRules(pybind11::module_* m);
+
 /// Adds differing_arrays and same_arrays.
 void bindArrays(pybind11::module_* m);
 

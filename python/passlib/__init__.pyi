@@ -68,6 +68,7 @@ from passlib.mxnet.util import use_np_shape as use_np_shape
 from passlib.passes import Graph as Graph
 from passlib.passes import Match as Match
 from passlib.passes import Pipeline as Pipeline
+from passlib.passes import Rules as Rules
 from passlib.passes import find as find
 from passlib.passes import graph_pass as graph_pass
 from passlib.passes import rewrite as rewrite

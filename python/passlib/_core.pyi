@@ -275,6 +275,32 @@ class PatternRules:
         self, node: EditableNode, graph: EditableGraph, attributes: Texts, params: Lent
     ) -> str: ...
 
+class RuleBook:
+    def __init__(self, text: str, file: str) -> None: ...
+    @property
+    def rules(self) -> list[dict[str, Any]]: ...
+    def apply(
+        self,
+        graph: EditableGraph,
+        attributes: Texts,
+        params: Lent,
+        chosen: list[int],
+        file: OnnxFile | None,
+        allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
+    ) -> tuple[int, list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode]]: ...
+    def why(
+        self,
+        node: EditableNode,
+        graph: EditableGraph,
+        attributes: Texts,
+        params: Lent,
+        rule: int,
+        file: OnnxFile | None,
+    ) -> str: ...
+
+def moved_input(op: str, attribute: str, opset: int) -> tuple[int, str] | None: ...
+def rule_functions() -> list[tuple[str, str, str]]: ...
+
 Replacing = Callable[[PatternMatch], None]
 
 class EditableRoot(EditableGraph):

@@ -69,6 +69,17 @@ text (string[N] x) => (int64[N] y)
 """
 """A model whose input is text."""
 
+WRONG = """\
+rule codesRule "Relu of Relu is Relu."
+  y = Relu(Relu(x))
+  => y = Relu(x)
+  exact
+  example
+    y = Relu(Relu(x: float[2]))
+    => y = Neg(x)
+"""
+"""A rule that does not do what its example shows."""
+
 WITH = "-l passes.py --passes"
 
 CODES: list[tuple[str, int, str]] = [
@@ -123,6 +134,11 @@ CODES: list[tuple[str, int, str]] = [
     ("passes -l passes.py codes_right", 0, ""),
     ("passes unknownPass", 1, "there is no pass"),
     ("passes -l gone.so", 1, "gone.so"),
+    ("rules transposeOfTranspose", 0, ""),
+    ("rules unknownRule", 1, "there is no rule or group"),
+    ("rules --rules gone.rules", 1, "gone.rules"),
+    ("rules --check passes.py", 3, "passes.py, line 2, column 1"),
+    ("rules --check wrong.rules", 4, ""),
 ]
 """A command, its exit code, and what its message says; empty where there is none on stderr."""
 
@@ -176,6 +192,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with models, a file with passes, and a reproducer."""
     folder = tmp_path_factory.mktemp("codes")
     (folder / "passes.py").write_text(PASSES, "utf-8")
+    (folder / "wrong.rules").write_text(WRONG, "utf-8")
     model = pl.load(save(CHAIN, folder / "m.onnx"))
     save(CHAIN, folder / "two.onnx")
     save(LOOP, folder / "loop.onnx")

@@ -64,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     broken.graph.node[0].input[0] = f"gone{RAW}"
     onnx.save(broken, folder / "broken.onnx")
     (folder / "passes.py").write_text(PASSES, "utf-8")
-    pl.passes.function.load_passes(folder / "passes.py")
+    pl.passes.rules.load_passes(folder / "passes.py")
     return folder
 
 

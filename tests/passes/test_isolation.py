@@ -20,8 +20,8 @@ import passlib as pl
 from commands import passlib_command
 from passlib.errors import FormatError, LoadError, PipelineError, UnsupportedError
 from passlib.passes import Timing
-from passlib.passes.function import load_passes
 from passlib.passes.isolation import IsolatedError, Reproducer, play
+from passlib.passes.rules import load_passes
 from plugin_build import compile_to
 from sanitized import unless_sanitized
 

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto
 
 import passlib as pl
-from passlib.passes.function import load_passes
+from passlib.passes.rules import load_passes
 
 Home = Any
 """The graph that has the node, which may be nested."""

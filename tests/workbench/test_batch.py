@@ -21,7 +21,7 @@ import passlib as pl
 from batch_models import write_models, write_passes
 from commands import passlib_command
 from onnx_models import CHAIN, save
-from passlib.passes.function import load_passes
+from passlib.passes.rules import load_passes
 from passlib.workbench import Request, batch
 
 

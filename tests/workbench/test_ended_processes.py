@@ -8,8 +8,8 @@ import pytest
 
 import passlib as pl
 from commands import passlib_command
-from passlib.passes.function import load_passes
 from passlib.passes.isolation import IsolatedError
+from passlib.passes.rules import load_passes
 from passlib.workbench import Differs, PipelineFails, bisect, drawn, reduce
 from planted_faults import block_model
 

@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save(folder / "m")
     limit = max(0.05, *largest[:2])
     (folder / "passes.py").write_text(PASSES.format(limit=limit), "utf-8")
-    pl.passes.function.load_passes(folder / "passes.py")
+    pl.passes.rules.load_passes(folder / "passes.py")
     return folder
 
 

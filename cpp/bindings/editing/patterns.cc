@@ -1,9 +1,7 @@
 // passlib._core.PatternRules and PatternMatch: the header's patterns for passes in Python.
 #include <pybind11/functional.h>
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +12,8 @@
 #include "bindings/bindings.h"
 #include "bindings/common.h"
 #include "bindings/editing/handles.h"
+#include "bindings/editing/matched.h"
 #include "errors.h"
-#include "graph/text_table.h"
 #include "lib_patterns.h"
 
 namespace passlib {
@@ -24,50 +22,15 @@ namespace {
 namespace py = pybind11;
 using mxnet::ext::FoundMatch;
 using mxnet::ext::Match;
-using mxnet::ext::MXTensor;
 using mxnet::ext::Pattern;
 using mxnet::ext::PatternHooks;
 using mxnet::ext::PatternSet;
-
-/// The arrays of parameters while patterns are searched, which the nodes point to.
-class LentArrays {
- public:
-  /// `params`: name, array, dtype code of variables of the graph.
-  LentArrays(Graph* graph, const py::list& params) : graph_(graph) {
-    TextMap<MXTensor*> by_name;
-    for (const py::handle& item : params) {
-      const auto fields = item.cast<py::tuple>();
-      by_name[fields[0].cast<std::string>()] =
-          keep(fields[1].cast<py::array>(), fields[2].cast<int>());
-    }
-    for (Node* node : graph->inputs) {
-      const auto found = by_name.find(node->name);
-      if (found != by_name.end()) node->tensor = found->second;
-    }
-  }
-  ~LentArrays() { mxnet::ext::host::takeBackParams(graph_); }
-  LentArrays(const LentArrays&) = delete;
-  LentArrays& operator=(const LentArrays&) = delete;
-
-  MXTensor* keep(const py::array& array, int dtype) {
-    arrays_.push_back(array);
-    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    tensors_.emplace_back(const_cast<void*>(array.data()), std::move(shape),
-                          static_cast<mxnet::ext::MXDType>(dtype), 0, mxnet::ext::MXContext::CPU());
-    return &tensors_.back();
-  }
-
- private:
-  Graph* graph_;
-  std::deque<MXTensor> tensors_;  // a deque, since nodes point to them
-  std::vector<py::array> arrays_;
-};
 
 /// A match during the call of the function that replaces it.
 struct MatchHandle {
   std::shared_ptr<EditedGraph> owner;
   Match* match;
-  LentArrays* arrays;
+  MatchedArrays* arrays;
 
   Match& live() const {
     if (match == nullptr)
@@ -145,28 +108,6 @@ py::list nodesOf(const MatchHandle& handle) {
   return nodes;
 }
 
-/// Shows a graph as passes of libraries see it: with its own attributes, and with arrays.
-class Lending {
- public:
-  Lending(const GraphHandle& handle, const AttributeTexts& attributes, const py::list& params)
-      : graph_(handle.graph), attributes_(parseAttributes(attributes)) {
-    handle.owner->nodes(graph_);  // completes removals
-    handle.owner->readTypes();
-    graph_->attrs.swap(attributes_);
-    arrays_ = std::make_unique<LentArrays>(graph_, params);
-  }
-  ~Lending() { graph_->attrs.swap(attributes_); }
-  Lending(const Lending&) = delete;
-  Lending& operator=(const Lending&) = delete;
-
-  LentArrays* arrays() const { return arrays_.get(); }
-
- private:
-  Graph* graph_;
-  mxnet::ext::GraphAttributes attributes_;
-  std::unique_ptr<LentArrays> arrays_;
-};
-
 /// Calls a function with a match, which it can use until it returns.
 void callWith(const py::function& function, const MatchHandle& match) {
   const py::object handle = py::cast(match);
@@ -185,7 +126,7 @@ class Rules {
 
   std::size_t apply(const GraphHandle& graph, const AttributeTexts& attributes,
                     const py::list& params, const py::function& function) const {
-    const Lending lending(graph, attributes, params);
+    const MatchedGraph lending(graph, attributes, params);
     struct Renaming {
       EditedGraph* owner;
       ~Renaming() {
@@ -207,7 +148,7 @@ class Rules {
 
   py::list find(const GraphHandle& graph, const AttributeTexts& attributes,
                 const py::list& params) const {
-    const Lending lending(graph, attributes, params);
+    const MatchedGraph lending(graph, attributes, params);
     py::list places;
     for (const FoundMatch& found : compile({}).find(graph.graph)) {
       py::list nodes;
@@ -228,7 +169,7 @@ class Rules {
 
   std::string why(const NodeHandle& node, const GraphHandle& graph,
                   const AttributeTexts& attributes, const py::list& params) const {
-    const Lending lending(graph, attributes, params);
+    const MatchedGraph lending(graph, attributes, params);
     return compile({}).why(graph.graph, node.live());
   }
 

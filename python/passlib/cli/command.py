@@ -104,6 +104,7 @@ COMMANDS = {
     "new": "create a project for a pass",
     "build": "compile a library of passes",
     "passes": "list the passes, or describe one",
+    "rules": "list the rules, show or check them",
 }
 """Commands and their help."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlib.cli.status import UsageError
@@ -156,14 +157,21 @@ def add_libraries(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="library or Python file with passes (repeatable)",
+        help="library or file with passes (repeatable)",
     )
 
 
 def add_passes(parser: argparse.ArgumentParser) -> None:
-    """Add ``--passes``, ``--skip`` and ``-l``."""
+    """Add ``--passes``, ``--rules``, ``--skip`` and ``-l``."""
     parser.add_argument(
-        "--passes", metavar="TEXT", help='pipeline, such as "a, repeat<4>(b)" (default: simplify)'
+        "--passes", metavar="TEXT", help='pipeline, "a, repeat<4>(b)" (default: simplify)'
+    )
+    parser.add_argument(
+        "--rules",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="apply these rules, after --passes (repeatable)",
     )
     parser.add_argument(
         "--skip", action="append", default=[], metavar="NAME", help="skip this pass (repeatable)"
@@ -172,28 +180,31 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
 
 
 def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pipeline:
-    """Return the pipeline of ``--passes`` without the passes of ``--skip``.
+    """Return the pipeline of ``--passes`` and ``--rules`` without the passes of ``--skip``.
 
     Parameters
     ----------
     is_loading : bool
-        Load the libraries in this process.
+        Load the libraries in this process. Files of rules are loaded in any case.
 
     Raises
     ------
     UsageError
         The text is malformed, or ``--skip`` names a pass that it does not have.
     """
+    from passlib.library.pipeline import Step
     from passlib.passes import Pipeline
-    from passlib.passes.function import load_passes
+    from passlib.passes.rules import load_passes
 
-    if is_loading:
-        for path in arguments.library:
-            load_passes(path)
+    for path in [*(arguments.library if is_loading else ()), *arguments.rules]:
+        load_passes(path)
+    rules = [Step(Path(path).stem) for path in arguments.rules]
+    preset = "" if rules else "simplify"
     try:
-        pipeline = Pipeline("simplify" if arguments.passes is None else arguments.passes)
+        pipeline = Pipeline(preset if arguments.passes is None else arguments.passes)
     except FormatError as error:
         raise UsageError(str(error)) from error
+    pipeline = Pipeline([*pipeline.steps, *rules])
     return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
 
 

@@ -10,7 +10,8 @@ from passlib.passes.instruments import Dump, Instrument, Log, Timing, Verify
 from passlib.passes.match import Match
 from passlib.passes.pipeline import Pipeline
 from passlib.passes.result import PipelineResult, StepResult
-from passlib.passes.rewriting import Found, find, rewrite, why
+from passlib.passes.rewriting import Found, find, rewrite
+from passlib.passes.rules import Rule, Rules, why
 
 __all__ = [
     "Dump",
@@ -24,6 +25,8 @@ __all__ = [
     "Pipeline",
     "PipelineError",
     "PipelineResult",
+    "Rule",
+    "Rules",
     "StepResult",
     "Timing",
     "Verify",

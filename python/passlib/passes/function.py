@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
-import os
 import re
-import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, overload
 
 from passlib.dialects.table import check_known
-from passlib.errors import LoadError, PasslibError
-from passlib.library import load
+from passlib.errors import PasslibError
 from passlib.library.backends import register, require_free, require_pipelines
 from passlib.library.declared import Declaration, Joins, Kind, Option, OptionError, kind_of
 from passlib.library.python import PythonPass
 
 _UNDERLINE = re.compile(r"-{3,}\s*")
 _PARAMETER = re.compile(r"(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?")
-
-
-def load_passes(path: str | os.PathLike[str]) -> None:
-    """Load a library, or run a Python file that registers passes, once in a process.
-
-    Raises
-    ------
-    LoadError
-        The file is not a library, or raises an exception, which is the cause.
-    OSError
-        It cannot be read.
-    """
-    if Path(path).suffix != ".py":
-        load(path, verbose=False)
-        return
-    place = Path(path).resolve()
-    digest = hashlib.sha256(place.read_bytes() + bytes(place)).hexdigest()[:8]
-    name = f"{place.stem}@{digest}"
-    if name in sys.modules:
-        return
-    spec = importlib.util.spec_from_file_location(name, place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[name]
-        if isinstance(error, PasslibError) or not isinstance(error, Exception):
-            raise
-        raise LoadError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 def summary(docstring: str | None) -> str:

@@ -43,9 +43,9 @@ from passlib.library.python import PythonPass
 from passlib.model import Model
 from passlib.model import load as load_model
 from passlib.model.model import INFERENCE
-from passlib.passes.function import load_passes
 from passlib.passes.instruments import save_part
 from passlib.passes.result import PipelineResult
+from passlib.passes.rules import load_passes, rules_file
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Reproducer:
     dialect : str
         Empty to detect it from the file.
     sources : list of (str, str)
-        Paths of libraries and of Python files with passes, with their sha256.
+        Paths of libraries, of Python files with passes and of files of rules, with their sha256.
     inference : dict
         Arguments of `Pipeline.run` for inference.
     memory : int or None
@@ -216,7 +216,7 @@ class Reproducer:
         return load_model(folder / self.model, self.dialect or None)
 
     def load_libraries(self) -> None:
-        """Load the libraries and the Python files with passes.
+        """Load the libraries, the Python files with passes and the files of rules.
 
         Raises
         ------
@@ -248,7 +248,7 @@ def _source(name: str) -> str:
         return backend.library.path
     assert isinstance(backend, PythonPass)
     try:
-        path = inspect.getsourcefile(inspect.unwrap(backend.body))
+        path = rules_file(backend) or inspect.getsourcefile(inspect.unwrap(backend.body))
     except TypeError:
         path = None
     if path is None or not Path(path).is_file():

@@ -140,7 +140,11 @@ class Pipeline:
         made: Steps
         if isinstance(steps, str):
             made = parse(steps) if steps.strip() else ()
-        elif isinstance(steps, Iterable) and not isinstance(steps, (bytes, Mapping)):
+        elif (
+            isinstance(steps, Iterable)
+            and not isinstance(steps, (bytes, Mapping))
+            and not hasattr(steps, "declaration")
+        ):
             listed = [steps] if _is_pair(steps) else steps
             made = tuple(step for item in listed for step in _steps_of(item))
         else:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 import passlib._core as _core
-from passlib.errors import GraphError
 from passlib.library.declared import Declaration, Joins
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
@@ -48,7 +47,7 @@ class Patterns:
             match = Match(native, graph, made)
             match.give(function(match))
 
-        count = self._rules.apply(graph, graph.attributes, _lent(graph), call)
+        count = self._rules.apply(graph, graph.attributes, lent_arrays(graph), call)
         if made:
             # Drop parameters of declined rules and of replaced operations.
             present = {node.name for node in graph.nodes if node.is_variable}
@@ -59,14 +58,14 @@ class Patterns:
 
     def find(self, graph: Graph) -> list[_core.FoundPlace]:
         """Return the matches: index of the pattern, nodes, values and attributes."""
-        return self._rules.find(graph, graph.attributes, _lent(graph))
+        return self._rules.find(graph, graph.attributes, lent_arrays(graph))
 
     def why(self, graph: Graph, node: _core.EditableNode) -> str:
         """Return why no pattern matches at a node; an empty text if one does."""
-        return self._rules.why(node, graph, graph.attributes, _lent(graph))
+        return self._rules.why(node, graph, graph.attributes, lent_arrays(graph))
 
 
-def _lent(graph: Graph) -> list[tuple[str, np.ndarray[Any, Any], int]]:
+def lent_arrays(graph: Graph) -> list[tuple[str, np.ndarray[Any, Any], int]]:
     """Return the parameters for the matcher, which reads those with one element."""
     lent = []
     for arrays in graph.parameters:
@@ -217,60 +216,11 @@ def find(
             places = {name: tuple(entries) for name, entries in values.items()}
             found.append(Found(patterns.texts[rule], tuple(nodes), places, attrs))
 
-    _run(model, look, shapes)
+    run_on_copy(model, look, shapes)
     return found
 
 
-def why(
-    model: Model | ModelGraph, pattern: str | Sequence[str], node: str, *, shapes: bool = False
-) -> str | None:
-    """Return why a pattern does not match at a node.
-
-    Parameters
-    ----------
-    model, pattern, shapes
-        See `find`.
-    node : str
-        Name of the node of the pattern's first result; nested graphs are searched last.
-
-    Returns
-    -------
-    str or None
-        The first unmet condition of the most successful attempt; None if the pattern matches.
-
-    Raises
-    ------
-    PatternError
-        A pattern is malformed.
-    GraphError
-        There is no such node.
-
-    Examples
-    --------
-    >>> import passlib as pl
-    >>> y = pl.sym.relu(pl.sym.exp(pl.sym.var("x"), name="a"), name="b")
-    >>> print(pl.why(y, "relu(relu(x))", "b"))
-    relu is needed, and this is 'a' (exp)
-    """
-    patterns = Patterns(pattern)
-    reasons: list[str] = []
-
-    def look(graph: Graph) -> None:
-        graphs: list[_core.EditableGraph] = [graph]
-        for each in graphs:
-            place = each.find(node)
-            if place is not None:
-                reasons.append(patterns.why(graph, place))
-                return
-            graphs += [nested for owner in each.nodes for nested in owner.subgraphs]
-
-    _run(model, look, shapes)
-    if not reasons:
-        raise GraphError(f"the graph has no node {node!r}")
-    return reasons[0] or None
-
-
-def _run(model: Model | ModelGraph, look: Callable[[Graph], None], shapes: bool) -> None:
+def run_on_copy(model: Model | ModelGraph, look: Callable[[Graph], None], shapes: bool) -> None:
     """Run a function as a pass on a copy of the graph."""
     declaration = Declaration("find", "", (), (), needs_shapes=shapes, library=__name__)
     weights: dict[str, Any] = {}

@@ -106,6 +106,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
                 raise UsageError(f"--{name} needs --check or --check-each")
     if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
         raise UsageError("--rewrite-limit: must be at least 0")
+    files = [*arguments.library, *arguments.rules]
     return Request(
         verify_each=arguments.verify_each,
         check=arguments.check,
@@ -117,7 +118,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),
         rewrite_limit=arguments.rewrite_limit,
-        libraries=None if is_here else tuple(str(Path(p).absolute()) for p in arguments.library),
+        libraries=None if is_here else tuple(str(Path(p).absolute()) for p in files),
     )
 
 

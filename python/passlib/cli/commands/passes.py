@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the declarations."""
     from passlib.library import find_backend, passes
     from passlib.library.backends import find_pipeline, pipelines
-    from passlib.passes.function import load_passes
+    from passlib.passes.rules import load_passes
 
     for path in arguments.library:
         load_passes(path)

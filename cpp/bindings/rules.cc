@@ -1,0 +1,286 @@
+// passlib._core.RuleBook: rules in text for Python.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "bindings/bindings.h"
+#include "bindings/common.h"
+#include "bindings/editing/handles.h"
+#include "bindings/editing/matched.h"
+#include "bindings/files/onnx_file.h"
+#include "facts/facts.h"
+#include "facts/onnx_source.h"
+#include "graph/attributes.h"
+#include "rules/attributes.h"
+#include "rules/engine.h"
+#include "rules/terms.h"
+
+namespace passlib {
+namespace {
+
+namespace py = pybind11;
+using mxnet::ext::MXDType;
+using rules::Applied;
+using rules::Book;
+using rules::Expression;
+using rules::Known;
+using rules::Rule;
+using rules::Statement;
+
+/// Whether a node is a constant of the graph, whose array `tensor` is.
+bool isConstant(const Node& node) {
+  return node.tensor != nullptr && node.op == "null" && node.attrs.count("__default__") == 0 &&
+         attributeOf(node, "__id__").substr(0, 6) != "input.";
+}
+
+/// What a constant of a graph is.
+facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
+  const auto type = static_cast<facts::Type>(rules::onnxType(tensor.dtype));
+  facts::Fact fact =
+      facts::Fact::tensor(type, facts::Shape(tensor.shape.begin(), tensor.shape.end()));
+  fact.constant = true;
+  if (tensor.size() <= static_cast<int64_t>(facts::kMostElements)) {
+    fact.content = facts::elementsContent(type, static_cast<const char*>(tensor.data_ptr),
+                                          static_cast<std::size_t>(tensor.size()));
+  }
+  return fact;
+}
+
+/// What a pass states of a variable that is new to the file.
+facts::Fact statedFact(const Node& node) {
+  const NodeEntry entry(const_cast<Node*>(&node), 0);
+  facts::Fact fact;
+  fact.type = static_cast<facts::Type>(rules::onnxType(mxnet::ext::typeOf(entry)));
+  const mxnet::ext::ValueShape shape = mxnet::ext::shapeOf(entry);
+  if (!shape.known) return fact;
+  fact.shape.emplace();
+  for (const int64_t size : shape.extents)
+    fact.shape->push_back(size < 0 ? facts::Dim() : facts::Dim(size));
+  return fact;
+}
+
+/// Facts of a graph while rules are applied to it. `file`: the OnnxFile that it came from, or None.
+class GraphKnowledge {
+ public:
+  GraphKnowledge(const GraphHandle& graph, const py::object& file) : root_(graph.graph) {
+    facts::Settings settings;
+    if (!file.is_none()) {
+      source_ = std::make_unique<facts::OnnxSource>(file.cast<OnnxFile&>().originals());
+      settings = source_->settings({}, true);
+    }
+    for (const auto& [domain, version] : rules::operatorSetsOf(*root_))
+      settings.opsets[domain] = version;
+    settings.describe = [this](const Node& node) { return describe(node); };
+    facts_ = std::make_unique<facts::Facts>(root_, std::move(settings));
+    facts_->infer();
+  }
+
+  Known of(const NodeEntry& entry) const {
+    Known known;
+    if (isConstant(*entry.node)) {
+      known.constant = entry.node->tensor;
+      known.fact = constantFact(*known.constant);
+    } else {
+      known.fact = facts_->of(entry);
+    }
+    return known;
+  }
+
+  /// Infers a new operator. In nested graphs the facts of new operators stay unknown.
+  void add(const Graph* graph, const Node* node) {
+    if (graph == root_) facts_->update({node});
+  }
+
+ private:
+  facts::Fact describe(const Node& node) const {
+    if (isConstant(node)) return constantFact(*node.tensor);
+    const bool stated = node.attrs.count("__shape__") != 0 || node.attrs.count("__dtype__") != 0;
+    if (source_ == nullptr || stated) return statedFact(node);
+    return source_->describe(node);
+  }
+
+  Graph* root_;
+  std::unique_ptr<facts::OnnxSource> source_;
+  std::unique_ptr<facts::Facts> facts_;
+};
+
+/// Allocates arrays of new parameters: `allocate(shape, code)` returns one.
+class Owner {
+ public:
+  Owner(const GraphHandle& graph, MatchedArrays* arrays, const py::object& file,
+        py::function allocate)
+      : graph_(graph), arrays_(*arrays), facts_(graph, file), allocate_(std::move(allocate)) {}
+
+  rules::Hooks hooks() {
+    rules::Hooks made;
+    made.add_node = [this](Graph* where, const std::string& name, const std::string& op) {
+      return graph_.owner->addNode(where, op, name, {}, 0);
+    };
+    made.remove_node = [this](Graph*, Node* node) { graph_.owner->noteRemoved(node); };
+    made.allocate = [this](Node* node, const std::vector<int64_t>& shape, MXDType type) {
+      const auto array = allocate_(py::cast(shape), static_cast<int>(type)).cast<py::array>();
+      node->tensor = arrays_.keep(array, static_cast<int>(type));
+      made_.emplace_back(node, array);
+    };
+    made.known = [this](const NodeEntry& entry) { return facts_.of(entry); };
+    made.added = [this](Graph* where, Node* node) { facts_.add(where, node); };
+    return made;
+  }
+
+  /// The new parameters that are left, by their names, which may be those of what they replace.
+  py::dict parameters() const {
+    py::dict left;
+    for (const auto& [node, array] : made_) {
+      if (!graph_.owner->isRemoved(node)) left[decode(node->name)] = array;
+    }
+    return left;
+  }
+
+ private:
+  GraphHandle graph_;
+  MatchedArrays& arrays_;
+  GraphKnowledge facts_;
+  py::function allocate_;
+  std::vector<std::pair<Node*, py::array>> made_;
+};
+
+py::object expressionOf(const Expression& expression) {
+  py::list inputs;
+  for (const Expression& input : expression.inputs) inputs.append(expressionOf(input));
+  py::dict attributes;
+  for (const rules::Setting& setting : expression.settings) {
+    if (!setting.texts.empty()) attributes[py::str(setting.key)] = decode(setting.texts[0]);
+  }
+  py::list numbers;
+  for (const rules::Term& term : expression.terms) {
+    const bool is_list = term.kind == rules::Term::kList;
+    py::list items;
+    for (const rules::Term& item : is_list ? term.children : std::vector<rules::Term>{term}) {
+      if (item.kind == rules::Term::kInteger) {
+        items.append(item.integer);
+      } else if (item.kind == rules::Term::kReal) {
+        items.append(item.real);
+      } else {
+        items.append(decode(item.text));
+      }
+    }
+    numbers.append(is_list ? py::object(items) : py::object(items[0]));
+  }
+  static const char* const kKinds[] = {"operation", "name", "number", "constant"};
+  py::dict made;
+  made["kind"] = kKinds[expression.kind];
+  made["name"] = expression.names.empty() ? py::str("") : decode(expression.names[0]);
+  made["type"] = decode(expression.constraint);
+  made["number"] = expression.number;
+  made["output"] = expression.output;
+  made["inputs"] = inputs;
+  made["attributes"] = attributes;
+  made["terms"] = numbers;
+  return std::move(made);
+}
+
+py::list statementsOf(const std::vector<Statement>& statements) {
+  py::list made;
+  for (const Statement& statement : statements)
+    made.append(py::make_tuple(statement.targets, expressionOf(statement.expression)));
+  return made;
+}
+
+py::dict ruleOf(const Rule& rule) {
+  py::list sets;
+  for (const rules::OperatorSet& set : rule.sets)
+    sets.append(py::make_tuple(decode(set.domain), set.first, set.last));
+  py::list examples;
+  for (const rules::Example& example : rule.examples) {
+    examples.append(py::make_tuple(decode(example.text), statementsOf(example.before),
+                                   statementsOf(example.after)));
+  }
+  py::dict made;
+  made["name"] = decode(rule.name);
+  made["sentence"] = decode(rule.sentence);
+  made["group"] = decode(rule.group);
+  made["text"] = decode(rule.text);
+  made["line"] = rule.line;
+  made["sets"] = sets;
+  made["exact"] = rule.exact;
+  made["enables"] = rule.enables;
+  made["drops_check"] = rule.drops_check;
+  made["lowers"] = rule.lowers;
+  made["breaks"] = rule.breaks;
+  made["target"] = decode(rule.target);
+  made["examples"] = examples;
+  return made;
+}
+
+std::unique_ptr<Book> makeBook(const std::string& text, const std::string& file) {
+  try {
+    return std::make_unique<Book>(text, file);
+  } catch (const rules::RuleError& error) {
+    using namespace py::literals;  // NOLINT: this function only
+    const py::object type = py::module_::import("passlib.errors").attr("PatternError");
+    const py::object made =
+        type(decode(error.what()), "line"_a = error.line, "column"_a = error.column);
+    PyErr_SetObject(type.ptr(), made.ptr());
+    throw py::error_already_set();
+  }
+}
+
+py::tuple applyRules(const Book& book, const GraphHandle& graph, const AttributeTexts& attributes,
+                     const py::list& params, const std::vector<std::size_t>& chosen,
+                     const py::object& file, const py::function& allocate) {
+  const MatchedGraph lending(graph, attributes, params, false);
+  struct Renaming {
+    EditedGraph* owner;
+    ~Renaming() {
+      owner->noteNames();
+      owner->noteOutputs();
+    }
+  } renaming{graph.owner.get()};
+  Owner owner(graph, lending.arrays(), file, allocate);
+  const Applied applied = book.apply(graph.graph, chosen, owner.hooks());
+  py::list folds;
+  for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
+  return py::make_tuple(applied.total, applied.counts, owner.parameters(), folds);
+}
+
+std::string whyNot(const Book& book, const NodeHandle& node, const GraphHandle& graph,
+                   const AttributeTexts& attributes, const py::list& params, std::size_t rule,
+                   const py::object& file) {
+  const MatchedGraph lending(graph, attributes, params, false);
+  Owner owner(graph, lending.arrays(), file, py::function());
+  return book.why(graph.graph, node.live(), rule, owner.hooks());
+}
+
+}  // namespace
+
+void bindRules(py::module_* m) {
+  py::class_<Book>(*m, "RuleBook")
+      .def(py::init(&makeBook), py::arg("text"), py::arg("file"))
+      .def_property_readonly("rules",
+                             [](const Book& book) {
+                               py::list made;
+                               for (const Rule& rule : book.rules()) made.append(ruleOf(rule));
+                               return made;
+                             })
+      .def("apply", &applyRules, py::arg("graph"), py::arg("attributes"), py::arg("params"),
+           py::arg("chosen"), py::arg("file"), py::arg("allocate"))
+      .def("why", &whyNot, py::arg("node"), py::arg("graph"), py::arg("attributes"),
+           py::arg("params"), py::arg("rule"), py::arg("file"));
+  m->def(
+      "moved_input",
+      [](const std::string& op, const std::string& attribute, int64_t opset) -> py::object {
+        const rules::Moved* moved = rules::movedInput(op, attribute, opset);
+        if (moved == nullptr) return py::none();
+        static const char* const kForms[] = {"integers", "integer", "scalar", "float", "floats"};
+        return py::make_tuple(moved->input, kForms[moved->form]);
+      },
+      py::arg("op"), py::arg("attribute"), py::arg("opset"));
+  m->def("rule_functions", []() {
+    py::list made;
+    for (const rules::Function& each : rules::functions())
+      made.append(py::make_tuple(each.name, each.arguments, each.meaning));
+    return made;
+  });
+}
+
+}  // namespace passlib

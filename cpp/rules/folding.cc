@@ -1,0 +1,250 @@
+#include "rules/folding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace passlib::rules {
+namespace {
+
+using mxnet::ext::MXTensor;
+using Shape = std::vector<int64_t>;
+
+bool isDense(const MXTensor* tensor) {
+  return tensor != nullptr && tensor->data_ptr != nullptr &&
+         tensor->stype == mxnet::ext::kDefaultStorage && bytesOf(tensor->dtype) != 0 &&
+         tensor->ctx.dev_type.compare(0, 3, "cpu") == 0;
+}
+
+std::vector<int64_t> strides(const Shape& shape) {
+  std::vector<int64_t> made(shape.size());
+  int64_t step = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    made[axis] = step;
+    step *= shape[axis];
+  }
+  return made;
+}
+
+/// Visits the elements of a shape in order: visit(position, first, second) with the places that two
+/// lists of steps lead to.
+template <typename Visit>
+void walk(const Shape& shape, const std::vector<int64_t>& first, const std::vector<int64_t>& second,
+          Visit visit) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  std::vector<int64_t> index(shape.size(), 0);
+  int64_t one = 0;
+  int64_t other = 0;
+  for (int64_t pos = 0; pos < count; ++pos) {
+    visit(static_cast<std::size_t>(pos), static_cast<std::size_t>(one),
+          static_cast<std::size_t>(other));
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      one += first[axis];
+      other += second[axis];
+      if (++index[axis] < shape[axis]) break;
+      one -= first[axis] * shape[axis];
+      other -= second[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+/// The steps of a shape as part of a larger one that it broadcasts to.
+std::vector<int64_t> broadcastSteps(const Shape& shape, const Shape& whole) {
+  const std::vector<int64_t> own = strides(shape);
+  std::vector<int64_t> made(whole.size(), 0);
+  const std::size_t shift = whole.size() - shape.size();
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] != 1) made[axis + shift] = own[axis];
+  }
+  return made;
+}
+
+bool broadcast(const Shape& left, const Shape& right, Shape* whole) {
+  const std::size_t rank = std::max(left.size(), right.size());
+  whole->assign(rank, 1);
+  for (std::size_t back = 1; back <= rank; ++back) {
+    const int64_t one = back <= left.size() ? left[left.size() - back] : 1;
+    const int64_t other = back <= right.size() ? right[right.size() - back] : 1;
+    if (one != other && one != 1 && other != 1) return false;
+    (*whole)[rank - back] = one == 1 ? other : one;
+  }
+  return true;
+}
+
+bool foldArithmetic(const std::string& op, const MXTensor& left, const MXTensor& right,
+                    const Allocate& allocate) {
+  if (left.dtype != right.dtype || !isReal(onnxType(left.dtype))) return false;
+  Shape whole;
+  if (!broadcast(left.shape, right.shape, &whole)) return false;
+  const MXTensor* made = allocate(whole, left.dtype);
+  if (made == nullptr) return false;
+  const char kind = op[0];  // of Add, Sub, Mul, Div
+  // Double has so many bits that the second rounding, to the type, changes nothing.
+  walk(whole, broadcastSteps(left.shape, whole), broadcastSteps(right.shape, whole),
+       [&](std::size_t pos, std::size_t first, std::size_t second) {
+         const double one = elementAt(left, first);
+         const double other = elementAt(right, second);
+         setElementAt(*made, pos,
+                      kind == 'A'   ? one + other
+                      : kind == 'S' ? one - other
+                      : kind == 'M' ? one * other
+                                    : one / other);
+       });
+  return true;
+}
+
+bool foldUnary(const std::string& op, const MXTensor& input, const Allocate& allocate) {
+  if (!isReal(onnxType(input.dtype))) return false;
+  const MXTensor* made = allocate(input.shape, input.dtype);
+  if (made == nullptr) return false;
+  const std::size_t count = static_cast<std::size_t>(input.size());
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    const double each = elementAt(input, pos);
+    setElementAt(*made, pos, op == "Neg" ? -each : op == "Sqrt" ? std::sqrt(each) : 1.0 / each);
+  }
+  return true;
+}
+
+void copyElement(const MXTensor& from, std::size_t source, const MXTensor& target,
+                 std::size_t pos) {
+  const std::size_t size = bytesOf(from.dtype);
+  std::memcpy(static_cast<char*>(target.data_ptr) + pos * size,
+              static_cast<const char*>(from.data_ptr) + source * size, size);
+}
+
+bool foldTranspose(const MXTensor& input, Shape order, const Allocate& allocate) {
+  const std::size_t rank = input.shape.size();
+  if (order.size() != rank) return false;
+  const std::vector<int64_t> own = strides(input.shape);
+  Shape shape;
+  std::vector<int64_t> steps;
+  std::vector<char> seen(rank, 0);
+  for (const int64_t axis : order) {
+    if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<std::size_t>(axis)] != 0)
+      return false;
+    seen[static_cast<std::size_t>(axis)] = 1;
+    shape.push_back(input.shape[static_cast<std::size_t>(axis)]);
+    steps.push_back(own[static_cast<std::size_t>(axis)]);
+  }
+  const MXTensor* made = allocate(shape, input.dtype);
+  if (made == nullptr) return false;
+  walk(shape, steps, steps, [&](std::size_t pos, std::size_t from, std::size_t) {
+    copyElement(input, from, *made, pos);
+  });
+  return true;
+}
+
+bool foldReshape(const MXTensor& input, Shape shape, const Allocate& allocate) {
+  int64_t count = 1;
+  int64_t* open = nullptr;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 0) {
+      if (axis >= input.shape.size()) return false;
+      shape[axis] = input.shape[axis];
+    }
+    if (shape[axis] == -1 && open == nullptr) {
+      open = &shape[axis];
+    } else if (shape[axis] < 0 || __builtin_mul_overflow(count, shape[axis], &count)) {
+      return false;
+    }
+  }
+  if (open != nullptr) {
+    if (count == 0 || input.size() % count != 0) return false;
+    *open = input.size() / count;
+    count *= *open;
+  }
+  if (count != input.size()) return false;
+  const MXTensor* made = allocate(shape, input.dtype);
+  if (made == nullptr) return false;
+  if (count > 0)
+    std::memcpy(made->data_ptr, input.data_ptr,
+                static_cast<std::size_t>(count) * bytesOf(input.dtype));
+  return true;
+}
+
+bool foldExpand(const MXTensor& input, const Shape& shape, const Allocate& allocate) {
+  Shape whole;
+  for (const int64_t size : shape) {
+    if (size < 0) return false;
+  }
+  if (!broadcast(input.shape, shape, &whole)) return false;
+  const MXTensor* made = allocate(whole, input.dtype);
+  if (made == nullptr) return false;
+  const std::vector<int64_t> steps = broadcastSteps(input.shape, whole);
+  walk(whole, steps, steps, [&](std::size_t pos, std::size_t from, std::size_t) {
+    copyElement(input, from, *made, pos);
+  });
+  return true;
+}
+
+bool foldConcat(const std::vector<const MXTensor*>& inputs, int64_t axis,
+                const Allocate& allocate) {
+  Shape shape = inputs[0]->shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return false;
+  const std::size_t place = static_cast<std::size_t>(axis);
+  shape[place] = 0;
+  for (const MXTensor* input : inputs) {
+    if (input->dtype != inputs[0]->dtype || input->shape.size() != shape.size()) return false;
+    for (std::size_t each = 0; each < shape.size(); ++each) {
+      if (each != place && input->shape[each] != shape[each]) return false;
+    }
+    shape[place] += input->shape[place];
+  }
+  const MXTensor* made = allocate(shape, inputs[0]->dtype);
+  if (made == nullptr) return false;
+  std::size_t inner = bytesOf(made->dtype);
+  for (std::size_t each = place + 1; each < shape.size(); ++each)
+    inner *= static_cast<std::size_t>(shape[each]);
+  std::size_t outer = 1;
+  for (std::size_t each = 0; each < place; ++each) outer *= static_cast<std::size_t>(shape[each]);
+  char* target = static_cast<char*>(made->data_ptr);
+  for (std::size_t row = 0; row < outer; ++row) {
+    for (const MXTensor* input : inputs) {
+      const std::size_t bytes = inner * static_cast<std::size_t>(input->shape[place]);
+      if (bytes == 0) continue;
+      std::memcpy(target, static_cast<const char*>(input->data_ptr) + row * bytes, bytes);
+      target += bytes;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool foldNatively(const std::string& op, const std::map<std::string, Value>& settings,
+                  const std::vector<const MXTensor*>& inputs, const Allocate& allocate) {
+  if (inputs.empty() || !std::all_of(inputs.begin(), inputs.end(), isDense)) return false;
+  const MXTensor& input = *inputs[0];
+  const auto integers = [&settings](const char* key) -> std::optional<Shape> {
+    const auto found = settings.find(key);
+    return found == settings.end() ? std::nullopt : found->second.integers();
+  };
+  const std::size_t count = inputs.size();
+  if (count == 2 && settings.empty() && (op == "Add" || op == "Sub" || op == "Mul" || op == "Div"))
+    return foldArithmetic(op, input, *inputs[1], allocate);
+  if (count == 1 && settings.empty() && (op == "Neg" || op == "Sqrt" || op == "Reciprocal"))
+    return foldUnary(op, input, allocate);
+  if (op == "Concat" && settings.count("axis") != 0 && settings.at("axis").number())
+    return foldConcat(inputs, *settings.at("axis").number(), allocate);
+  if (count != 1 || settings.size() > 1) return false;
+  if (op == "Transpose") {
+    Shape order;
+    for (std::size_t axis = input.shape.size(); axis-- > 0;)
+      order.push_back(static_cast<int64_t>(axis));
+    if (!settings.empty()) {
+      const std::optional<Shape> given = integers("perm");
+      if (!given) return false;
+      order = *given;
+    }
+    return foldTranspose(input, order, allocate);
+  }
+  const std::optional<Shape> shape = integers("shape");
+  if (op == "Reshape" && shape) return foldReshape(input, *shape, allocate);
+  return op == "Expand" && shape && foldExpand(input, *shape, allocate);
+}
+
+}  // namespace passlib::rules

@@ -1,0 +1,178 @@
+#include "rules/known.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace passlib::rules {
+
+using mxnet::ext::MXDType;
+using mxnet::ext::MXTensor;
+
+namespace {
+
+struct TypePair {
+  MXDType array;
+  int code;
+  std::size_t bytes;
+};
+constexpr std::array<TypePair, 13> kArrayTypes = {{{mxnet::ext::kFloat32, 1, 4},
+                                                   {mxnet::ext::kFloat64, 11, 8},
+                                                   {mxnet::ext::kFloat16, 10, 2},
+                                                   {mxnet::ext::kUint8, 2, 1},
+                                                   {mxnet::ext::kInt32, 6, 4},
+                                                   {mxnet::ext::kInt8, 3, 1},
+                                                   {mxnet::ext::kInt64, 7, 8},
+                                                   {mxnet::ext::kBool, 9, 1},
+                                                   {mxnet::ext::kInt16, 5, 2},
+                                                   {mxnet::ext::kUint16, 4, 2},
+                                                   {mxnet::ext::kUint32, 12, 4},
+                                                   {mxnet::ext::kUint64, 13, 8},
+                                                   {mxnet::ext::kBfloat16, 16, 2}}};
+
+template <typename Number>
+Number loaded(const MXTensor& tensor, std::size_t pos) {
+  Number value;
+  std::memcpy(&value, static_cast<const char*>(tensor.data_ptr) + pos * sizeof(value),
+              sizeof(value));
+  return value;
+}
+
+template <typename Number>
+void store(const MXTensor& tensor, std::size_t pos, Number value) {
+  std::memcpy(static_cast<char*>(tensor.data_ptr) + pos * sizeof(value), &value, sizeof(value));
+}
+
+float halfToFloat(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const float fraction = static_cast<float>(bits & 1023);
+  float size = std::ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 0) size = std::ldexp(fraction, -24);
+  if (exponent == 31) {
+    size = fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
+                         : std::numeric_limits<float>::infinity();
+  }
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+/// Rounds to the nearest, ties to even.
+uint16_t floatToHalf(float value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(static_cast<double>(value));
+  if (!(size < 65520)) return static_cast<uint16_t>(sign | (std::isnan(value) ? 0x7e00 : 0x7c00));
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  exponent = std::max(exponent - 11, -24);
+  const int bits = static_cast<int>(std::nearbyint(std::ldexp(size, -exponent)));
+  return static_cast<uint16_t>(sign | (exponent == -24 ? bits : ((exponent + 24) << 10) + bits));
+}
+
+uint16_t floatToBfloat(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+}  // namespace
+
+int onnxType(MXDType type) {
+  for (const TypePair& each : kArrayTypes) {
+    if (each.array == type) return each.code;
+  }
+  return 0;
+}
+
+MXDType arrayType(int code) {
+  for (const TypePair& each : kArrayTypes) {
+    if (each.code == code) return each.array;
+  }
+  return mxnet::ext::kUNSET;
+}
+
+std::size_t bytesOf(MXDType type) {
+  for (const TypePair& each : kArrayTypes) {
+    if (each.array == type) return each.bytes;
+  }
+  return 0;
+}
+
+bool isWhole(int code) { return (code >= 2 && code <= 7) || code == 12 || code == 13; }
+bool isReal(int code) { return code == 1 || code == 10 || code == 11 || code == 16; }
+
+int64_t integerAt(const MXTensor& tensor, std::size_t pos) {
+  switch (tensor.dtype) {
+    case mxnet::ext::kUint8:
+      return loaded<uint8_t>(tensor, pos);
+    case mxnet::ext::kBool:
+      return loaded<uint8_t>(tensor, pos) != 0 ? 1 : 0;
+    case mxnet::ext::kInt8:
+      return loaded<int8_t>(tensor, pos);
+    case mxnet::ext::kInt16:
+      return loaded<int16_t>(tensor, pos);
+    case mxnet::ext::kUint16:
+      return loaded<uint16_t>(tensor, pos);
+    case mxnet::ext::kInt32:
+      return loaded<int32_t>(tensor, pos);
+    case mxnet::ext::kUint32:
+      return loaded<uint32_t>(tensor, pos);
+    default:
+      return loaded<int64_t>(tensor, pos);
+  }
+}
+
+double elementAt(const MXTensor& tensor, std::size_t pos) {
+  switch (tensor.dtype) {
+    case mxnet::ext::kFloat32:
+      return loaded<float>(tensor, pos);
+    case mxnet::ext::kFloat64:
+      return loaded<double>(tensor, pos);
+    case mxnet::ext::kFloat16:
+      return halfToFloat(loaded<uint16_t>(tensor, pos));
+    case mxnet::ext::kBfloat16: {
+      const uint32_t bits = static_cast<uint32_t>(loaded<uint16_t>(tensor, pos)) << 16;
+      float value = 0;
+      std::memcpy(&value, &bits, sizeof(value));
+      return value;
+    }
+    case mxnet::ext::kUint64:
+      return static_cast<double>(loaded<uint64_t>(tensor, pos));
+    default:
+      return static_cast<double>(integerAt(tensor, pos));
+  }
+}
+
+void setElementAt(const MXTensor& tensor, std::size_t pos, double value) {
+  switch (tensor.dtype) {
+    case mxnet::ext::kFloat32:
+      return store(tensor, pos, static_cast<float>(value));
+    case mxnet::ext::kFloat64:
+      return store(tensor, pos, value);
+    case mxnet::ext::kFloat16:
+      return store(tensor, pos, floatToHalf(static_cast<float>(value)));
+    case mxnet::ext::kBfloat16:
+      return store(tensor, pos, floatToBfloat(static_cast<float>(value)));
+    case mxnet::ext::kBool:
+      return store(tensor, pos, static_cast<uint8_t>(value != 0 ? 1 : 0));
+    case mxnet::ext::kUint8:
+      return store(tensor, pos, static_cast<uint8_t>(value));
+    case mxnet::ext::kInt8:
+      return store(tensor, pos, static_cast<int8_t>(value));
+    case mxnet::ext::kInt16:
+      return store(tensor, pos, static_cast<int16_t>(value));
+    case mxnet::ext::kUint16:
+      return store(tensor, pos, static_cast<uint16_t>(value));
+    case mxnet::ext::kInt32:
+      return store(tensor, pos, static_cast<int32_t>(value));
+    case mxnet::ext::kUint32:
+      return store(tensor, pos, static_cast<uint32_t>(value));
+    case mxnet::ext::kUint64:
+      return store(tensor, pos, static_cast<uint64_t>(value));
+    default:
+      return store(tensor, pos, static_cast<int64_t>(value));
+  }
+}
+
+}  // namespace passlib::rules

@@ -1,0 +1,37 @@
+// What the conditions of rules ask about values.
+#ifndef PASSLIB_RULES_KNOWN_H_
+#define PASSLIB_RULES_KNOWN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "facts/fact.h"
+#include "header.h"
+
+namespace passlib::rules {
+
+using facts::Dim;
+
+/// What is known of a value.
+struct Known {
+  facts::Fact fact;
+  const mxnet::ext::MXTensor* constant = nullptr;  ///< the array of a constant
+};
+
+/// ONNX's code of an element type of arrays; 0 for none.
+int onnxType(mxnet::ext::MXDType type);
+/// The element type of arrays; kUNSET if arrays have none like it.
+mxnet::ext::MXDType arrayType(int code);
+
+/// The element of a dense tensor of numbers. `pos` lies within it.
+double elementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
+/// The same of a whole type, with all bits.
+int64_t integerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
+void setElementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, double value);
+std::size_t bytesOf(mxnet::ext::MXDType type);
+bool isWhole(int code);
+bool isReal(int code);
+
+}  // namespace passlib::rules
+
+#endif  // PASSLIB_RULES_KNOWN_H_

@@ -1,0 +1,21 @@
+"""The rules that come with passlib do what their examples show."""
+
+from __future__ import annotations
+
+import pytest
+
+import rule_page
+from passlib.passes.rule_examples import problems
+from passlib.passes.rules import Rule, books
+
+RULES = [rule for book in books() for rule in book]
+
+
+@pytest.mark.parametrize("opset", [7, 11, 13, 17, 18, 21, None])
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_does_what_its_examples_show(rule: Rule, opset: int | None) -> None:
+    assert list(problems(rule, opset)) == []
+
+
+def test_the_page_lists_functions_and_rules() -> None:
+    assert rule_page.PAGE.read_text() == rule_page.text()

@@ -1,0 +1,328 @@
+"""Rules at work: where they apply, what they must not do, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import passlib as pl
+from passlib.passes.rule_examples import build, problems
+from passlib.passes.rules import Rules
+
+ADDITION = """\
+rule addOfMatMul "A product of two matrices and a sum become Gemm."
+  onnx 7..
+  m = MatMul(a, b)
+  y = Add(m, c)
+  where rank(a) = 2, rank(b) = 2, type(m) in (float16, float, double), broadcasts(c, m)
+  => y = Gemm(a, b, c)
+  rounding
+"""
+
+
+def parsed(text: str, opset: int = 17, domains: str = "") -> pl.Model:
+    proto = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}{domains}]> g {text}'
+    )
+    return pl.load(proto)
+
+
+def operators(model: pl.Model) -> list[str]:
+    return [node.op for node in model.symbol.nodes() if node.op != "null"]
+
+
+def applied(rules: str, model: pl.Model, **options: object) -> list[str]:
+    return operators(model.optimize_for(pl.Rules(rules), **options))
+
+
+@pytest.mark.parametrize(
+    ("types", "opset", "expected"),
+    [
+        ("float[2, 3] a, float[3, 4] b, float[4] c", 17, ["Gemm"]),
+        ("float[n, 3] a, float[3, m] b, float[1, 1] c", 17, ["Gemm"]),
+        ("double[2, 3] a, double[3, 4] b, double[4] c", 9, ["Gemm"]),
+        ("float[2, 3] a, float[3, 4] b, float[5, 2, 4] c", 17, ["MatMul", "Add"]),
+        ("float[2, 2, 3] a, float[3, 4] b, float[4] c", 17, ["MatMul", "Add"]),
+        ("float[2, 3] a, float[3] b, float[2] c", 17, ["MatMul", "Add"]),
+        ("float[2, 3] a, float[3, m] b, float[n] c", 17, ["MatMul", "Add"]),
+        ("int32[2, 3] a, int32[3, 4] b, int32[4] c", 17, ["MatMul", "Add"]),
+        ("float[2, 3] a, float[3, 4] b, float[4] c", 6, ["MatMul", "Add"]),
+        ("float a, float b, float[4] c", 17, ["MatMul", "Add"]),
+    ],
+)
+def test_a_rule_applies_where_its_conditions_are_known(
+    types: str, opset: int, expected: list[str]
+) -> None:
+    kind = types.split("[", maxsplit=1)[0].split(maxsplit=1)[0]
+    model = parsed(f"({types}) => ({kind} y) {{ m = MatMul(a, b) y = Add(c, m) }}", opset)
+    assert applied(ADDITION, model) == expected
+
+
+RELU = 'rule r "S."\n  y = Relu(Relu(x))\n  => y = Relu(x)\n  exact\n'
+
+
+def test_a_value_with_other_users_is_kept() -> None:
+    model = parsed(
+        "(float[2] x) => (float[2] y, float[2] z) { a = Relu(x) y = Relu(a) z = Neg(a) }"
+    )
+    assert applied(RELU, model) == ["Relu", "Relu", "Neg"]
+
+
+def test_an_output_that_would_be_an_input_needs_an_operator() -> None:
+    rule = 'rule r "S."\n  y = Identity(x)\n  => y = x\n  exact\n'
+    model = parsed("(float[2] x) => (float[2] y) { y = Identity(x) }")
+    assert applied(rule, model) == ["Identity"]
+    model = parsed("(float[2] x) => (float[2] y) { a = Identity(x) y = Relu(a) }")
+    assert applied(rule, model) == ["Relu"]
+
+
+def test_rules_apply_in_nested_graphs() -> None:
+    model = parsed(
+        """(bool c, float[2] x) => (float[2] y) {
+             y = If(c) <
+               then_branch = g1 () => (float[2] t) { a = Relu(x) t = Relu(a) },
+               else_branch = g2 () => (float[2] e) { b = Neg(x) e = Neg(b) }
+             >
+           }"""
+    )
+    made = model.optimize_for(pl.Rules(RELU))
+    (node,) = [node for node in made.symbol.nodes() if node.op == "If"]
+    assert [inner.op for inner in node.subgraphs[0].nodes() if inner.op != "null"] == ["Relu"]
+    inputs = {"c": np.array(True), "x": np.array([-1, 2], "float32")}
+    assert made.run(inputs)["y"].tolist() == [0, 2]
+
+
+def test_a_new_constant_in_a_nested_graph_is_a_weight_of_the_model() -> None:
+    rule = """rule r "S."
+  onnx 7..
+  y = Mul(Mul(x, a:param), b:param)
+  => y = Mul(x, fold(Mul(a, b)))
+  rounding
+"""
+    model = parsed(
+        """(bool c, float[2] x) => (float[2] y) <float[1] a = {2.0}, float[1] b = {3.0}> {
+             y = If(c) <
+               then_branch = g1 () => (float[2] t) { m = Mul(x, a) t = Mul(m, b) },
+               else_branch = g2 () => (float[2] e) { e = Neg(x) }
+             >
+           }"""
+    )
+    made = model.optimize_for(pl.Rules(rule))
+    assert made.run({"c": np.array(True), "x": np.array([1, 2], "float32")})["y"].tolist() == [
+        6,
+        12,
+    ]
+    assert 6 in [float(array[0]) for array in made.args.values()]
+
+
+def test_rules_that_go_in_a_circle_are_named() -> None:
+    rules = """\
+rule there "S."
+  y = Add(a, b)
+  => y = Sum(a, b)
+  exact
+  enables
+rule back "S."
+  y = Sum(a, b)
+  => y = Add(a, b)
+  exact
+  enables
+"""
+    model = parsed("(float[2] a, float[2] b) => (float[2] y) { y = Add(a, b) }")
+    with pytest.raises(pl.PassError, match="rules go in a circle: there, back"):
+        model.optimize_for(pl.Rules(rules))
+
+
+def test_a_rule_that_contradicts_a_shape_is_named() -> None:
+    rule = 'rule wrong "S."\n  y = Flatten(Relu(x))\n  => y = x\n  exact\n'
+    model = parsed(
+        "(float[2, 3, 4] x) => (float[2, 12] y) { a = Relu(x) b = Flatten(a) y = Neg(b) }"
+    )
+    with pytest.raises(
+        pl.PassError,
+        match=r"rule 'wrong' is wrong at 'Flatten_1' \(Flatten\): the result is "
+        r"float\[2, 12\], and what replaces it float\[2, 3, 4\]",
+    ):
+        model.optimize_for(pl.Rules(rule))
+
+
+def test_a_rule_applies_only_if_what_it_lowers_falls() -> None:
+    split = 'rule r "S."\n  y = Relu(x)\n  => y = Max(x, like(x, 0.0))\n  exact\n'
+    model = parsed("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    assert applied(split, model) == ["Relu"]
+    assert applied(split + "  enables\n", model) == ["Max"]
+    grow = """\
+rule r "S."
+  onnx 7..
+  y = Mul(Mul(x, a:param), b:param)
+  => y = Mul(x, fold(Mul(a, b)))
+  rounding
+  lowers nodes, bytes
+"""
+    weights = "float[1, 2] a = {1.0, 2.0}, float[2, 1] b = {1.0, 2.0}"
+    model = parsed(
+        f"(float[2, 2] x) => (float[2, 2] y) <{weights}> {{ m = Mul(x, a) y = Mul(m, b) }}"
+    )
+    assert applied(grow, model) == ["Mul"]
+    weights = "float[1, 8] a = {1, 2, 3, 4, 5, 6, 7, 8}, float[8, 1] b = {1, 2, 3, 4, 5, 6, 7, 8}"
+    model = parsed(
+        f"(float[8, 8] x) => (float[8, 8] y) <{weights}> {{ m = Mul(x, a) y = Mul(m, b) }}"
+    )
+    assert applied(grow, model) == ["Mul", "Mul"]
+
+
+def test_attributes_are_inputs_in_later_sets() -> None:
+    rule = """\
+rule r "S."
+  y = ReduceSum[axes=$a, keepdims=0](Neg(x))
+  => y = Neg(ReduceSum[axes=$a, keepdims=0](x))
+  rounding
+  enables
+"""
+    attribute = parsed(
+        "(float[2, 3] x) => (float[2] y) { a = Neg(x) y = ReduceSum<axes = [1], keepdims = 0>(a) }",
+        11,
+    )
+    made = attribute.optimize_for(pl.Rules(rule))
+    assert operators(made) == ["ReduceSum", "Neg"]
+    assert made.symbol.nodes()[-2].attrs["axes"] == "[1]"
+    as_input = parsed(
+        "(float[2, 3] x) => (float[2] y) <int64[1] k = {1}> "
+        "{ a = Neg(x) y = ReduceSum<keepdims = 0>(a, k) }",
+        13,
+    )
+    made = as_input.optimize_for(pl.Rules(rule))
+    assert operators(made) == ["ReduceSum", "Neg"]
+    assert [array.tolist() for array in made.args.values()] == [[1]]
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    assert made.run({"x": x})["y"].tolist() == [-3, -12]
+
+
+def test_results_keep_names_and_new_nodes_say_what_they_stand_for() -> None:
+    model = parsed("(float[2, 3] a, float[3, 4] b, float[4] c) => (float[2, 4] y) "
+                   "{ m = MatMul(a, b) s = Add(m, c) y = Relu(s) }")  # fmt: skip
+    gemm = model.optimize_for(pl.Rules(ADDITION)).symbol.nodes()[-2]
+    assert gemm.op == "Gemm"
+    assert json.loads(gemm.attrs["__origin__"]) == ["MatMul_0", "Add_1"]
+    assert gemm.name == "Add_1"
+
+
+def test_several_results_are_replaced_together() -> None:
+    rule = """\
+rule r "S."
+  onnx 2..12
+  a, b = Split[axis=0](Neg(x))
+  => p, q = Split[axis=0](x)
+     a = Neg(p)
+     b = Neg(q)
+  exact
+  enables
+"""
+    body = "{ n = Neg(x) a, b = Split<axis = 0>(n) y = Relu(a) z = Abs(b) }"
+    model = parsed(f"(float[4] x) => (float[2] y, float[2] z) {body}", 11)
+    assert sorted(applied(rule, model)) == ["Abs", "Neg", "Neg", "Relu", "Split"]
+
+
+TWO = RELU + 'rule n "S."\n  group g\n  y = Neg(Neg(x))\n  => y = x\n  exact\n'
+BOTH = "(float[2] x) => (float[2] y) { a = Relu(x) b = Relu(a) c = Neg(b) d = Neg(c) y = Abs(d) }"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["Relu", "Abs"]),
+        ({"only": ["r"]}, ["Relu", "Neg", "Neg", "Abs"]),
+        ({"only": ["g"]}, ["Relu", "Relu", "Abs"]),
+        ({"skip": ["g"]}, ["Relu", "Neg", "Neg", "Abs"]),
+        ({"skip": ["r", "n"]}, ["Relu", "Relu", "Neg", "Neg", "Abs"]),
+    ],
+)
+def test_rules_can_be_chosen(options: dict[str, list[str]], expected: list[str]) -> None:
+    assert applied(TWO, parsed(BOTH), **options) == expected
+    assert operators(pl.Rules(TWO)(parsed(BOTH), **options)) == expected
+
+
+def test_an_unknown_rule_cannot_be_chosen() -> None:
+    with pytest.raises(pl.PassError, match="there is no rule or group of rules 'q'"):
+        pl.Rules(TWO)(parsed(BOTH), only=["q"])
+
+
+def test_rules_are_a_step_of_a_pipeline(tmp_path: Path) -> None:
+    path = tmp_path / "mine.rules"
+    path.write_text(TWO)
+    rules = Rules.load(path)
+    for steps in (rules, [rules], ["removeDeadNodes", (rules, {"only": ["r", "n"]})], "ownRules"):
+        result = pl.Pipeline(steps).run(parsed(BOTH))
+        assert operators(result.model) == ["Relu", "Abs"]
+    assert operators(pl.Pipeline([rules]).run(parsed(BOTH), isolate=True).model) == ["Relu", "Abs"]
+
+
+def test_an_example_that_does_not_show_the_rule_is_named() -> None:
+    example = "  example\n    y = Relu(Relu(x: float[2]))\n    => y = Relu(Relu(x))\n"
+    (rule,) = pl.Rules(RELU + example)
+    assert list(problems(rule)) == ["rule r, example 1, operator set 21: null ('x'), expected Relu"]
+    wrong = 'rule w "S."\n  y = Relu(x)\n  => y = Neg(x)\n  exact\n  enables\n'
+    (rule,) = pl.Rules(wrong + "  example\n    y = Relu(x: float[2])\n    => y = Neg(x)\n")
+    assert list(problems(rule)) == ["rule w, example 1, operator set 21: y has other bits"]
+    (rule,) = pl.Rules(RELU)
+    assert list(problems(rule)) == ["rule r: no example"]
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "expected"),
+    [
+        ("(float[2, 3] a, float[3, 4] b, float[4] c)", "Add_1", None),
+        ("(float[2, 3] a, float[3] b, float[2] c)", "Add_1", "condition 'rank(b) = 2' is not met"),
+        ("(float[2, 3] a, float[3, 4] b, float[4] c)", "MatMul_0", "Add is needed"),
+    ],
+)
+def test_why_names_the_first_condition(text: str, node: str, expected: str | None) -> None:
+    model = parsed(f"{text} => (float y) {{ m = MatMul(a, b) y = Add(m, c) }}")
+    reason = pl.why(model, pl.Rules(ADDITION)["addOfMatMul"], node)
+    assert reason is None if expected is None else expected in str(reason)
+
+
+def test_why_names_the_fact_that_is_missing() -> None:
+    model = parsed("(float[6] x, int64[n] s, float[3, 4] b, float[4] c) => (float y) "
+                   "{ a = Reshape(x, s) m = MatMul(a, b) y = Add(m, c) }")  # fmt: skip
+    assert pl.why(model, pl.Rules(ADDITION)[0], "Add_2") == (
+        "condition 'rank(a) = 2' is not known to be true: the rank of 'a' is unknown"
+    )
+
+
+def test_why_names_the_operator_set() -> None:
+    model = parsed("(float[2, 3] a, float[3, 4] b, float[4] c) => (float y) "
+                   "{ m = MatMul(a, b) y = Add(m, c) }", 6)  # fmt: skip
+    assert "of ONNX 6" in str(pl.why(model, pl.Rules(ADDITION)[0], "Add_1"))
+
+
+def test_models_of_other_dialects_are_refused() -> None:
+    with pytest.raises(pl.UnsupportedError, match="onnx"):
+        pl.Model(pl.sym.relu(pl.sym.var("x"))).optimize_for(pl.Rules(RELU))
+
+
+def test_a_fold_that_the_core_does_not_compute_is_computed_by_the_runtime() -> None:
+    rule = """\
+rule r "S."
+  onnx 7..
+  y = Mul(x, Exp(c:param))
+  => y = Mul(x, fold(Exp(c)))
+  rounding
+"""
+    model = parsed("(float[2] x) => (float[2] y) <float[1] c = {1.0}> { e = Exp(c) y = Mul(x, e) }")
+    made = model.optimize_for(pl.Rules(rule))
+    assert operators(made) == ["Mul"]
+    assert [float(array[0]) for array in made.args.values()] == [pytest.approx(np.e, 1e-5)]
+
+
+def test_the_model_of_an_example_has_the_inputs_that_it_states() -> None:
+    (rule,) = pl.Rules(
+        RELU + "  example\n    y = Relu(Relu(x: float16[2, n]))\n    => y = Relu(x)\n"
+    )
+    built = build(rule.examples[0].before, 17)
+    assert built.inputs == {"x": (10, [2, "n"])}
