@@ -253,7 +253,7 @@ def test_an_unknown_rule_cannot_be_chosen() -> None:
 
 
 def test_rules_are_a_step_of_a_pipeline(tmp_path: Path) -> None:
-    path = tmp_path / "mine.rules"
+    path = tmp_path / "ownRules.rules"
     path.write_text(TWO)
     rules = Rules.load(path)
     for steps in (rules, [rules], ["removeDeadNodes", (rules, {"only": ["r", "n"]})], "ownRules"):
