@@ -146,8 +146,12 @@ def _close(left: Any, right: Any, tolerance: float, *, signed: bool) -> bool:
     if left.dtype.kind != "f":
         return bool(np.array_equal(left, right))
     if not signed:
-        # A factor below 0 in the weights gives zeros the other sign, and so what they divide.
-        left, right = (np.where(np.isinf(each), np.inf, each) for each in (left, right))
+        # A factor below 0 in the weights gives zeros the other sign, and so what they divide. A
+        # product that overflows in one order of its factors does not in another one.
+        left, right = (
+            np.where(np.abs(each) > np.finfo(each.dtype).max / 1024, np.inf, each)
+            for each in (left, right)
+        )
     return left.shape == right.shape and bool(
         np.allclose(left, right, rtol=tolerance, atol=tolerance / 10, equal_nan=True)
     )
