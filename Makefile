@@ -159,11 +159,11 @@ wheels:
 	$(BIN)/pip install -q --group wheels
 	$(BIN)/python -m cibuildwheel --output-dir dist
 
-# The tests under AddressSanitizer and UndefinedBehaviorSanitizer; tests of threads under
-# ThreadSanitizer.
+# The tests of `make test` under AddressSanitizer and UndefinedBehaviorSanitizer; tests of threads
+# under ThreadSanitizer.
 sanitize: .venv/installed
 	bash tests/sanitize.sh thread tests/library/test_threads.py
-	bash tests/sanitize.sh address,undefined
+	bash tests/sanitize.sh address,undefined -n $(JOBS) $(TESTS)
 
 # Damaged files, FUZZ_SECONDS per kind; `make -k fuzz` continues after a failure.
 fuzz: $(FUZZERS)
