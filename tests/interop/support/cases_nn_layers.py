@@ -203,6 +203,8 @@ def batch_norm() -> Iterator[Case]:
     yield case("BatchNorm_v1", data, *stats, fix_gamma=False, output_mean_var=True)
     yield case("BatchNorm_v1", data, *stats, use_global_stats=True)
     yield case("_contrib_SyncBatchNorm", data, *stats, key="k", fix_gamma=False)
+    synchronized = {"fix_gamma": False, "output_mean_var": True}
+    yield case("_contrib_SyncBatchNorm", data, *stats, key="t", train=True, **synchronized)
     rectified = "_contrib_BatchNormWithReLU"
     for options in (
         {"fix_gamma": False},

@@ -11,7 +11,7 @@ from passlib.lowering.extents import numbers_or_none, reshaped, reshaped_like, v
 from passlib.mxnet.lowering.table import table
 
 
-@table.register("BatchNorm", "_npx_batch_norm", "_contrib_SyncBatchNorm")
+@table.register("BatchNorm", "_npx_batch_norm")
 def batch_norm(op: Operation) -> Sequence[Value]:
     """Normalize each channel, then scale by gamma (1 with ``fix_gamma``) and shift by beta.
 
@@ -24,9 +24,9 @@ def batch_norm(op: Operation) -> Sequence[Value]:
     return result, mean, op.emit("Reciprocal", op.emit("Sqrt", variance + _epsilon(op)))
 
 
-@table.register("BatchNorm_v1")
-def batch_norm_v1(op: Operation) -> Sequence[Value]:
-    """Apply the older `batch_norm`: channels on axis 1; the third output is the variance."""
+@table.register("BatchNorm_v1", "_contrib_SyncBatchNorm")
+def batch_norm_of_channels(op: Operation) -> Sequence[Value]:
+    """Apply `batch_norm` to channels on axis 1; the third output is the variance."""
     return _batch_norm(op, 1)
 
 
