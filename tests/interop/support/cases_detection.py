@@ -102,6 +102,9 @@ def rotated() -> Iterator[Case]:
                 "_contrib_RROIAlign", data, rois, pooled_size=size, spatial_scale=scale,
                 sampling_ratio=samples,
             )  # fmt: skip
+        for dtype, scale in (("float32", 0.6), ("float32", 1.0), ("float64", 1.0)):
+            pair = data.astype(dtype), rois.astype(dtype)
+            yield case("_contrib_RROIAlign", *pair, pooled_size=size, spatial_scale=scale)
 
 
 def correlation() -> Iterator[Case]:

@@ -219,14 +219,11 @@ def rotated_roi_align(op: Operation) -> Value:
     """Average interpolated samples of rotated regions: (N, C, H, W), (R, 6) to (R, C, P, Q).
 
     A region is the number of its image, center x and y, width, height, and an angle in degrees.
+    Without ``sampling_ratio``, the distance of samples is at most 1.
     """
     data, regions = op.operands(2)
     rows, columns = op.counted("pooled_size", 2)
     samples = op.int("sampling_ratio", -1)
-    if samples < 1:
-        op.unsupported(
-            "the number of samples must be given: a region may have any", "sampling_ratio"
-        )
     _, channels, height, width = op.shape_of(data, 4)
     scale = op.float("spatial_scale")
     center_x, center_y, extent_x, extent_y = (
@@ -234,21 +231,35 @@ def rotated_roi_align(op: Operation) -> Value:
     )
     angle = column(op, regions, 5, 6) * (math.pi / 180)
     sine, cosine = op.emit("Sin", angle), op.emit("Cos", angle)
-    local = []
-    for size, count, form in (
-        (extent_x, columns, (1, 1, 1, columns, 1, samples)),
-        (extent_y, rows, (1, 1, rows, 1, samples, 1)),
-    ):
+    local, counts, used = [], [], []
+    for size, cells, cell_axis, sample_axis in ((extent_x, columns, 3, 5), (extent_y, rows, 2, 4)):
         whole = op.emit("Max", size, 1)
-        steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples) / count - 0.5
-        local.append(whole * steps.reshape(form))
+        count = op.emit("Ceil", whole / cells) if samples < 1 else op.constant_like(samples, whole)
+        numbers = _up_to_largest(op, count, sample_axis)
+        cell = np.arange(cells).reshape([-1 if axis == cell_axis else 1 for axis in range(6)])
+        local.append(whole * (((numbers + 0.5) / count + cell) / cells - 0.5))
+        counts.append(count)
+        used.append(numbers < count)
     across, down = local
     x = across * cosine + down * sine
     y = down * cosine - across * sine
     positions, limits = [y + center_y, x + center_x], [(-1, height), (-1, width)]
     channel = np.arange(channels).reshape(1, -1, 1, 1, 1, 1)
     values, _ = _sampled_inside(op, data, regions, channel, positions, limits)
-    return op.emit("ReduceMean", values, [4, 5], keepdims=0)
+    axes = vector(op, 4, 5)
+    total = op.emit("ReduceSum", op.where(used[0] & used[1], values, 0), axes, keepdims=0)
+    number = counts[0] * counts[1]
+    return total / (op.emit("Squeeze", number, axes) if samples < 1 else number)
+
+
+def _up_to_largest(op: Operation, counts: Value, axis: int) -> Value:
+    """Return 0, 1, ... up to the largest of some counts, along one of six axes."""
+    flat = op.emit("Reshape", counts, [-1])
+    largest = op.emit("ReduceMax", op.emit("Concat", flat, op.constant_like([1], flat), axis=0))
+    stop = op.emit("Squeeze", op.cast(largest, np.int64))
+    numbers = op.emit("Range", op.constant(0, np.int64), stop, op.constant(1, np.int64))
+    shape = [-1 if each == axis else 1 for each in range(6)]
+    return op.emit("Reshape", op.cast(numbers, op.dtype_of(counts)), shape)
 
 
 def _sampled_inside(
