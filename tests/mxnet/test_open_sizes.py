@@ -130,7 +130,36 @@ CASES: dict[str, tuple[Any, dict[str, Shape], dict[str, Shape]]] = {
     "l2": image(sym.L2Normalization, mode="spatial"),
     "sqrt-dim": (lambda: sym.contrib.div_sqrt_dim(X), {"x": (2, 5)}, {"x": (None, None)}),
     "im2col": image(sym.im2col, kernel=(2, 2)),
+    "range": (
+        lambda: X + sym.arange(1, step=2, repeat=2, infer_range=True),
+        {"x": (6,)}, {"x": (None,)},
+    ),
+    "range-2d": (
+        lambda: X + sym.arange(0, infer_range=True), {"x": (2, 3)}, {"x": (None, None)}
+    ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("start", "options", "shape", "expected"),
+    [
+        (0, {}, (4,), [0, 1, 2, 3]),
+        (1, {"step": 2, "repeat": 2}, (6,), [1, 1, 3, 3, 5, 5]),
+        (4, {"step": -1}, (3,), [4, 3, 2]),
+        (0, {}, (2, 3), [[0, 1, 2], [3, 4, 5]]),
+        (0, {"dtype": "int32"}, (3,), [0, 1, 2]),
+    ],
+)
+def test_a_range_fills_the_inferred_shape(
+    start: int, options: dict[str, Any], shape: Shape, expected: list[Any]
+) -> None:
+    """The expected numbers are MXNet's."""
+    dtype = options.get("dtype", "float32")
+    numbers = sym.arange(start, infer_range=True, **options)
+    (found,) = (numbers + X).eval(x=np.zeros(shape, dtype))
+    assert (found.dtype, found.asnumpy().tolist()) == (np.dtype(dtype), expected)
+    (found,) = sym.elemwise_add(numbers, sym.zeros(shape, dtype=dtype)).eval()
+    assert found.asnumpy().tolist() == expected
 
 
 def arrays(symbol: Symbol, shapes: Mapping[str, Shape]) -> dict[str, np.ndarray]:
@@ -178,6 +207,11 @@ def test_open_sizes_compute_the_same(case: str) -> None:
             sym.zeros((0, 3), name="z"),
             None,
             r"node 'z' \(_zeros\): attribute 'shape'.*which no input determines",
+        ),
+        (
+            sym.arange(0, infer_range=True, name="a"),
+            None,
+            r"node 'a' \(_arange\): attribute 'infer_range'.*inferred from other nodes",
         ),
     ],
 )

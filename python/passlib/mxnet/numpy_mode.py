@@ -50,6 +50,8 @@ def leaves_sizes_open(node: Node) -> bool:
     """
     if node.inputs or node.is_variable:
         return False
+    if node.op == "_arange" and node.attrs.get("stop", "None").strip() == "None":
+        return node.attrs.get("infer_range", "").strip().lower() in ("true", "1")
     texts = (text.strip() for text in node.attrs.get("shape", "").strip("()[] ").split(","))
     return any(text == "-1" or (text == "0" and not is_np_shape()) for text in texts)
 

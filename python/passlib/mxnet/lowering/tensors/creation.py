@@ -181,6 +181,18 @@ def filled(op: Operation, number: Value, least: int = 1) -> Value:
     empty. Raises `UnsupportedError` if nothing determines such a size.
     """
     shape = op.ints("shape", ())
+    sizes = _created_sizes(op, shape, least)
+    if not shape and least > 0:
+        op.unsupported("leaves the shape to be inferred from other nodes", "shape")
+    if all(size.constant is not None for size in sizes):
+        return op.emit("Expand", number, concatenated(op, sizes))
+    known = tuple(None if size.constant is None else int(size.constant[0]) for size in sizes)
+    spec = TypeSpec(number.dtype, known)
+    return op.emit("Expand", number, concatenated(op, sizes), outputs=1, types=[spec])[0]
+
+
+def _created_sizes(op: Operation, shape: tuple[int, ...], least: int) -> list[Value]:
+    """Return the sizes of a created array, (1,) each; see `filled`."""
     sources = iter(json.loads(op.string(SIZES_OF, "[]")))
     sizes = []
     for size in shape:
@@ -191,13 +203,7 @@ def filled(op: Operation, number: Value, least: int = 1) -> Value:
             vector(op, size) if source is None else extent(op, op.variable(source[0]), source[1])
         )
         sizes.append(value)
-    if not shape and least > 0:
-        op.unsupported("leaves the shape to be inferred from other nodes", "shape")
-    if all(size.constant is not None for size in sizes):
-        return op.emit("Expand", number, concatenated(op, sizes))
-    known = tuple(None if size.constant is None else int(size.constant[0]) for size in sizes)
-    spec = TypeSpec(number.dtype, known)
-    return op.emit("Expand", number, concatenated(op, sizes), outputs=1, types=[spec])[0]
+    return sizes
 
 
 def _filled_with(number: int, least: int, op: Operation) -> Value:
@@ -267,17 +273,30 @@ def places_of(op: Operation, count: Value, repeat: int) -> Value:
 def arange(op: Operation) -> Value:
     """Count from ``start`` to ``stop`` (excluded) by ``step``, each number ``repeat`` times.
 
-    Without ``stop`` the range is from 0 to ``start``.
+    Without ``stop`` the range is from 0 to ``start``; with ``infer_range`` it begins at ``start``
+    and fills the shape that other nodes determine.
     """
     start, stop = op.float("start", 0.0), op.optional_float("stop")
-    if stop is None and op.bool("infer_range", False):
-        op.unsupported("leaves the length to be inferred from other nodes", "infer_range")
     repeat = op.int("repeat", 1)
+    if stop is None and op.bool("infer_range", False):
+        return _filling_range(op, start, repeat)
     count, start, step = _counted(op, start, stop)
     if count <= 0 or repeat < 1:
         op.invalid("results in an empty range", "stop")
     places = places_of(op, vector(op, count * repeat), repeat)
     return progression(op, places, start, step, element_type(op, np.float32))
+
+
+def _filling_range(op: Operation, start: float, repeat: int) -> Value:
+    """Count from ``start`` by ``step`` through an array of the inferred shape."""
+    shape = op.ints("shape", ())
+    if not shape:
+        op.unsupported("leaves the length to be inferred from other nodes", "infer_range")
+    sizes = concatenated(op, _created_sizes(op, shape, 1))
+    count = sizes if len(shape) == 1 else op.emit("ReduceProd", sizes)
+    places = places_of(op, count, repeat)
+    numbers = progression(op, places, start, op.float("step", 1.0), element_type(op, np.float32))
+    return numbers if len(shape) == 1 else op.emit("Reshape", numbers, sizes)
 
 
 @table.register("_npi_arange")
