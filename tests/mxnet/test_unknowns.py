@@ -133,6 +133,22 @@ TYPES: list[tuple[Any, dict[str, str], list[str | None], list[str | None]]] = [
     (sym.batch_take(x, y), {"x": "float16"}, ["float16", "int32"], ["float16"]),
     (sym.multi_sum_sq(x, y, num_arrays=2), {"x": "float64"}, ["float64"] * 2, ["float32"]),
     (sym.all_finite(x), {}, [None], ["float32"]),
+    *(
+        (
+            sym.amp_multicast(x, y, z, num_outputs=3, cast_narrow=narrow),
+            {name: dtype for name, dtype in zip("xyz", given, strict=True) if dtype},
+            given,
+            outputs,
+        )
+        for narrow, given, outputs in (
+            (False, ["float16", "float32", None], ["float32", "float32", None]),
+            (False, ["float64", "float16", None], ["float64", "float64", None]),
+            (False, [None, "float16", "float64"], [None, None, "float64"]),
+            (False, [None, "int32", "float32"], [None, "int32", "float32"]),
+            (True, [None, "float32", "float16"], [None, "float16", "float16"]),
+            (True, ["float32", None, "float64"], ["float32", None, "float64"]),
+        )
+    ),
     (
         sym.contrib.SparseEmbedding(x, y, input_dim=3, output_dim=4, dtype="float64"),
         {"x": "int32"}, ["int32", "float64"], ["float64"],

@@ -15,6 +15,7 @@ from passlib.errors import GraphError
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
 from passlib.lowering.types import TypeSpec, Value
+from passlib.mxnet.lowering.real_arithmetic import multicast
 from passlib.mxnet.schema import registry
 
 _INT32 = np.dtype(np.int32)
@@ -148,6 +149,8 @@ def output_types(
         return [places if kind == "indices" else first, places if kind == "both" else None][:count]
     if op == "where" and len(given) > 1:
         return [given[1]] * count
+    if op == "amp_multicast":
+        return multicast(given, narrow=at.bool("cast_narrow", False))
     if op == "_histogram":
         return [_INT64, first][:count]
     if op in ("_npi_solve", "_npi_tensorsolve"):

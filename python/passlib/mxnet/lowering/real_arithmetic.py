@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -34,6 +35,25 @@ def element_type(
 def is_real(dtype: np.dtype) -> bool:
     """Whether an element type is a floating-point type, bfloat16 included."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+NARROW: Final = ("bfloat16", "float16", "float32")
+"""The element types that automatic mixed precision converts."""
+
+
+def multicast(
+    types: Sequence[np.dtype | None], *, narrow: bool = False
+) -> Sequence[np.dtype | None]:
+    """Return the element types of the outputs of ``amp_multicast``, None where it is unknown.
+
+    Inputs of the types `NARROW` get one type: float32 if there is any, else the type of the first
+    input, whatever that is. If ``narrow``, it is float16 if there is any, else nothing changes.
+    """
+    preferred = np.dtype(np.float16 if narrow else np.float32)
+    if preferred not in types and narrow:
+        return types
+    target = preferred if preferred in types else types[0]
+    return [dtype if dtype is None or dtype.name not in NARROW else target for dtype in types]
 
 
 def is_true(op: Operation, value: Value) -> Value:

@@ -14,10 +14,12 @@ import numpy as np
 
 from passlib.lowering import Operation, Value
 from passlib.mxnet.lowering.real_arithmetic import (
+    NARROW,
     as_number,
     element_type,
     is_real,
     larger,
+    multicast,
     smaller,
     through_real,
 )
@@ -100,29 +102,17 @@ def cast(op: Operation) -> Value:
 def amp_cast(op: Operation) -> Value:
     """Convert float16, bfloat16 and float32 to ``dtype``; other types stay as they are."""
     data, target = op.inputs[0], element_type(op)
-    return op.emit("Identity", data) if _is_fixed(op.dtype_of(data)) else op.cast(data, target)
-
-
-def _is_fixed(dtype: np.dtype) -> bool:
-    return dtype.name not in ("bfloat16", "float16", "float32")
+    return op.cast(data, target) if op.dtype_of(data).name in NARROW else op.emit("Identity", data)
 
 
 @table.register("amp_multicast")
 def amp_multicast(op: Operation) -> Sequence[Value]:
-    """Convert inputs of float16 and float32 to one type; others stay as they are.
-
-    It is float32 if there is any, else the type of the first input, whatever that is. With
-    ``cast_narrow`` it is float16 if there is any, else nothing changes.
-    """
-    types = [op.dtype_of(value) for value in op.inputs]
-    narrow = op.bool("cast_narrow", False)
-    preferred = np.dtype(np.float16 if narrow else np.float32)
-    if preferred not in types and narrow:
-        return [op.emit("Identity", value) for value in op.inputs]
-    target = preferred if preferred in types else types[0]
+    """Convert the inputs to the types of `multicast`."""
+    given = list(map(op.dtype_of, op.inputs))
+    types = multicast(given, narrow=op.bool("cast_narrow", False))
     return [
-        op.emit("Identity", value) if _is_fixed(dtype) else op.cast(value, target)
-        for value, dtype in zip(op.inputs, types, strict=True)
+        op.emit("Identity", value) if dtype is None or dtype == old else op.cast(value, dtype)
+        for value, old, dtype in zip(op.inputs, given, types, strict=True)
     ]
 
 
