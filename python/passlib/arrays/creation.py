@@ -155,7 +155,7 @@ def arange(
     repeat: int = 1,
     infer_range: Any = None,
     ctx: Context | None = None,
-    dtype: Any = None,
+    dtype: Any = np.float32,
 ) -> NDArray:
     """Make a 1-d array of evenly spaced numbers.
 
@@ -170,7 +170,8 @@ def arange(
     infer_range : bool, optional
         Ignored; accepted for compatibility with MXNet.
     ctx, dtype
-        As in `full`. Of integers, start and step lose their fractions, as in MXNet.
+        As in `full`, but None means float64, as in MXNet. Of integers, start and step lose their
+        fractions.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def arange(
     """
     del infer_range  # MXNet's argument, without meaning for arrays
     context = require_host(ctx, "an array")
-    kind = _element_type(dtype)
+    kind = _element_type(np.float64 if dtype is None else dtype)
     first, end = (0, start) if stop is None else (start, stop)
     if kind.kind in "iu":
         # MXNet counts the numbers with the arguments as given, and then steps in whole numbers.

@@ -414,11 +414,14 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
         Parameters
         ----------
+        dtype : dtype
+            None means float32, as in MXNet.
         *args, **kwargs
             As in NumPy.
         """
         plain = elements(self)
-        converted = plain.astype(dtypes.as_dtype(dtype), *args, **kwargs)
+        kind = np.float32 if dtype is None else dtype
+        converted = plain.astype(dtypes.as_dtype(kind), *args, **kwargs)
         return self if converted is plain else self.as_numpys(converted)
 
     def _copy_to(self, context: Context) -> NDArray:

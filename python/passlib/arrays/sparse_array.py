@@ -337,7 +337,8 @@ class BaseSparseNDArray(SparseArithmetic, Placed["BaseSparseNDArray"]):
         RowSparseNDArray or CSRNDArray
             A copy.
         """
-        return self._rebuilt(dtypes.as_dtype(dtype), self._context)
+        kind = np.float32 if dtype is None else dtype
+        return self._rebuilt(dtypes.as_dtype(kind), self._context)
 
     def copy(self) -> BaseSparseNDArray:
         """Copy all parts."""

@@ -192,7 +192,15 @@ class Session:
         named = re.search(r"Name: ?'([^']*)'", text) or re.search(r"\(node:?\s*([^\s)]+)\)", text)
         node = self._lowered.source_of.get(named.group(1)) if named else None
         where = f"{blame(node)}: " if node is not None else ""
-        return PasslibError(f"{where}ONNX Runtime {verb}: {text}")
+        kind = _OutOfBoundsError if _OUT_OF_BOUNDS.search(text) else PasslibError
+        return kind(f"{where}ONNX Runtime {verb}: {text}")
+
+
+_OUT_OF_BOUNDS: Final = re.compile("invalid ind(ex|ice) found|indices element out of data bounds")
+
+
+class _OutOfBoundsError(PasslibError, IndexError):
+    """ONNX Runtime found an index beyond its axis."""
 
 
 def run(

@@ -12,7 +12,7 @@ import pytest
 
 from passlib import nd
 from passlib.context import cpu, gpu
-from passlib.errors import UnsupportedError
+from passlib.errors import PasslibError, UnsupportedError
 from passlib.nd import CSRNDArray, NDArray, RowSparseNDArray
 
 F32, I8 = np.dtype("float32"), np.dtype("int8")
@@ -66,6 +66,54 @@ def test_array_copies() -> None:
 def test_creation(made: NDArray, expected: np.ndarray[Any, Any]) -> None:
     assert made.dtype == expected.dtype
     np.testing.assert_array_equal(made.asnumpy(), expected)
+
+
+X16 = nd.array([[1, 0]], dtype="float16")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: nd.softmax(X16, dtype=None), "float64"),
+        (lambda: X16.log_softmax(dtype=None), "float64"),
+        (lambda: nd.argsort(X16, dtype=None), "float64"),
+        (lambda: nd.topk(X16, dtype=None), "float64"),
+        (lambda: nd.one_hot(X16, depth=3, dtype=None), "float64"),
+        (lambda: nd.cast(X16, dtype=None), "float64"),
+        (lambda: nd.arange(3, dtype=None), "float64"),
+        (lambda: nd.linspace(0, 1, 3, dtype=None), "float64"),
+        (lambda: nd.zeros((2,), dtype=None), "float32"),
+        (lambda: nd.full((2,), 3, dtype=None), "float32"),
+        (lambda: nd.eye(2, dtype=None), "float32"),
+        (lambda: X16.astype(None), "float32"),
+        (lambda: X16.tostype("csr").astype(None), "float32"),
+    ],
+)
+def test_no_type_is_what_mxnet_makes_of_it(make: Callable[[], Any], expected: str) -> None:
+    assert make().dtype == np.dtype(expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int32", "int64"])
+def test_edges_of_a_histogram_have_the_type_of_the_data(dtype: str) -> None:
+    """The counts are MXNet's, which truncates the edges of integers first."""
+    data = nd.array([0, 1, 2, 3, 3, 5], dtype=dtype)
+    counts, edges = nd.histogram(data, bins=3, range=(0, 4))
+    real = np.dtype(dtype).kind == "f"
+    assert (counts.dtype, counts.asnumpy().tolist()) == (np.int64, [2, 1, 2] if real else [1, 1, 3])
+    wanted = np.array([0, 4 / 3, 8 / 3, 4]).astype(dtype)
+    assert edges.dtype == dtype
+    np.testing.assert_allclose(edges.asnumpy(), wanted, rtol=1e-3)
+    counts, edges = nd.histogram(data, bins=nd.array([0, 1, 3, 4], dtype=dtype))
+    assert (edges.dtype, counts.asnumpy().tolist()) == (np.dtype(dtype), [1, 2, 2])
+
+
+@pytest.mark.parametrize("error", [IndexError, PasslibError])
+@pytest.mark.parametrize("rows", [[0, 2], [0, -3]])
+def test_an_index_beyond_the_array_is_also_an_index_error(
+    error: type[Exception], rows: list[int]
+) -> None:
+    with pytest.raises(error, match=r"gather_nd.*invalid index"):
+        nd.gather_nd(nd.ones((2, 3)), nd.array([rows, [0, 1]]))
 
 
 def test_empty_has_shape_and_type() -> None:

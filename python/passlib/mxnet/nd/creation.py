@@ -10,6 +10,7 @@ from passlib.arrays.context import Context, current_context
 from passlib.arrays.creation import array, written
 from passlib.arrays.ndarray import NDArray
 from passlib.errors import UnsupportedError
+from passlib.mxnet.nd.operators import invoke
 
 
 def eye(
@@ -49,7 +50,7 @@ def linspace(
     num: int,
     endpoint: bool = True,
     ctx: Context | None = None,
-    dtype: Any = None,
+    dtype: Any = np.float32,
 ) -> NDArray:
     """Return ``num`` evenly spaced numbers; integers are truncated.
 
@@ -58,7 +59,7 @@ def linspace(
     start, stop : float
         First and last number; the last one is excluded unless ``endpoint``.
     ctx, dtype
-        As of `eye`.
+        As of `eye`, but None means float64, as in MXNet.
 
     Examples
     --------
@@ -66,7 +67,8 @@ def linspace(
     >>> mx.nd.linspace(0, 1, 3).asnumpy()
     array([0. , 0.5, 1. ], dtype=float32)
     """
-    made: NDArray = array(np.linspace(start, stop, num, endpoint), ctx, dtype)
+    kind = np.float64 if dtype is None else dtype
+    made: NDArray = array(np.linspace(start, stop, num, endpoint), ctx, kind)
     return made
 
 
@@ -83,8 +85,8 @@ def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) 
     Returns
     -------
     list of NDArray
-        Counts, int64, and edges, float32. A tuple of float32 arrays, as in MXNet, if the range
-        is that of the elements.
+        Counts, int64, and edges in the type of ``a``. A tuple of float32 arrays, as in MXNet, if
+        the range is that of the elements.
 
     Raises
     ------
@@ -95,16 +97,18 @@ def histogram(a: Any, bins: Any = 10, range: tuple[float, float] | None = None) 
     --------
     >>> import passlib as mx
     >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 3]), bins=2, range=(0, 4))
-    >>> counts.asnumpy(), edges.asnumpy()
-    (array([2, 1]), array([0., 2., 4.], dtype=float32))
+    >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
+    ([2, 1], [0.0, 2.0, 4.0])
     """
-    context = getattr(a, "context", None)
-    if not isinstance(bins, (int, np.integer, np.ndarray)):
+    if isinstance(bins, np.ndarray):
+        return invoke("_histogram", a, bins)
+    if not isinstance(bins, (int, np.integer)):
         raise ValueError(f"histogram: bins is a number or an array, not {bins!r}")
-    counts, edges = np.histogram(np.asarray(a), np.asarray(bins) if np.ndim(bins) else bins, range)
-    if range is None and not np.ndim(bins):
-        return array(counts, context), array(edges, context)
-    return [array(counts, context, np.int64), array(edges, context)]
+    if range is not None:
+        return invoke("_histogram", a, bin_cnt=bins, range=range)
+    context = getattr(a, "context", None)
+    counts, edges = np.histogram(np.asarray(a), bins)
+    return array(counts, context), array(edges, context)
 
 
 def fill_element_0index(lhs: NDArray, mhs: Any, rhs: Any, out: NDArray | None = None) -> Any:

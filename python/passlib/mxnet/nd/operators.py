@@ -159,8 +159,6 @@ def invoke(op: str, *args: Any, **kwargs: Any) -> Any:
         return sampling.OPERATORS[operator.name](*args, **kwargs)
     call = read_call(operator, op, args, kwargs, ARRAYS, "array")
     attributes = dict(call.attributes)
-    if attributes.get("dtype", "") is None:
-        del attributes["dtype"]
     context = _device(attributes.pop("ctx", None), call.inputs)
     if isinstance(call.inputs, Mapping):
         names, given = tuple(call.inputs), list(call.inputs.values())
