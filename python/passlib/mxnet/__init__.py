@@ -1,6 +1,6 @@
 """MXNet's modules and names: ``import passlib.mxnet as mx`` runs MXNet's scripts.
 
-What trains says that passlib does not, see `passlib.mxnet.training`.
+What passlib does not have raises an error that says so, see `passlib.mxnet.training`.
 """
 
 from __future__ import annotations

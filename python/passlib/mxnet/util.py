@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from passlib.arrays.shape_mode import ShapeMode, is_np_shape, set_np_shape
 from passlib.arrays.shape_mode import ShapeMode as np_shape  # noqa: N813 (MXNet's name)
 from passlib.errors import UnsupportedError
+from passlib.mxnet.training import NO_NP_ARRAYS
 
 _T = TypeVar("_T")
 
@@ -115,10 +116,7 @@ def set_module(module: str | None) -> Callable[[_T], _T]:
 
 def _refuse_np_arrays(wanted: object) -> None:
     if wanted:
-        raise UnsupportedError(
-            "passlib has no arrays of mx.np; models that use them load and run, and arrays are "
-            "those of passlib.nd. np_shape alone changes the reading of shapes"
-        )
+        raise UnsupportedError(NO_NP_ARRAYS)
 
 
 def getenv(name: str) -> str | None:

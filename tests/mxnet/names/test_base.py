@@ -1,10 +1,12 @@
-"""`passlib.base`, `passlib.util`, and modules that say that passlib does not train."""
+"""`passlib.base`, `passlib.util`, and modules that say what passlib does not do."""
 
 from __future__ import annotations
 
 import array
 import ctypes
+import importlib
 import os
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -122,6 +124,30 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_trains_is_refused(call: Callable[[], Any]) -> None:
     with pytest.raises(UnsupportedError, match=r"does not train|belongs to training"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda: mx.np.array([1]), r"np\.array: .*no arrays of mx\.np.*passlib\.nd"),
+        (mx.npx.set_np, r"npx\.set_np: .*no arrays of mx\.np"),
+        (lambda: mx.numpy_extension.relu(1), "numpy_extension.relu: .*no arrays"),
+        (lambda: mx.sym.np.sum(mx.sym.var("x")), r"np\.sum: .*no arrays of mx\.np"),
+        (lambda: nd.np.ones(1), r"np\.ones: .*no arrays of mx\.np"),
+        (lambda: mx.rnn.LSTMCell(8), r"rnn\.LSTMCell: .*no cells.*sym\.RNN"),
+        (lambda: mx.operator.register("mine"), r"operator\.register: .*in Python; .*C\+\+"),
+        (lambda: types.new_class("Mine", (mx.optimizer.Optimizer,)), "does not train"),
+        (lambda: types.new_class("Mine", (mx.operator.CustomOp,)), "written in Python"),
+    ],
+)
+def test_what_is_absent_says_so(use: Callable[[], Any], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        use()
+
+
+def test_absent_modules_can_be_imported() -> None:
+    for name in ("np", "npx", "numpy", "numpy_extension", "operator", "rnn"):
+        assert importlib.import_module(f"passlib.{name}") is getattr(mx, name)
 
 
 def test_contexts_for_prediction_have_no_effect() -> None:

@@ -33,6 +33,7 @@ from passlib.mxnet.nd.shaping import (
     split_v2,
 )
 from passlib.mxnet.schema.calls import Namespace
+from passlib.mxnet.training import NUMPY_MODULES, modules
 
 __all__ = [
     "BaseSparseNDArray",
@@ -100,6 +101,8 @@ def waitall() -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in NUMPY_MODULES:
+        return modules[name]
     if name in functions.SPACES:
         space = functions.SPACES[name]
         return Namespace("nd", space, functions.find, operator_names, _OWN.get(name))

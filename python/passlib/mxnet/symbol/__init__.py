@@ -39,6 +39,7 @@ from passlib.mxnet.symbol.namespaces import (
 )
 from passlib.mxnet.symbol.namespaces import internal as _internal  # noqa: F401 (MXNet's name)
 from passlib.mxnet.symbol.symbol import Symbol
+from passlib.mxnet.training import NUMPY_MODULES, modules
 
 __all__ = [
     "Group",
@@ -72,7 +73,7 @@ Variable = var
 
 
 def __getattr__(name: str) -> Any:
-    return operator(name)
+    return modules[name] if name in NUMPY_MODULES else operator(name)
 
 
 def __dir__() -> list[str]:
