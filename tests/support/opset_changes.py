@@ -107,9 +107,20 @@ _DRAWN = frozenset(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLik
 
 
 def _with_aligned(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model that broadcasts from an axis in the way of newer sets: no engine knows it."""
+    """Return a model that broadcasts from an axis in the way of newer sets: no engine knows it.
+
+    ONNX's reference leaves beta out of a Gemm that does not broadcast.
+    """
     node = next((node for node in model.graph.node if node.name == "tested"), None)
     texts = {each.name: each.i for each in node.attribute} if node else {}
+    if node is not None and node.op_type == "Gemm" and model.opset_import[0].version < 7:
+        made = onnx.ModelProto()
+        made.CopyFrom(model)
+        gemm = next(each for each in made.graph.node if each.name == "tested")
+        kept = [each for each in gemm.attribute if each.name != "broadcast"]
+        del gemm.attribute[:]
+        gemm.attribute.extend([*kept, helper.make_attribute("broadcast", 1)])
+        return made
     if node is None or not texts.get("broadcast") or "axis" not in texts:
         return model
     made = onnx.ModelProto()
