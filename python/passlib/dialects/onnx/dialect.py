@@ -117,7 +117,8 @@ class ONNX(Dialect):
     def check_source(self, attributes: Mapping[str, str]) -> None:
         found = attributes.get(DOCUMENT)
         if isinstance(found, Reference):
-            found.document.check()
+            for data in found.document.folder.mapped:
+                data.check()
 
     def save(
         self,

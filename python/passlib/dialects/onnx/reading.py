@@ -165,16 +165,18 @@ def resolve(folder: Path, location: str, place: str) -> Path:
 
 
 class Folder:
-    """The folder of a model: maps each data file once."""
+    """The folder of a model: maps each data file once.
+
+    Attributes
+    ----------
+    mapped : list of _core.FileMapping
+        The files of the model that were mapped so far.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._files: dict[str, tuple[Path, _core.FileMapping | bytes]] = {}
-
-    @property
-    def mapped(self) -> Iterator[_core.FileMapping | bytes]:
-        """The data files that were mapped so far."""
-        return (data for _, data in self._files.values())
+        self.mapped: list[_core.FileMapping] = []
 
     def file(self, location: str, place: str) -> tuple[Path, _core.FileMapping | bytes]:
         """Map the data file at a location, once; see `resolve`."""
@@ -183,6 +185,8 @@ class Folder:
             path = resolve(self._path, location, place)
             maps = dict(self._files.values())
             found = path, maps[path] if path in maps else _mapped(path)
+            if isinstance(found[1], _core.FileMapping):
+                self.mapped.append(found[1])
             self._files[location] = found
         return found
 
@@ -287,6 +291,8 @@ class Document:
         folder: Folder,
     ) -> None:
         self.folder = folder
+        if isinstance(data, _core.FileMapping):
+            folder.mapped.append(data)
         self.data = data
         self.path = path
         self.arrays = arrays
@@ -300,9 +306,8 @@ class Document:
 
     def check(self) -> None:
         """Raise a FormatError if a file of the model was changed after it was read."""
-        for data in (self.data, *self.folder.mapped):
-            if isinstance(data, _core.FileMapping):
-                data.check()
+        for data in self.folder.mapped:
+            data.check()
 
     @cached_property
     def model(self) -> Any:
