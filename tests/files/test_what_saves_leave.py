@@ -13,7 +13,7 @@ import pytest
 import passlib
 from failing_saves import MAKERS, changed
 from passlib.errors import FormatError
-from passlib.files.regular import Save, own_prefix
+from passlib.files.regular import Save, mark, own_prefix
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -142,12 +142,74 @@ def test_a_rename_that_fails_leaves_the_old_files(
             save.replace(tmp_path / "a").write_text("new")
             save.remove(tmp_path / "c")
 
+    if "c" in old:
+        mark(tmp_path / "c", tmp_path / "c", tmp_path / "a")
     monkeypatch.setattr(Path, "replace", replace)
     if not links:
         monkeypatch.setattr(os, "link", link)
     with pytest.raises(OSError, match="busy"):
         saved()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+WEIGHTS = {"mxnet": "m-0000.params", "nnvm": "net.params"}
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_weights_beside_a_model_without_any(kind: str, own: bool, tmp_path: Path) -> None:
+    path = MAKERS[kind](tmp_path)
+    weights = tmp_path / WEIGHTS[kind]
+    if not own:
+        weights.write_bytes(weights.read_bytes())
+    before = weights.read_bytes()
+    symbol = passlib.load(path).symbol
+    told = nullcontext() if own else pytest.warns(match=f"those of {weights.name}; delete")
+    with told:
+        passlib.Model(symbol, dialect=kind).save(path)
+    assert weights.exists() is not own
+    if not own:
+        assert weights.read_bytes() == before
+
+
+def network(folder: Path) -> tuple[passlib.Model, Path]:
+    """Return a network with weights, and where it can be saved."""
+    path = MAKERS["dlprim"](folder)
+    model = passlib.load(path)
+    for each in folder.iterdir():
+        each.unlink()
+    return model, folder / "results.json"
+
+
+@pytest.mark.parametrize("suffix", [".dlp", ".h5", ".hdf5"])
+def test_files_named_as_weights_of_a_network(suffix: str, tmp_path: Path) -> None:
+    model, path = network(tmp_path)
+    other = path.with_suffix(suffix)
+    bare = passlib.Model(model.symbol, dialect="dlprim", template=model._template)
+    other.write_bytes(b"measurements")
+    with pytest.warns(match=f"those of results{suffix}; delete"):
+        bare.save(path)
+    if suffix != ".dlp":
+        model.save(path, weights="dlp")
+        assert other.read_bytes() == b"measurements"
+        model.save(path, weights="dlp")
+        if suffix == ".hdf5":
+            model.save(path, weights="h5")
+            assert not path.with_suffix(".dlp").exists()  # which passlib wrote
+    else:
+        before = contents(tmp_path)
+        with pytest.raises(FileExistsError, match="loading would take its weights; delete it"):
+            model.save(path, weights="h5")
+        assert contents(tmp_path) == before
+    assert other.read_bytes() == b"measurements"
+
+
+def test_a_huge_stamp_is_not_read(tmp_path: Path) -> None:
+    path = MAKERS["mxnet"](tmp_path)
+    stamp = tmp_path / f"{own_prefix(path)}.stamp"
+    stamp.touch()
+    os.truncate(stamp, 1 << 40)
+    assert passlib.load(path).args
 
 
 def test_new_files_of_killed_saves_are_deleted_by_their_model(tmp_path: Path) -> None:

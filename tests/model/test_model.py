@@ -53,7 +53,7 @@ def test_saving_without_weights_leaves_none_to_be_loaded(tmp_path: Path) -> None
     assert not (tmp_path / "m-0000.params").exists()
     assert passlib.load(tmp_path / "m").args == {}
     model.Model(x + sym.var("w"), {"w": nd.ones(2)}).save(tmp_path / "m", epoch=3)
-    with pytest.warns(UserWarning, match="another epoch: m-0003.params; delete"):
+    with pytest.warns(UserWarning, match="those of m-0003.params; delete"):
         model.Model(sym.relu(x)).save(tmp_path / "m")
 
 

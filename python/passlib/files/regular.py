@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import itertools
 import json
+import logging
 import os
 import re
 import shutil
@@ -21,7 +22,9 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, TypeVar
 
 import passlib._core as _core
-from passlib.errors import FormatError, PasslibError
+from passlib.errors import FormatError, PasslibError, printable
+
+logger = logging.getLogger(__name__)
 
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
@@ -210,6 +213,35 @@ def waited(place: Path, what: str) -> FormatError:
     )
 
 
+_ATTRIBUTE = "user.passlib.data-of"
+"""An extended attribute of the files that passlib wrote beside a main file.
+
+No model's text can forge it.
+"""
+
+
+def mark(file: Path, final: Path, main: Path) -> None:
+    """Mark a complete file as one that passlib wrote for a model, until its content changes.
+
+    Without the mark the file is never deleted: marks in files could come with the model. ``final``:
+    the name that it will have. ``main``: of the model. Raises `OSError` where there are no marks.
+    """
+    os.setxattr(file, _ATTRIBUTE, _mark(file.stat(), final, main))
+
+
+def is_own(file: Path, main: Path) -> bool:
+    """Whether passlib wrote a file for a model, and nothing has changed it since."""
+    with suppress(OSError):
+        found = os.getxattr(file, _ATTRIBUTE, follow_symlinks=False)
+        return found == _mark(file.lstat(), file, main)
+    return False
+
+
+def _mark(state: os.stat_result, final: Path, main: Path) -> bytes:
+    owner = os.fsencode(os.path.relpath(os.path.realpath(main), os.path.realpath(final.parent)))
+    return hashlib.sha256(b"%d %d " % (state.st_size, state.st_mtime_ns) + owner).digest()
+
+
 _T = TypeVar("_T")
 
 _LARGEST = 1 << 16
@@ -240,7 +272,8 @@ def stamp(main: Path, new: Sequence[tuple[Path, Path | None]]) -> bytes:
 def is_whole(main: Path) -> bool:
     """Whether the files of a model are of one save, as far as a stamp beside them says."""
     try:
-        states = json.loads(read_regular(stamp_path(main))[:_LARGEST])
+        with open_regular(stamp_path(main)) as file:
+            states = json.loads(file.read(_LARGEST))
         found = [(_state(main.parent / name), old, new) for name, (old, new) in states.items()]
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, PasslibError):
         return True  # there is no stamp, or nothing that passlib wrote
@@ -367,6 +400,7 @@ class Save:
         self._durable = _durable.get() and os.environ.get("PASSLIB_FSYNC", "1") != "0"
         self._new: dict[Path, Path | None] = {}
         self._free: set[Path] = set()
+        self._kept: dict[Path, Any] = {}
         self._temporary: list[Path] = []
         self._locks: list[int] = []
 
@@ -407,8 +441,14 @@ class Save:
         return temporary
 
     def remove(self, target: str | os.PathLike[str]) -> None:
-        """Delete a file together with the replacement of the others, if there is one."""
-        self._new.setdefault(Path(os.path.realpath(target)), None)
+        """Delete a file together with the replacement of the others, if it is the model's own."""
+        final = Path(os.path.realpath(target))
+        if is_own(final, self.main):
+            self._new.setdefault(final, None)
+
+    def keep(self, target: Path) -> None:
+        """Require that a file, which the main file will lead to, is still there in the end."""
+        self._kept[target] = _state(target)
 
     def __exit__(
         self,
@@ -433,6 +473,9 @@ class Save:
                 os.close(file)
 
     def _commit(self) -> None:
+        for final, made in self._new.items():
+            if made is not None and final != self.main:
+                self._mark(made, final)
         if self._durable:
             # Not the open descriptors: a writer may have replaced a file by another one.
             for temporary in filter(None, self._new.values()):
@@ -442,6 +485,10 @@ class Save:
                 if final.exists():
                     what = "another save chose the same name for its data; save again"
                     raise FileExistsError(errno.EEXIST, what, str(final))
+            for kept, state in self._kept.items():
+                if _state(kept) != state:
+                    what = "another save replaced this data of the model; save again"
+                    raise FileNotFoundError(errno.ENOENT, what, str(kept))
             self._put_in_place()
             for folder in {final.parent for final in self._new}:
                 self._sweep(folder)
@@ -478,6 +525,16 @@ class Save:
             self._sync_folders()
         with suppress(OSError):  # it says that all files are the new ones
             stamped.unlink(missing_ok=True)
+
+    def _mark(self, made: Path, final: Path) -> None:
+        try:
+            mark(made, final, self.main)
+        except OSError as error:
+            if not self._bound:  # others are replaced by the next save, rather than left behind
+                logger.warning(
+                    "%s cannot be marked as data of %s (%s), so later saves will not delete it",
+                    *map(printable, (final, self.main.name, error.strerror)),
+                )
 
     def _write(self, final: Path, content: bytes) -> None:
         made, file = self._create(final.parent)

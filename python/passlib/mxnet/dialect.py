@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any, ClassVar
 
 from passlib.dialects.operator_types import Rules
 from passlib.dialects.protocol import Checkpoints, Dialect, ModelData, Problem
-from passlib.dialects.weights.files import is_archive, load_parts
+from passlib.dialects.weights.files import is_archive, load_parts, warn_of_weights
 from passlib.dialects.weights.params import ARG, AUX, join_names, split_names
-from passlib.errors import FormatError, listed
+from passlib.errors import FormatError
 from passlib.files.regular import open_regular, read_together
 from passlib.graph.node import Node
 from passlib.mxnet import checkpoint, files, reading, schema
@@ -160,13 +159,7 @@ class MXNet(Dialect):
         )
         if weights:
             return str(symbol_path), str(target)
-        left = [found.name for found in files.epochs(prefix).values()]
-        if left:
-            warnings.warn(
-                f"{symbol_path}: the model has no weights, but loading it will take those of "
-                f"another epoch: {listed(left)}; delete them or save under another name",
-                stacklevel=4,
-            )
+        warn_of_weights(symbol_path, files.epochs(prefix).values())
         return (str(symbol_path),)
 
     def validate(self, path: Path) -> list[Problem]:

@@ -23,8 +23,8 @@ def write_model(
     Parameters
     ----------
     arrays : mapping of str to array or None
-        Names with ``arg:`` and ``aux:``. None writes no weight file, and deletes an old one, which
-        belonged to the graph that is replaced.
+        Names with ``arg:`` and ``aux:``. None writes no weight file, and deletes one that passlib
+        wrote for the graph that is replaced.
     archive : bool
         Write the weights as the .npz of MXNet 2.0.
     """

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from passlib.dialects.onnx.soundness.inference import unsafe_to_infer
-from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of, mark
+from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of
 from passlib.errors import PasslibError, UnsupportedError
 from passlib.files.optional import require
 from passlib.files.regular import Save, check_path, free_name, written_from
@@ -210,7 +210,6 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
                 for entry in tensor.external_data:
                     if entry.key == "location":
                         entry.value = data.name
-            mark(partial, data, target)
             file.write_bytes(model.SerializeToString())
 
 

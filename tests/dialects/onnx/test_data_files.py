@@ -149,6 +149,40 @@ def test_a_data_file_that_somebody_needs_stays(who: str, tmp_path: Path) -> None
     assert len([name for name in names(folder) if name.endswith(".data")]) == 2
 
 
+@pytest.mark.parametrize("above", ["", "a", "a/b", "a/b/c"])
+def test_a_data_file_of_a_model_in_any_folder_above(above: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b" / "c"
+    folder.mkdir(parents=True)
+    path = write(folder / "m.onnx")
+    data = Path(passlib.load(path).save(path, external_data=True, location="d/e/w.bin")[1])
+    write(tmp_path / above / "n.onnx", unused=data.relative_to(tmp_path / above).as_posix())
+    for value in (3, 4):
+        filled(path, value).save(path, external_data=True)
+    assert data.exists()
+    assert value_in(path) == 4
+
+
+def test_data_that_another_save_deletes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "m.onnx")
+    passlib.load(path).save(path, external_data=True)
+    model, other = passlib.load(path), filled(path, 3)
+    sync = os.fsync
+
+    def save(file: int) -> None:
+        monkeypatch.setattr(os, "fsync", sync)
+        other.save(path)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", save)
+    with pytest.raises(FileNotFoundError, match="save again"):
+        model.save(tmp_path / "n.onnx")
+    assert not (tmp_path / "n.onnx").exists()
+    model.save(tmp_path / "n.onnx")
+    assert (value_in(tmp_path / "n.onnx"), value_in(path)) == (1, 3)
+
+
 FOREIGN = ["thesis.docx", "m.onnx.data", "m.onnx.1.data", "n.onnx", "n.onnx.data"]
 
 

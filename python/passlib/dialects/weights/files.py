@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from passlib.dialects.json_text import parse
 from passlib.dialects.weights import params
 from passlib.dialects.weights.npz import ZIP_MAGIC, write_npz
 from passlib.dialects.weights.params import LIST_MAGIC, read_list, write_list
-from passlib.errors import FormatError, UnsupportedError
+from passlib.errors import FormatError, UnsupportedError, listed
 from passlib.files.optional import require
 from passlib.files.regular import memory_named, open_regular
 from passlib.files.source import Source
@@ -129,3 +130,14 @@ def write_parts(path: Path, arrays: Mapping[str, Array], *, archive: bool) -> No
         write_npz(path, arrays)
     else:
         write_list(path, list(arrays.values()), list(arrays))
+
+
+def warn_of_weights(main: Path, left: Iterable[Path]) -> None:
+    """Warn of weight files that somebody else wrote beside a model, which has no weights."""
+    names = [path.name for path in left]
+    if names:
+        warnings.warn(
+            f"{main}: the model has no weights, but loading it will take those of "
+            f"{listed(names)}; delete them or save under another name",
+            stacklevel=5,
+        )

@@ -13,7 +13,7 @@ from typing import Any
 import passlib._core as _core
 from passlib.dialects.model_checks import misfit
 from passlib.dialects.protocol import Dialect, ModelData, Problem
-from passlib.dialects.weights.files import write_parts
+from passlib.dialects.weights.files import warn_of_weights, write_parts
 from passlib.dialects.weights.params import join_names
 from passlib.errors import FormatError, PasslibError, UnsupportedError
 from passlib.families.nnvm import schema
@@ -138,7 +138,10 @@ class NNVM(Dialect):
             elif target != path:
                 # The old weights belonged to the graph that is replaced.
                 save.remove(target)
-        return (str(path), str(target)) if named else (str(path),)
+        if named:
+            return str(path), str(target)
+        warn_of_weights(path, [target] if target != path and target.exists() else [])
+        return (str(path),)
 
     def validate(self, path: Path) -> list[Problem]:
         return validate(path, self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import logging
 import mmap
@@ -34,7 +33,7 @@ from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_type, stated_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.optional import require
-from passlib.files.regular import is_regular, is_temporary, open_regular
+from passlib.files.regular import is_own, is_regular, is_temporary, open_regular
 from passlib.graph.plain import collection_off
 from passlib.lowering.types import TypeSpec
 
@@ -55,25 +54,6 @@ def is_unchanged(
 
 logger = logging.getLogger(__name__)
 
-_ATTRIBUTE = "user.passlib.data-of"
-"""An extended attribute of the data files that passlib wrote: no model's text can forge it."""
-
-
-def mark(file: Path, final: Path, path: Path) -> None:
-    """Mark a complete data file as one that passlib wrote for a model.
-
-    Without the mark, as on a file system that has no attributes, the file is never deleted: marks
-    in files could come with the model. It ends with the next change of the content. ``final``: the
-    name that it will have. ``path``: of the model.
-    """
-    try:
-        os.setxattr(file, _ATTRIBUTE, _mark(file.stat(), final, path))
-    except OSError as error:
-        logger.warning(
-            "%s cannot be marked as data of %s (%s), so later saves will not delete it",
-            *map(printable, (final, path.name, error.strerror)),
-        )
-
 
 def folders_of(path: Path) -> set[Path]:
     """Return the folders where a model, if there is one at the path, may have data files."""
@@ -91,7 +71,7 @@ def data_left_behind(path: Path, folders: set[Path]) -> set[Path]:
     owned = []
     for folder in folders:
         with suppress(OSError):
-            owned += [f for f in folder.iterdir() if not is_temporary(f) and _owns(path, f)]
+            owned += [f for f in folder.iterdir() if not is_temporary(f) and is_own(f, path)]
     left = set()
     for file in set(owned) - _data_files(path) if owned else ():
         user = _other_user(file, path)
@@ -119,7 +99,7 @@ def check_replaceable(path: Path, target: Path) -> None:
         what = f"{user.name} has its weights there"
     elif target.suffix.lower() == ".onnx" or _is_model(target):
         what = "it is a model"
-    elif _owns(path, target) or (path.is_file() and target.resolve() in _data_files(path)):
+    elif is_own(target, path) or (path.is_file() and target.resolve() in _data_files(path)):
         return
     else:
         what = f"it is no data file of {path.name}"
@@ -143,19 +123,6 @@ def _folder(path: Path) -> Path:
     return Path(os.path.realpath(path.parent))
 
 
-def _mark(state: os.stat_result, final: Path, path: Path) -> bytes:
-    owner = os.fsencode(os.path.relpath(os.path.realpath(path), os.path.realpath(final.parent)))
-    return hashlib.sha256(b"%d %d " % (state.st_size, state.st_mtime_ns) + owner).digest()
-
-
-def _owns(path: Path, file: Path) -> bool:
-    """Whether passlib wrote a data file for a model, and nothing has changed it since."""
-    with suppress(OSError):
-        found = os.getxattr(file, _ATTRIBUTE, follow_symlinks=False)
-        return found == _mark(file.lstat(), file, path)
-    return False
-
-
 def _is_model(file: Path) -> bool:
     with suppress(FormatError, OSError):
         return bool(_core.is_onnx(map_file(file)))
@@ -165,20 +132,22 @@ def _is_model(file: Path) -> bool:
 def _other_user(file: Path, path: Path) -> Path | None:
     """Return what may need a data file of a model besides it: another model, or a link."""
     # The data of a model can be in folders of its own one, but not outside.
-    above = file.parent.parent
-    for folder in {file.parent, _folder(path), above}:
+    near = {file.parent, _folder(path)}
+    for folder in near.union(file.parents):
         try:
             others = sorted(folder.iterdir())
         except OSError:
             continue
         for other in others:
+            if folder not in near and other.suffix.lower() != ".onnx" and not other.is_symlink():
+                continue
             real = os.path.realpath(other)
             if real == os.path.realpath(path) or other == file:
                 continue
             if real == os.path.realpath(file):
                 return other
             suffixed = other.suffix.lower() == ".onnx"
-            if (folder == above and not suffixed) or is_temporary(other) or not is_regular(other):
+            if is_temporary(other) or not is_regular(other):
                 continue
             if (suffixed or _is_model(other)) and _may_use(other, file):
                 return other

@@ -29,7 +29,6 @@ from passlib.dialects.onnx.writing.assembly import (
     check_replaceable,
     data_left_behind,
     folders_of,
-    mark,
 )
 from passlib.dialects.onnx.writing.options import converted, place
 from passlib.dialects.protocol import ModelData
@@ -133,8 +132,6 @@ def _store(
             else:
                 plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
                 _write(file, assembled.model, plain)
-        for final, made in files.made.items():
-            mark(made, final, path)
     written = list(files.made)
     if written and target is not None and target != written[0]:
         _rename(path, written[0], target)
@@ -162,7 +159,6 @@ def _rename(path: Path, data: Path, target: Path) -> None:
     with _saving(path) as save:
         made = save.replace(target)
         shutil.copyfile(data, made)  # the package onnx refuses a file of two names
-        mark(made, target, path)
         with save.replace(path).open("wb") as file:
             _write(file, model, payloads)
 
@@ -281,6 +277,7 @@ class _DataFiles:
             target = self._path.parent / location
             if target.exists():
                 if complete and source is not None and _is_at(source[1], target):
+                    self._save.keep(target)
                     continue
                 # The file stays until the new model is in place: another one leads to it.
                 target = self._free_name(self._path.parent)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from passlib.dialects.weights.files import warn_of_weights
 from passlib.errors import UnsupportedError
 from passlib.families.dlprim.network import (
     DLP_LENGTH_BYTES,
@@ -24,7 +27,7 @@ from passlib.families.dlprim.network import (
     file_name,
 )
 from passlib.files.optional import require
-from passlib.files.regular import Save
+from passlib.files.regular import Save, is_own
 
 
 def write_dlp(
@@ -116,19 +119,28 @@ def write_files(
 ) -> tuple[str, ...]:
     """Write network and weights, if there are any, both or neither; return their paths.
 
-    Raises `UnsupportedError` if the format of the weight file cannot hold an array.
+    Raises `UnsupportedError` if the format of the weight file cannot hold an array;
+    `FileExistsError` if reading would take another weight file, which passlib did not write.
     """
     name = path if path.suffix == NETWORK_SUFFIX else path.with_name(path.name + NETWORK_SUFFIX)
     target = name.with_suffix(weights.suffix)
+    others = [name.with_suffix(suffix) for suffix in WEIGHT_SUFFIXES if suffix != target.suffix]
+    first = takewhile(lambda suffix: suffix != target.suffix, WEIGHT_SUFFIXES) if arrays else ()
+    for other in map(name.with_suffix, first):
+        if other.exists() and not is_own(other, name):
+            what = "loading would take its weights; delete it, or save under another name"
+            raise FileExistsError(errno.EEXIST, what, str(other))
     with Save(name, bound=True) as save:
         save.replace(name).write_bytes(network)
         if arrays:
             _write_weights(save.replace(target), arrays, weights)
-        for suffix in WEIGHT_SUFFIXES:
-            # The replaced network had these weights, and reading would take them.
-            if suffix != target.suffix or not arrays:
-                save.remove(name.with_suffix(suffix))
-    return (os.fspath(name), os.fspath(target)) if arrays else (os.fspath(name),)
+        # The replaced network had these weights, and reading would take them.
+        for other in others if arrays else (target, *others):
+            save.remove(other)
+    if arrays:
+        return os.fspath(name), os.fspath(target)
+    warn_of_weights(name, [path for path in (target, *others) if path.exists()])
+    return (os.fspath(name),)
 
 
 def _write_weights(path: Path, arrays: Mapping[str, Any], weights: WeightFile) -> None:
