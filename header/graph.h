@@ -44,12 +44,16 @@ class MapFunctions {
   typedef typename Map::mapped_type mapped_type;
   typedef typename Map::value_type value_type;
   typedef typename Map::size_type size_type;
+  typedef typename Map::difference_type difference_type;
+  typedef typename Map::reference reference;
+  typedef typename Map::const_reference const_reference;
   typedef typename Map::iterator iterator;
   typedef typename Map::const_iterator const_iterator;
 
   operator Map&() { return whole(); }
   operator const Map&() const { return whole(); }
   bool empty() const { return self().size() == 0; }
+  size_type max_size() const { return whole().max_size(); }
   iterator begin() { return whole().begin(); }
   iterator end() { return self().makeMap().end(); }
   const_iterator begin() const { return whole().begin(); }

@@ -101,6 +101,10 @@ TEST(attributes_convert_to_and_from_maps) {
   CHECK(read.attrs == read.expected);
   read.attrs = {{"a", "1"}, {"b", "2"}};
   CHECK_EQUAL(read.attrs.size(), 2u);
+  NodeAttributes::const_reference first = *read.fixed.begin();
+  NodeAttributes::reference same = *read.attrs.begin();
+  const NodeAttributes::difference_type count = std::distance(read.attrs.begin(), read.attrs.end());
+  CHECK(first == same && count == 2 && read.fixed.max_size() == map.max_size());
   read.attrs = {};
   CHECK(read.attrs.empty() && read.fixed.begin() == read.fixed.end());
   map = read.expected;
