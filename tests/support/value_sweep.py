@@ -31,6 +31,11 @@ _DRAWING = frozenset(
 )  # fmt: skip
 """Operators that draw numbers."""
 
+_FLOAT8 = (
+    onnx.TensorProto.FLOAT8E4M3FN, onnx.TensorProto.FLOAT8E4M3FNUZ, onnx.TensorProto.FLOAT8E5M2,
+    onnx.TensorProto.FLOAT8E5M2FNUZ, onnx.TensorProto.FLOAT8E8M0,
+)  # fmt: skip
+
 _SHOWN = 12
 
 
@@ -85,7 +90,10 @@ def _leaves_memory(case: Case) -> bool:
     """Whether ONNX Runtime 1.32 leaves elements of the result as the memory was."""
     if case.op not in ("Cast", "CastLike") or case.inputs[0] is None:
         return False
-    return case.inputs[0].dtype.kind in "OU" or case.attributes.get("saturate", 1) not in (0, 1)
+    if case.inputs[0].dtype.kind in "OU":
+        return True
+    narrow = case.attributes.get("to", _FLOAT8[0]) in _FLOAT8
+    return narrow and case.attributes.get("saturate", 1) not in (0, 1)
 
 
 def _run(model: Any, level: Any) -> list[Any]:
