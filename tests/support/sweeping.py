@@ -16,6 +16,7 @@ import onnxruntime
 
 from operator_case import Case
 from operator_cases import draw
+from sanitized import limit_address_space
 
 Check = Callable[[Case, np.random.Generator], Iterator[tuple[str, Any, Any]]]
 """Iterates over what differs: whose result, that result, and ONNX Runtime's."""
@@ -64,7 +65,7 @@ def _child(check: Check, first: int, last: int, writing: int) -> None:
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    limit_address_space(_MEMORY)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     onnxruntime.set_default_logger_severity(4)
     with os.fdopen(writing, "w", buffering=1) as lines:
