@@ -146,6 +146,10 @@ REFUSALS = [
     ("Dropout", [(2, 3)], {"p": "1", "mode": "always"}, "'p'.*leaves no element"),
     ("_contrib_MultiBoxPrior", [(1, 3, 4)], {}, "must have at least 4 dimensions"),
     ("_npi_percentile", [(0, 3)], {"axis": "(0,)", "q_scalar": "5"}, "has no percentiles"),
+    ("_np_moveaxis", [(2, 3, 4)], {"source": "(0,)", "destination": "(2, -1)"}, "as many"),
+    ("_npi_hsplit", [()], {"indices": "None", "sections": "3"}, "must have at least 1 dim"),
+    ("_npi_insert_slice", [(3,), ()], {"start": "1", "step": "0"}, "'step'.*must not be 0"),
+    ("_npi_delete", [(3,)], {"start": "1", "step": "0"}, "'step'.*must not be 0"),
 ]
 
 
@@ -162,6 +166,13 @@ def test_refusal_names_node_and_reason(
     with pytest.raises((GraphError, UnsupportedError), match=reason) as caught:
         lower(graph, specs, {})
     assert str(caught.value).startswith(f"node 'op' ({operator})")
+
+
+def test_truth_values_have_no_tens() -> None:
+    truth = {"x": TypeSpec(np.dtype(np.bool_), (2,))}
+    lower(graph_of("_npi_around", ["x"], {"decimals": "2"}), truth, {})
+    with pytest.raises(GraphError, match=r"_npi_around.*truth values have no decimals"):
+        lower(graph_of("_npi_around", ["x"], {"decimals": "-2"}), truth, {})
 
 
 def test_whole_numbers_are_not_divided_by_zero() -> None:

@@ -293,6 +293,8 @@ def around(op: Operation) -> Value:
     if not is_real(op.dtype_of(x)):
         if decimals >= 0:
             return x
+        if op.dtype_of(x) == np.bool_:
+            op.invalid("is negative, and truth values have no decimals", "decimals")
         unit = 10**-decimals
         if unit > np.iinfo(op.dtype_of(x)).max:
             return x * 0

@@ -104,7 +104,7 @@ def moveaxis(op: Operation) -> Value:
     data = op.inputs[0]
     source = [op.axis(data, axis) for axis in op.ints("source")]
     destination = [op.axis(data, axis) for axis in op.ints("destination")]
-    if len(set(source)) != len(source) or len({*destination}) != len(source):
+    if not len({*source}) == len(source) == len({*destination}) == len(destination):
         op.invalid("must be as many different axes as destination", "source")
     order = [axis for axis in range(op.rank_of(data)) if axis not in source]
     for place, axis in sorted(zip(destination, source, strict=True)):
@@ -260,6 +260,7 @@ def column_stack(op: Operation) -> Value:
 @table.register("_npi_hsplit")
 def hsplit(op: Operation) -> list[Value]:
     """Split along the second axis, or along the only one."""
+    op.require_rank(op.inputs[0], least=1)
     return split_along(op, int(op.rank_of(op.inputs[0]) > 1))
 
 
@@ -346,7 +347,9 @@ def _line(op: Operation) -> tuple[Value, int]:
 
 def _sliced(op: Operation, size: int) -> np.ndarray:
     """Return the places that the attributes ``start``, ``stop`` and ``step`` select."""
-    bounds = (op.optional_int(name) for name in ("start", "stop", "step"))
+    bounds = [op.optional_int(name) for name in ("start", "stop", "step")]
+    if bounds[2] == 0:
+        op.invalid("must not be 0", "step")
     return np.arange(size)[slice(*bounds)]
 
 
