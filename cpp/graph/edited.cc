@@ -133,6 +133,7 @@ void EditedGraph::noteOrigin(Node* heir, Node* node, bool last) {
 void EditedGraph::setInputs(Graph* graph, Node* node, const std::vector<NodeEntry>& inputs) {
   requireLive(node);
   for (const NodeEntry& input : inputs) requireValue(input);
+  for (const NodeEntry& input : node->inputs) heirs_.emplace(input.node, node);
   detachInputs(node);
   for (const NodeEntry& input : inputs) {
     connect(graph, input, node, static_cast<int>(node->inputs.size()));
@@ -142,6 +143,10 @@ void EditedGraph::setInputs(Graph* graph, Node* node, const std::vector<NodeEntr
 void EditedGraph::connect(Graph* graph, const NodeEntry& value, Node* node, int input) {
   requireValue(value);
   requireLive(node);
+  if (input >= 0 && static_cast<std::size_t>(input) < node->inputs.size()) {
+    Node* const before = node->inputs[static_cast<std::size_t>(input)].node;
+    if (before != value.node) heirs_.emplace(before, node);
+  }
   graph->connect(value.node, value.entry, node, input);
   node->inputs[static_cast<std::size_t>(input)].version = value.version;
 }

@@ -203,6 +203,30 @@ METADATA = {
         [node("Conv", ["x", "w"], ["c"], name="c"), node("Mul", ["c", "k"], ["y"], name="m")],
         [weight("w", 3, 2, 1, 1), weight("k")], (1, 2, 4, 4), ["c\nm"],
     ),
+    "Add and Conv": (
+        [node("Add", ["x", "k"], ["c"], name="m"), node("Conv", ["c", "w"], ["y"], name="c")],
+        [weight("w", 3, 2, 1, 1), weight("k")], (1, 2, 4, 4), ["m\nc"],
+    ),
+    "BatchNormalization, Add and Conv": (
+        [node("BatchNormalization", ["x", *"mopq"], ["n"], name="n"),
+         node("Add", ["n", "m4"], ["a"], name="a"), node("Conv", ["a", "w"], ["y"], name="c")],
+        [weight("w", 3, 2, 1, 1), weight("m4"), *(weight(n, 2) for n in "mopq")], (1, 2, 4, 4),
+        ["n\na\nc"],
+    ),
+    "Pad and Conv": (
+        [node("Pad", ["x", "p"], ["c"], name="p"), node("Conv", ["c", "w"], ["y"], name="c")],
+        [weight("w", 3, 2, 1, 1), numpy_helper.from_array(np.array([0, 0, 1, 1] * 2), "p")],
+        (1, 2, 4, 4), ["p\nc"],
+    ),
+    "Concat of Concat": (
+        [node("Concat", ["x", "x"], ["a"], name="a", axis=0),
+         node("Concat", ["a", "x"], ["y"], name="b", axis=0)], [], (3,), ["a\nb"],
+    ),
+    "Casts around Transpose": (
+        [node("Cast", ["x"], ["a"], name="a", to=TensorProto.DOUBLE),
+         node("Transpose", ["a"], ["b"], name="t", perm=[1, 0]),
+         node("Cast", ["b"], ["y"], name="b", to=FLOAT)], [], (2, 3), ["a\nt\nb"],
+    ),
     "MatMul and Add": (
         [node("MatMul", ["x", "w"], ["c"], name="c"), node("Add", ["c", "k"], ["y"], name="m")],
         [weight("w", 2, 3), weight("k", 3)], (4, 2), ["c\nm"],
