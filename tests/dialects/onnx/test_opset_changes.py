@@ -122,3 +122,29 @@ def test_sets_that_nobody_compared_are_refused(
     passlib.load(parser.parse_model(text.format("Relu"))).save(tmp_path / "a.onnx", opset=20)
     with pytest.raises(UnsupportedError, match=r"Identity.* set 19"):
         passlib.load(parser.parse_model(text.format("Identity"))).save(tmp_path / "b", opset=20)
+
+
+@pytest.mark.parametrize("opset", [9, 17])
+def test_old_files_may_have_initializers_that_are_no_inputs(opset: int, tmp_path: Path) -> None:
+    model = parser.parse_model(
+        '<ir_version: 3, opset_import: ["" : 7]> g (float[2, 2] x) => (float[4] y) '
+        "<int64[1] s = {-1}> { y = Reshape(x, s) }"
+    )
+    feeds = {"x": np.arange(4, dtype=np.float32).reshape(2, 2)}
+    passlib.load(model).save(tmp_path / "made.onnx", opset=opset)
+    made = (tmp_path / "made.onnx").read_bytes()
+    assert np.array_equal(results(made, feeds)[0], results(model.SerializeToString(), feeds)[0])
+
+
+def test_failures_of_the_converter_are_errors(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(model: onnx.ModelProto, opset: int) -> None:
+        raise onnx.version_converter.ConvertError("Input s is undefined!")
+
+    monkeypatch.setattr(onnx.version_converter, "convert_version", fail)
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 15]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
+    )
+    with pytest.raises(UnsupportedError, match="Input s is undefined!"):
+        passlib.load(model).save(tmp_path / "made.onnx", opset=17)

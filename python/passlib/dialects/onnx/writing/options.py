@@ -329,6 +329,9 @@ def _put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
 _OLDEST_FORMAT: Final = 3
 """The oldest IR version that ONNX's converter reads."""
 
+_FREE_INITIALIZERS: Final = 4
+"""The first IR version whose initializers need not be inputs."""
+
 
 def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | None:
     """Convert a model to another version of ONNX's own operator set, and check the result.
@@ -355,10 +358,14 @@ def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | No
     conversion = Conversion(model, present, opset)
     conversion.check()
     inference: Any = require("onnx.shape_inference", extra="onnx")
+    converter: Any = require("onnx.version_converter", extra="onnx")
     given = without_weights(model, assembled.arrays)
+    # Initializers need not be inputs, as ONNX Runtime permits in all versions.
+    given.ir_version = max(given.ir_version, _FREE_INITIALIZERS)
+    failures = (inference.InferenceError, converter.ConvertError)
     try:
-        result = require("onnx.version_converter", extra="onnx").convert_version(given, opset)
-    except (inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
+        result = converter.convert_version(given, opset)
+    except (*failures, RuntimeError, ValueError, IndexError) as error:
         raise UnsupportedError(_reason(str(error), model, present, opset)) from error
     except MemoryError as error:
         raise GraphError("converting this model needs more memory than there is") from error
