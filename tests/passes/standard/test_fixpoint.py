@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,15 @@ def test_what_would_make_the_file_much_larger_stays() -> None:
     )
     made = passlib.simplify(data)
     assert operators_of(made.symbol.graph)["ConstantOfShape"] == 1
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_constant_outputs_keep_their_names(exact: bool, tmp_path: Path) -> None:
+    text = (
+        "g (float[2] x) => (float[2] y, float[2] z, float[2] v) <float[2] w = {1, -2}> "
+        "{ v = Identity(w) y = Abs(w) z = Identity(x) }"
+    )
+    once, twice = tmp_path / "once.onnx", tmp_path / "twice.onnx"
+    passlib.simplify(parsed(text), exact=exact).save(once)
+    passlib.simplify(once, exact=exact).save(twice)
+    assert twice.read_bytes() == once.read_bytes()

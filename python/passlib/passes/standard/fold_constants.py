@@ -125,7 +125,7 @@ class _Folding:
             sources = [value.node for value in node.inputs]
             if not all(source in constant or source in self._sources for source in sources):
                 continue
-            if not self._constants.is_foldable(node):
+            if not self._constants.is_foldable(node) or _is_copy(node):
                 continue
             self._sources[node] = [source for source in sources if source in self._sources]
             for value in node.outputs:
@@ -236,12 +236,21 @@ class _Folding:
     def _fold(self, wanted: list[EditableValue], known: dict[EditableNode, None]) -> None:
         for value in wanted:
             node = value.node
-            name = node.name if node.num_outputs < 2 else f"{node.name}_{value.index}"
             array = self._arrays[value]
             assert array is not None
-            made = self._constants.add(f"{name}_value", array)
+            if operator(node) == "Identity" and node.inputs[0].node in self._weights:
+                made = node.inputs[0]
+            else:
+                name = node.name if node.num_outputs < 2 else f"{node.name}_{value.index}"
+                made = self._constants.add(f"{name}_value", array)
             self._graph.replace(value, made)
         self._constants.remove_unused(list(reversed(known)))
+
+
+def _is_copy(node: EditableNode) -> bool:
+    """Whether a node gives a weight the name of an output, and has no other use."""
+    source = node.inputs[0].node if operator(node) == "Identity" and node.inputs else None
+    return source is not None and source.is_variable and not node.outputs[0].uses
 
 
 def _is_foldable(node: EditableNode) -> bool:
