@@ -35,6 +35,10 @@ _LISTS: Final = frozenset(
 _FOLLOWING: Final = frozenset(("kernel_shape", "output_shape", "shape", "split"))
 """Attributes that repeat dimensions of inputs."""
 
+_REALS: Final = (
+    0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 2.0, 2.6, -1.0, 3.0, np.nan, np.nan, np.inf, -np.inf, -0.0,
+)  # fmt: skip
+
 _EXTREME: Final = (2**63 - 1, -(2**63), 2**31 - 1, -(2**31), 2**63 - 2, 1000)
 
 _NAMES: Final = (
@@ -289,7 +293,7 @@ def _elements(case: Case, key: Key, random: np.random.Generator) -> Case:
             info = np.iinfo(flat.dtype)
             flat[at] = min(max(wish, info.min), info.max)
         elif flat.dtype.kind == "f":
-            flat[at] = random.choice((0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 2.0, 2.6, -1.0, 3.0))
+            flat[at] = random.choice(_REALS)
     inputs = list(case.inputs)
     inputs[place] = array
     return replace(case, inputs=inputs)

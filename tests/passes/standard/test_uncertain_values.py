@@ -61,6 +61,35 @@ CASES: dict[str, tuple[str, list[Any], dict[str, Any], int]] = {
     "BitShift": (
         "BitShift", [np.array([3], np.uint8), np.array([7], np.uint8)], {"direction": "LEFT"}, 0,
     ),
+    "ArgMax of nan": ("ArgMax", [floats(1, np.nan, 2)], {"axis": 0}, 1),
+    "ArgMax": ("ArgMax", [floats(1, 3, 2)], {"axis": 0}, 0),
+    "ArgMin of nan": ("ArgMin", [floats(1, np.nan, 2)], {"axis": 0}, 1),
+    "Clip of infinity": ("Clip", [floats(-np.inf, 1)], {}, 1),
+    "Clip to nan": ("Clip", [floats(3, 1), floats(np.nan)[0]], {}, 1),
+    "Clip": ("Clip", [floats(3, 1), np.float32(2)], {}, 0),
+    "Clip of integers": ("Clip", [np.array([3, 1]), np.array(2)], {}, 0),
+    "GlobalMaxPool of nan": ("GlobalMaxPool", [floats(1, np.nan, 2).reshape(1, 1, 3)], {}, 1),
+    "Hardmax of nan": ("Hardmax", [floats(1, np.nan, 2)], {}, 1),
+    "MaxPool of infinity": (
+        "MaxPool", [floats(1, -np.inf, 2).reshape(1, 1, 3)], {"kernel_shape": [1]}, 1,
+    ),
+    "MaxPool": ("MaxPool", [floats(1, 3, 2).reshape(1, 1, 3)], {"kernel_shape": [2]}, 0),
+    "ReduceLogSumExp of infinity": ("ReduceLogSumExp", [floats(np.inf, np.inf)], {}, 1),
+    "ReduceMax of nan": ("ReduceMax", [floats(1, np.nan)], {}, 1),
+    "ReduceMax": ("ReduceMax", [floats(1, 2)], {}, 0),
+    "ReduceMean of nothing": ("ReduceMean", [np.zeros((2, 0), np.float32)], {"axes": [1]}, 1),
+    "ReduceMean": ("ReduceMean", [np.ones((2, 1), np.float32)], {"axes": [1]}, 0),
+    "ReduceMin of nan": ("ReduceMin", [floats(1, np.nan)], {}, 1),
+    "ScatterND of nan": (
+        "ScatterND", [floats(0, 0), np.array([[1]]), floats(np.nan)], {"reduction": "max"}, 1,
+    ),
+    "ScatterElements of nan": (
+        "ScatterElements", [floats(0, 0), np.array([1]), floats(np.nan)], {"reduction": "min"}, 1,
+    ),
+    "Sign of nan in half precision": ("Sign", [floats(np.nan).astype(np.float16)], {}, 1),
+    "Squeeze of no axes": ("Squeeze", [np.ones((1, 2)), np.zeros(0, np.int64)], {}, 1),
+    "Squeeze": ("Squeeze", [np.ones((1, 2)), np.array([0])], {}, 0),
+    "Trilu with an odd switch": ("Trilu", [np.ones((2, 2))], {"upper": 2}, 1),
     "Pow to -1": ("Pow", [np.array([2]), np.array([-1])], {}, 1),
     "Pow out of range": ("Pow", [np.array([2], np.int32), np.array([31], np.int32)], {}, 1),
     "Pow": ("Pow", [np.array([2], np.int32), np.array([30], np.int32)], {}, 0),
@@ -133,6 +162,16 @@ def test_uncertain_values_in_nested_graphs(name: str, holder: str, tmp_path: Pat
     text = f"g (float[2] x) => (float[2] y, float[2] n, int64[m] s) <{held}> "
     made = after(parsed(text + HOLDERS[holder].format(inner)), "foldConstants", tmp_path)
     assert operators(made)[holder] == stays
+
+
+def test_texts_of_real_numbers_are_left_to_the_runtime(tmp_path: Path) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 19]>
+    g (float[2] x) => (float[2] y, bool[1] z, bool[1] n)
+    <float[1] w = {0.1}, int64[1] l = {7}> {
+        y = Neg(x) t = Cast<to = 8>(w) z = Equal(t, t) k = Cast<to = 8>(l) n = Equal(k, k)
+    }"""
+    made = after(parsed(text), "foldConstants", tmp_path)
+    assert operators(made)["Equal"] == 1
 
 
 @pytest.mark.parametrize("end", [LAST, 2**31 - 1])

@@ -47,10 +47,14 @@ def _has_rule(node: EditableNode) -> bool:
 
 
 _SWITCHES: Final = (
-    "allowzero", "ceil_mode", "exclusive", "fmod", "keepdims", "noop_with_empty_axes", "onesided",
-    "reverse", "saturate", "select_last_index", "sorted",
+    "allowzero", "align_corners", "ceil_mode", "count_include_pad", "exclusive", "fmod", "inverse",
+    "is_causal", "keepdims", "largest", "noop_with_empty_axes", "onesided", "reverse", "saturate",
+    "select_last_index", "sorted", "upper",
 )  # fmt: skip
 """Attributes that are 0 or 1. Runtimes take other numbers for either."""
+
+
+_TEXT: Final = "8"
 
 
 def _cast(node: EditableNode, inputs: Inputs) -> bool:
@@ -62,6 +66,8 @@ def _cast(node: EditableNode, inputs: Inputs) -> bool:
         target = ELEMENT_TYPES.get(int(stated)) if stated.isdecimal() else stated.lower()
     else:
         target = None if len(inputs) < 2 or inputs[1] is None else inputs[1].dtype.name
+    if node.attrs.get("to") == _TEXT:  # of which a real number has several
+        return source.dtype.kind in "iu"
     if source.dtype.kind in "biu" or target is None or target not in ELEMENT_TYPES.values():
         return True
     dtype = dtypes.as_dtype(target)
@@ -109,7 +115,34 @@ def _power(node: EditableNode, inputs: Inputs) -> bool:
         return bool(np.all(power >= 0)) and _holds(base.dtype, np.float64(base) ** power)
 
 
+def _squeeze(node: EditableNode, inputs: Inputs) -> bool:
+    """Whether axes are stated: an empty list stands for none or for all dimensions of 1."""
+    if len(inputs) < 2:
+        return node.attrs.get("axes") != "[]"
+    return inputs[1] is None or inputs[1].size > 0
+
+
+def _mean(node: EditableNode, inputs: Inputs) -> bool:
+    return inputs[0] is None or inputs[0].size > 0
+
+
+def _finite(node: EditableNode, inputs: Inputs) -> bool:
+    """Whether kernels meet no NaN, which has no order, and no infinity, which some cannot reach."""
+    return all(
+        bool(np.isfinite(array).all())
+        for array in inputs
+        if array is not None and array.dtype.kind not in "biuOUS"
+    )
+
+
+_ORDERED: Final = (
+    "ArgMax", "ArgMin", "Clip", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceLogSumExp",
+    "ReduceMax", "ReduceMin", "ScatterElements", "ScatterND", "Sign",
+)  # fmt: skip
+"""Operators whose results depend on how a kernel orders what is not finite."""
+
 _RULES: Final[dict[str, Certainty]] = {
+    **dict.fromkeys(_ORDERED, _finite),
     "BitShift": _shift,
     "Cast": _cast,
     "CastLike": _cast,
@@ -117,5 +150,7 @@ _RULES: Final[dict[str, Certainty]] = {
     "Mod": _quotient,
     "NonZero": _non_zero,
     "Pow": _power,
+    "ReduceMean": _mean,
     "Slice": _slice,
+    "Squeeze": _squeeze,
 }
