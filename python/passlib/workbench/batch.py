@@ -11,9 +11,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from passlib.errors import FormatError, PasslibError
 from passlib.files.installation import get_include
@@ -99,6 +100,17 @@ def files_read(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return [path for path in map(json.loads, lines) if is_regular(path)]
+
+
+_CLOCK: Final = 5
+"""CLOCK_REALTIME_COARSE of Linux, from which files get their times."""
+
+
+def _changed_since(path: str, start: int) -> bool:
+    """Whether a file is newer than a time of `_CLOCK`."""
+    with suppress(OSError, ValueError):
+        return Path(path).stat().st_ctime_ns > start
+    return False
 
 
 def _digests(paths: Iterable[str]) -> dict[str, str]:
@@ -245,8 +257,12 @@ class Journal:
     def add(self, outcome: Outcome) -> None:
         """Append and flush one line."""
         line = json.dumps(outcome.as_dict())
-        with self._path.open("a", encoding="ascii") as file:
-            file.write(("" if self._whole else "\n") + line + "\n")
+        try:
+            with self._path.open("a", encoding="ascii") as file:
+                file.write(("" if self._whole else "\n") + line + "\n")
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
         self._whole = True
 
 
@@ -403,6 +419,7 @@ def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
 def run_job(job: Job) -> Outcome:
     """Run one job in a separate process; turn errors into an outcome."""
     key, start = job.key, time.perf_counter()
+    begin = time.clock_gettime_ns(_CLOCK)
     read, results = [job.model, *job.libraries], list[str]()
     try:
         facts = run_isolated_job(job, read)
@@ -417,7 +434,8 @@ def run_job(job: Job) -> Outcome:
     seconds = round(time.perf_counter() - start, 3)
     return Outcome(
         *(job.model, job.output, status, text, seconds, nodes, key),
-        inputs={path: digest for path, digest in inputs.items() if digest},
+        # The hash of a file that changed meanwhile is not that of what was read.
+        inputs={p: "" if _changed_since(p, begin) else d for p, d in inputs.items() if d},
         results=_digests(results),
     )
 
