@@ -134,7 +134,8 @@ class LevelWriter {
       std::string made;
       appendBody(numbers::kNodeInput, value, &made);
       appendBody(numbers::kNodeOutput, output, &made);
-      appendBody(numbers::kNodeName, writer_.fresh_.fresh(std::string(output) + "_copy"), &made);
+      const std::string& wish = writer_.arena_->emplace_back(std::string(output) + "_copy");
+      appendBody(numbers::kNodeName, writer_.fresh_.fresh(wish), &made);
       appendBody(numbers::kOpType, "Identity", &made);
       written_.nodes.push_back(writer_.arena_->emplace_back(std::move(made)));
       writer_.nodes.domains.emplace("");

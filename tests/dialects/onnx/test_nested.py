@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import onnx_models
@@ -28,6 +29,26 @@ def test_captured_names_follow_a_replaced_producer(tmp_path: Path) -> None:
     assert operators(graph) == ["Add", "If"]
     inner = graph.node[1].attribute[0].g.node[0].attribute[1].g.node[0]
     assert (inner.op_type, list(inner.input)) == ("Mul", ["b", "x"])
+
+
+def test_names_of_copies_of_captured_values(tmp_path: Path) -> None:
+    branches = (
+        f"{branch} = g () => "
+        f"({', '.join(f'float[2] {letter}{n}' for n in range(6))}) "
+        f"{{ {' '.join(f'{letter}{n} = Identity(x)' for n in range(6))} }}"
+        for branch, letter in (("then_branch", "t"), ("else_branch", "e"))
+    )
+    outputs = [f"y{n}" for n in range(6)]
+    text = (
+        f"{HEAD}(float[2] x, bool c) => ({', '.join(f'float[2] {name}' for name in outputs)}) "
+        f"{{ {', '.join(outputs)} = If(c) <{', '.join(branches)}> }}"
+    )
+    model = passlib.load(onnx.parser.parse_model(text))
+    graph = saved(model.optimize_for("dropIdentities"), tmp_path / "b.onnx").graph
+    for branch in graph.node[0].attribute:
+        names = [value.name for value in branch.g.output]
+        assert [node.output[0] for node in branch.g.node] == names
+        assert [node.name for node in branch.g.node] == [f"{name}_copy" for name in names]
 
 
 def test_a_node_and_its_copy_are_two(tmp_path: Path) -> None:
