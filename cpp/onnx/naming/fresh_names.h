@@ -23,8 +23,8 @@ class FreshNames {
 
   void use(Bytes name) { waiting_.push_back(name); }
 
-  /// Claims a name: `wish` itself if it is free, or `wish` followed by a number. `wish` must live as
-  /// long as this object.
+  /// Claims a name: `wish` itself if it is free, or `wish` followed by a number. `wish` must live
+  /// as long as this object.
   Bytes fresh(std::string&& wish) = delete;
   Bytes fresh(Bytes wish) {
     for (const Bytes name : waiting_) used_.insert(name, true);
