@@ -360,6 +360,10 @@ void bindOnnxWriter(py::module_* m) {
              }
              return list;
            })
+      .def_property_readonly("lost",
+                             [](OnnxWriter& writer) { return decode(writer.model().graph().lost); })
+      .def_property_readonly("alters",
+                             [](OnnxWriter& writer) { return writer.model().graph().alters; })
       .def_property_readonly("size", &OnnxWriter::size)
       .def("names", &OnnxWriter::names)
       .def("set_imports", &OnnxWriter::setImports, py::arg("changed"), py::arg("added"))

@@ -229,6 +229,22 @@ std::vector<const Original*> Originals::referred() const {
   return found;
 }
 
+bool Originals::refersToResults() const {
+  NameMap<bool> wanted;
+  for (const auto* list : {&references().training, &references().parameters}) {
+    for (const Bytes name : *list) wanted.insert(name, true);
+  }
+  if (wanted.empty()) return false;
+  return std::any_of(all_.begin(), all_.end(), [&](const Original& each) {
+    if (each.what != Original::kOperator || each.graph != &main()) return false;
+    const Range& outputs = each.record().outputs;
+    for (uint32_t i = 0; i < outputs.count; ++i) {
+      if (wanted.find(each.name(outputs, i)) != nullptr) return true;
+    }
+    return false;
+  });
+}
+
 void Originals::prefetchAfter(const Original& original) const {
   constexpr std::size_t kSteps = 12;
   if (original.index + kSteps >= all_.size()) return;

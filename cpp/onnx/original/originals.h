@@ -78,6 +78,9 @@ class Originals {
   std::size_t size() const { return all_.size(); }
   /// The values that the file names outside of inference.
   const References& references() const { return levels_->references; }
+  /// Whether training information, or a parameter of a quantization annotation, refers to the
+  /// result of an operator.
+  bool refersToResults() const;
   /// Returns an operator by the name that passes see; null if there is none. The first call
   /// collects them, next to which there must be no other.
   const Original* operatorNamed(Bytes name) const;

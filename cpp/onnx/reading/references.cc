@@ -45,6 +45,8 @@ void addTraining(Bytes training, References* references) {
         forEachBody(field.body, kValue, use);
       } else if (part == Part::kGraph && number == numbers::kNode) {
         open.emplace_back(field.body, Part::kNode);
+      } else if (part == Part::kGraph && number == kOutput) {
+        forEachBody(field.body, kValueName, use);
       } else if (part == Part::kNode && number == kNodeInput) {
         use(field.body);
       } else if (part == Part::kNode && number == numbers::kAttribute) {
@@ -77,7 +79,10 @@ void addReferencesOfGraph(Bytes graph, References* references) {
     if (field.number != kAnnotation) continue;
     forEachBody(field.body, kTensorNameOf, [&](Bytes name) { add(name, references); });
     forEachBody(field.body, kParameterNames, [&](Bytes entry) {
-      forEachBody(entry, kValue, [&](Bytes name) { add(name, references); });
+      forEachBody(entry, kValue, [&](Bytes name) {
+        add(name, references);
+        references->parameters.push_back(name);
+      });
     });
   }
 }

@@ -11,7 +11,8 @@ namespace passlib::onnx {
 /// Names of values that training information, quantization annotations and metadata refer to.
 struct References {
   NameMap<bool> all;
-  std::vector<Bytes> training;  ///< those that training information refers to
+  std::vector<Bytes> training;    ///< those that training information refers to
+  std::vector<Bytes> parameters;  ///< scales and zero points of quantization annotations
 
   bool has(Bytes name) const { return all.find(name) != nullptr; }
 };

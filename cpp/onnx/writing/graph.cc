@@ -71,7 +71,7 @@ class LevelWriter {
 
   WrittenGraph write() {
     writeNodes();
-    if (draft_.is_main) checkTraining();
+    if (draft_.is_main) noteLost();
     written_.initializers = variables_.initializers();
     const RenewedTypes* renewed = writer_.host_->renewed(place_);
     describeOutputs(renewed);
@@ -160,24 +160,47 @@ class LevelWriter {
     }
   }
 
-  /// Throws UnsupportedError if training information refers to a value that is gone.
-  void checkTraining() const {
-    const std::vector<Bytes>& wanted = writer_.originals_.references().training;
-    if (wanted.empty()) return;
+  /// Notes values outside of inference that are gone or altered.
+  void noteLost() {
+    const References& references = writer_.originals_.references();
+    written_.lost = lostOf(references.training, false);
+    written_.alters = lostOf(references.training, true).data() != nullptr ||
+                      lostOf(references.parameters, true).data() != nullptr;
+  }
+
+  /// Returns the first of these values of the file that is gone, or `alike`: that is computed by
+  /// another operator or with other weights; null if there is none.
+  Bytes lostOf(const std::vector<Bytes>& wanted, bool alike) const {
+    if (wanted.empty()) return Bytes();
     NameSet known;
-    for (const Bytes name : written_.names.of) known.insert(name, true);
+    for (uint32_t i = 0; i < draft_.size(); ++i) {
+      if (alike && !isAlike(i)) continue;
+      for (uint32_t k = 0; k < written_.names.count(i); ++k) {
+        known.insert(written_.names.at({i, k}), true);
+      }
+    }
     for (const Bytes name : written_.names.outputs) known.insert(name, true);
     for (const Original* each : writer_.originals_.referred()) {
       known.insert(each->nameInFile(), true);
     }
     const NameMap<bool>& before = writer_.originals_.names();
-    for (const Bytes name : wanted) {
-      if (before.find(name) == nullptr || known.find(name) != nullptr) continue;
-      throw UnsupportedError("the training information of the model refers to value " +
-                             shown(name) +
-                             ", which the passes removed or renamed; leave the node that computes "
-                             "it as it is, or remove the training information first");
-    }
+    const auto gone = std::find_if(wanted.begin(), wanted.end(), [&](Bytes name) {
+      return before.find(name) != nullptr && known.find(name) == nullptr;
+    });
+    return gone == wanted.end() ? Bytes() : *gone;
+  }
+
+  /// Whether a node is a variable, or the file's operator with the constants that it has there.
+  bool isAlike(uint32_t position) const {
+    if (draft_.isVariable(position)) return true;
+    const Original* const original = draft_.original(position);
+    if (original == nullptr || !same_operators_[position]) return false;
+    const auto inputs = static_cast<std::size_t>(draft_.end(position) - draft_.begin(position));
+    if (inputs < original->record().inputs.count) return false;
+    return std::all_of(draft_.begin(position), draft_.end(position), [&](const Value& use) {
+      return !draft_.isVariable(use.node) || draft_.isAbsent(use.node) ||
+             settled_.origin(use).data() != nullptr;
+    });
   }
 
   /// Notes the last node as one that is not as in the file.

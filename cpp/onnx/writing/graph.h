@@ -31,6 +31,11 @@ struct WrittenGraph {
   /// there.
   std::vector<bool> typed_as_before;
   const std::unordered_map<const char*, Pieces>* whole = nullptr;  ///< of the NodeWriter
+  /// A value of the file to which training information refers, and that is gone; null if none.
+  Bytes lost{};
+  /// Whether one to which training information or a parameter of an annotation refers is gone, or
+  /// is computed by another operator or with other weights.
+  bool alters = false;
 };
 
 /// Writes the graphs of one model.

@@ -131,6 +131,54 @@ def test_values_that_training_needs_are_missed_by_name(tmp_path: Path) -> None:
         saved(pl.load(made).optimize_for("skip_a"), tmp_path)
 
 
+INNER = {
+    "removed": ("d", [node("Identity", ["x"], ["d"]), node("Neg", ["d"], ["y"])], ["Neg"]),
+    "dead": ("d", [node("Abs", ["x"], ["d"]), node("Neg", ["x"], ["y"])], ["Neg"]),
+    "folded": ("d", [node("Neg", ["w"], ["d"]), node("Mul", ["x", "d"], ["y"])], ["Mul"]),
+    "fused": (
+        "d", [node("MatMul", ["x", "w"], ["d"]), node("Add", ["d", "b"], ["y"])], ["Gemm"],
+    ),
+    "changed by what follows": (
+        "d", [node("Conv", ["x", "w"], ["d"]), node("Mul", ["d", "k"], ["y"])], ["Conv"],
+    ),
+}  # fmt: skip
+
+
+def with_inner(case: str, how: str) -> Any:
+    """Return a model of which training or an annotation names an inner value."""
+    name, nodes, _ = INNER[case]
+    shape = {"fused": (3, 3), "changed by what follows": (1, 3, 4)}.get(case, (3,))
+    sizes = {"fused": (3, 3), "changed by what follows": (3, 3, 1)}.get(case, (3,))
+    two = numpy_helper.from_array(np.array([2], np.float32), "k")
+    made = model(nodes, [weight("w", *sizes), weight("b", 3), two, weight("lr")], shape, shape)
+    if how == "annotation":
+        entry = made.graph.quantization_annotation.add(tensor_name="y")
+        entry.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=name)
+        return made
+    inside = [] if how == "output" else [node("Mul", [name, "lr"], ["z"])]
+    outputs = [described(name if how == "output" else "z", *shape)]
+    made.training_info.add().algorithm.CopyFrom(helper.make_graph(inside, "t", [], outputs))
+    return made
+
+
+@pytest.mark.parametrize("how", ["input", "output", "annotation"])
+@pytest.mark.parametrize("case", INNER)
+def test_standard_passes_keep_inner_values_with_other_references(
+    case: str, how: str, tmp_path: Path
+) -> None:
+    name, nodes, without = INNER[case]
+    given = with_inner(case, how)
+    for step in ("simplify", "removeDeadNodes", "foldConstants", "foldLinear"):
+        found = saved(pl.load(given).optimize_for(step), tmp_path)
+        assert name in {value for each in found.graph.node for value in each.output}
+        assert [each.op_type for each in found.graph.node] == [each.op_type for each in nodes]
+        assert found.training_info == given.training_info
+        assert found.graph.quantization_annotation == given.graph.quantization_annotation
+    del given.training_info[:], given.graph.quantization_annotation[:]
+    found = saved(pl.simplify(pl.load(given)), tmp_path)
+    assert [each.op_type for each in found.graph.node] == without
+
+
 def annotated(nodes: list[Any], only: list[str] | None = None) -> Any:
     made = model(
         nodes,

@@ -177,7 +177,9 @@ class ONNX(Dialect):
 
         # The other nodes all run, so that a model in which one cannot fails before and after.
         nested = any(True for _ in model.graph.nodes_with(WITH_GRAPHS))
-        return nested and is_refused(model)
+        template = model.template
+        document = template if isinstance(template, Document) else document_of(model.attributes)
+        return (nested or document.file.refers_to_results) and is_refused(model)
 
     def misfit(self, model: ModelData) -> str:
         from passlib.dialects.onnx.lowering.model import misfit

@@ -410,7 +410,8 @@ def assemble_for_file(
 ) -> Assembled | None:
     """Make the model of a graph, unless it is the file's.
 
-    Parameters and errors are those of `assemble`. None if nothing changed.
+    Parameters and errors are those of `assemble`. None if nothing changed. Raises
+    `UnsupportedError` if training information refers to a value that is gone.
     """
     document.check()
     same_imports = _imports(attributes, document) == _imports({}, document)
@@ -418,7 +419,17 @@ def assemble_for_file(
     if same and present_outputs(attributes).outputs is not None:  # which may have other names
         own = document.graph
         same = output_names(own, attributes, document) == output_names(own, {}, document)
-    return None if same else assemble(graph, attributes, document, params, omitted=omitted)
+    if same:
+        return None
+    assembled = assemble(graph, attributes, document, params, omitted=omitted)
+    lost = assembled.writer.lost
+    if lost:
+        raise UnsupportedError(
+            f"the training information of the model refers to value {lost!r}, which the passes "
+            "removed or renamed; leave the node that computes it as it is, or remove the training "
+            "information first"
+        )
+    return assembled
 
 
 def as_in_file(document: Document) -> Assembled:

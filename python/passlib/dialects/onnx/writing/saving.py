@@ -386,14 +386,20 @@ def save(
 
 
 def is_refused(model: ModelData) -> bool:
-    """Whether ONNX's checker would refuse the file of a model, or ONNX Runtime lose a value."""
+    """Whether a change should not be written.
+
+    ONNX's checker would refuse the file, ONNX Runtime lose a value, or training information or an
+    annotation refer to a value that is gone or another one.
+    """
     try:
         document, assembled = _assembled(model)
         if assembled is not None:
             _check(assembled, document)
     except (GraphError, UnsupportedError):
         return True
-    return assembled is not None and loses_captured_casts(assembled.outline)
+    if assembled is None:
+        return False
+    return assembled.writer.alters or loses_captured_casts(assembled.outline)
 
 
 def _assembled(model: ModelData) -> tuple[Document, Assembled | None]:
