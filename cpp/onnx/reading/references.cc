@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "onnx/parts/attribute.h"
 #include "onnx/wire/numbers.h"
 
 namespace passlib::onnx {
