@@ -193,6 +193,7 @@ def batch_norm() -> Iterator[Case]:
         {"use_global_stats": True},
     ):
         yield case("BatchNorm", data, *stats, train=True, **train)
+        yield case("BatchNorm", stats[1], *stats, train=True, axis=0, **train)
     yield case("BatchNorm", data[:, :, 0, 0].copy(), *stats, fix_gamma=False)
     yield case("BatchNorm", data[:, :, :, 0].copy(), *stats, fix_gamma=False, axis=-2)
     yield case("BatchNorm", real(3, 2), *stats, fix_gamma=False, axis=0)
@@ -243,6 +244,7 @@ def normalization() -> Iterator[Case]:
         yield case("L2Normalization", real(2, 4, 3), mode=mode, eps=0.5)
         yield case("L2Normalization", data.astype("float64"), mode=mode)
     yield case("L2Normalization", real(2, 4))
+    yield case("L2Normalization", data.reshape(-1)[:4].copy())
     for size in (1, 2, 3, 4, 5, 9):
         yield case("LRN", real(2, 6, 3, 2), nsize=size, alpha=0.5)
     yield case("LRN", real(2, 6, 3, 2), nsize=3, alpha=0.01, beta=0.5, knorm=1)

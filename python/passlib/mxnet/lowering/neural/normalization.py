@@ -108,9 +108,10 @@ def l2_normalization(op: Operation) -> Sequence[Value]:
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
     if mode != "instance" and rank < 3:
         op.invalid("requires an input of at least three axes", "mode")
-    squares = op.emit("ReduceSumSquare", data, axes, keepdims=1)
+    # ONNX takes an empty list of axes for all axes.
+    squares = op.emit("ReduceSumSquare", data, axes, keepdims=1) if axes else data * data
     norm = op.emit("Sqrt", squares + op.float("eps", 1e-10))
-    if mode == "channel":
+    if mode == "channel" or not axes:
         return data / norm, norm
     return data / norm, op.emit("Squeeze", norm, axes)
 
@@ -191,9 +192,10 @@ def _batch_norm(op: Operation, axis: int) -> tuple[Value, Value, Value]:
     if op.train and not op.bool("use_global_stats", False):
         axes = [i for i in range(op.rank_of(data)) if i != axis]
         wide = op.cast(data, op.dtype_of(mean))
-        mean = op.emit("ReduceMean", wide, axes, keepdims=0)
+        mean = op.emit("ReduceMean", wide, axes, keepdims=0) if axes else wide
         centred = wide - _along(op, mean, axis, op.rank_of(data))
-        variance = op.emit("ReduceMean", centred * centred, axes, keepdims=0)
+        squares = centred * centred
+        variance = op.emit("ReduceMean", squares, axes, keepdims=0) if axes else squares
     dtype = op.dtype_of(data)
     wide = op.cast(data, op.dtype_of(mean))
     epsilon = _epsilon(op)
