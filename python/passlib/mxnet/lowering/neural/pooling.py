@@ -124,7 +124,9 @@ def _pool(op: Operation, power: int | None, *, include_pad: bool) -> Value:
         return _global_pool(op, kind, power)
     convention = op.string("pooling_convention", "valid", choices=("valid", "full", "same"))
     if convention == "same":
-        op.unsupported("MXNet 1.9 itself cannot run it", "pooling_convention")
+        op.unsupported(
+            "must be 'valid' or 'full'; MXNet itself fails on most inputs", "pooling_convention"
+        )
     window = spatial(op)
     data = op.inputs[0]
     if window.channels_last:
