@@ -62,25 +62,35 @@ facts::Fact statedFact(const Node& node) {
 /// Facts of a graph while rules are applied to it. `file`: the OnnxFile that it came from, or None.
 class GraphKnowledge {
  public:
-  GraphKnowledge(const GraphHandle& graph, const py::object& file) : root_(graph.graph) {
+  GraphKnowledge(const GraphHandle& graph, const py::object& file, bool large_sizes)
+      : root_(graph.graph) {
     facts::Settings settings;
     if (!file.is_none()) {
       source_ = std::make_unique<facts::OnnxSource>(file.cast<OnnxFile&>().originals());
-      settings = source_->settings({}, true);
+      settings = source_->settings({}, false);
+      // Files whose inputs were edited often state shapes that no longer hold.
+      settings.stated = [this](const Node& node, std::size_t output) {
+        const std::string_view domain = attributeOf(node, "__domain__");
+        const bool is_own = domain.empty() || domain == "ai.onnx";
+        return is_own ? nullptr : source_->stated(node, output);
+      };
     }
+    settings.large_sizes = large_sizes;
     for (const auto& [domain, version] : rules::operatorSetsOf(*root_))
       settings.opsets[domain] = version;
     settings.describe = [this](const Node& node) { return describe(node); };
     facts_ = std::make_unique<facts::Facts>(root_, std::move(settings));
-    facts_->infer();
   }
 
-  Known of(const NodeEntry& entry) const {
+  /// Infers the graph when it is first asked.
+  Known of(const NodeEntry& entry) {
     Known known;
     if (isConstant(*entry.node)) {
       known.constant = entry.node->tensor;
       known.fact = constantFact(*known.constant);
     } else {
+      if (!inferred_) facts_->infer();
+      inferred_ = true;
       known.fact = facts_->of(entry);
     }
     return known;
@@ -88,7 +98,7 @@ class GraphKnowledge {
 
   /// Infers a new operator. In nested graphs the facts of new operators stay unknown.
   void add(const Graph* graph, const Node* node) {
-    if (graph == root_) facts_->update({node});
+    if (inferred_ && graph == root_) facts_->update({node});
   }
 
  private:
@@ -102,14 +112,18 @@ class GraphKnowledge {
   Graph* root_;
   std::unique_ptr<facts::OnnxSource> source_;
   std::unique_ptr<facts::Facts> facts_;
+  bool inferred_ = false;
 };
 
 /// Allocates arrays of new parameters: `allocate(shape, code)` returns one.
 class Owner {
  public:
-  Owner(const GraphHandle& graph, MatchedArrays* arrays, const py::object& file,
+  Owner(const GraphHandle& graph, MatchedArrays* arrays, const py::object& file, bool large_sizes,
         py::function allocate)
-      : graph_(graph), arrays_(*arrays), facts_(graph, file), allocate_(std::move(allocate)) {}
+      : graph_(graph),
+        arrays_(*arrays),
+        facts_(graph, file, large_sizes),
+        allocate_(std::move(allocate)) {}
 
   rules::Hooks hooks() {
     rules::Hooks made;
@@ -227,7 +241,7 @@ std::unique_ptr<Book> makeBook(const std::string& text, const std::string& file)
 
 py::tuple applyRules(const Book& book, const GraphHandle& graph, const AttributeTexts& attributes,
                      const py::list& params, const std::vector<std::size_t>& chosen,
-                     const py::object& file, const py::function& allocate) {
+                     const py::object& file, bool large_sizes, const py::function& allocate) {
   const MatchedGraph lending(graph, attributes, params, false);
   struct Renaming {
     EditedGraph* owner;
@@ -236,18 +250,20 @@ py::tuple applyRules(const Book& book, const GraphHandle& graph, const Attribute
       owner->noteOutputs();
     }
   } renaming{graph.owner.get()};
-  Owner owner(graph, lending.arrays(), file, allocate);
+  Owner owner(graph, lending.arrays(), file, large_sizes, allocate);
   const Applied applied = book.apply(graph.graph, chosen, owner.hooks());
   py::list folds;
   for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
-  return py::make_tuple(applied.total, applied.counts, owner.parameters(), folds);
+  py::list unfamiliar;
+  for (const std::string& name : applied.unfamiliar) unfamiliar.append(decode(name));
+  return py::make_tuple(applied.counts, owner.parameters(), folds, unfamiliar);
 }
 
 std::string whyNot(const Book& book, const NodeHandle& node, const GraphHandle& graph,
                    const AttributeTexts& attributes, const py::list& params, std::size_t rule,
                    const py::object& file) {
   const MatchedGraph lending(graph, attributes, params, false);
-  Owner owner(graph, lending.arrays(), file, py::function());
+  Owner owner(graph, lending.arrays(), file, true, py::function());
   return book.why(graph.graph, node.live(), rule, owner.hooks());
 }
 
@@ -263,7 +279,7 @@ void bindRules(py::module_* m) {
                                return made;
                              })
       .def("apply", &applyRules, py::arg("graph"), py::arg("attributes"), py::arg("params"),
-           py::arg("chosen"), py::arg("file"), py::arg("allocate"))
+           py::arg("chosen"), py::arg("file"), py::arg("large_sizes"), py::arg("allocate"))
       .def("why", &whyNot, py::arg("node"), py::arg("graph"), py::arg("attributes"),
            py::arg("params"), py::arg("rule"), py::arg("file"));
   m->def(

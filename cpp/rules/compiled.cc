@@ -203,6 +203,9 @@ std::vector<Alternative> compileLeft(const Rule& rule, const std::string& text,
     Alternative each = Printer(rule, opset, chosen).print();
     std::string key = each.text;
     for (const Source& check : each.checks) key += "\n" + std::to_string(check.setting->place);
+    for (const std::vector<Source>& sources : each.variables) {
+      for (const Source& source : sources) key += "\n" + std::to_string(source.setting->place);
+    }
     if (texts.insert(key).second) made.push_back(std::move(each));
   }
   return made;
@@ -310,8 +313,8 @@ class RightCheck {
       if (each.children.size() < function->least || each.children.size() > function->most)
         fail("expected " + each.text + "(" + function->arguments + ")", each.place);
       for (const Term& child : each.children) {
-        if (child.kind == Term::kStarred && each.text != "inputs")
-          fail("only inputs(*xs) takes a variadic input", child.place);
+        if (child.kind == Term::kStarred && each.text != "inputs" && each.text != "broadcast")
+          fail("only inputs(*xs) and broadcast(*xs) take a variadic input", child.place);
       }
     }
     if (each.kind == Term::kAttribute && variables_.count(each.text) == 0)

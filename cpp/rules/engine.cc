@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -31,25 +33,8 @@ using OperatorSets = std::map<std::string, int64_t>;
 /// The version for which the patterns of a rule are checked when it is read.
 constexpr int64_t kNewest = 1000;
 
-struct CompiledRule {
-  const Rule* rule = nullptr;
-  std::size_t number = 0;
-  std::vector<Alternative> alternatives;
-  std::set<std::string> names;  ///< of all alternatives
-};
-
-CompiledRule compile(const Rule& rule, std::size_t number, const std::string& text,
-                     const std::string& file, int64_t opset) {
-  CompiledRule made;
-  made.rule = &rule;
-  made.number = number;
-  made.alternatives = compileLeft(rule, text, file, opset);
-  for (const Alternative& each : made.alternatives) {
-    made.names.insert(each.names.begin(), each.names.end());
-    for (const auto& alias : each.aliases) made.names.insert(alias.first);
-  }
-  return made;
-}
+/// What a condition looks through: patterns may ask about one value at each of its uses.
+constexpr std::size_t kMostUses = 1000;
 
 /// Compiles a pattern; its errors are at their places in the text of all rules.
 Pattern patternOf(const Alternative& alternative, const Rule& rule, const std::string& text,
@@ -68,6 +53,19 @@ Pattern patternOf(const Alternative& alternative, const Rule& rule, const std::s
            message);
   }
 }
+
+}  // namespace
+
+/// A rule for models of one version of ONNX's operators.
+struct CompiledRule {
+  const Rule* rule = nullptr;
+  std::size_t number = 0;
+  std::vector<Alternative> alternatives;
+  std::vector<Pattern> patterns;  ///< of the alternatives; their functions ask the session at work
+  std::set<std::string> names;    ///< of all alternatives
+};
+
+namespace {
 
 bool isAbsent(const Node& node) { return node.op == "null" && node.name == "__absent__"; }
 
@@ -118,11 +116,8 @@ class MatchScope : public Scope {
 
   Known known(const NodeEntry& entry) const override;
   int64_t operatorSet(const std::string& domain) const override;
-  bool isOutput(const NodeEntry& entry) const override {
-    const std::vector<NodeEntry>& outputs = match_.graph()->outputs;
-    return std::find(outputs.begin(), outputs.end(), entry) != outputs.end();
-  }
-  std::size_t users(const NodeEntry& entry, bool* captured) const override;
+  bool isOutput(const NodeEntry& entry) const override;
+  bool users(const NodeEntry& entry, std::size_t* count, bool* captured) const override;
 
   Node* nodeOf(const Source& source) const { return match_.nodes()[source.operation]; }
   Value sourceValue(const Source& source) const { return attributeOf(*nodeOf(source), source.key); }
@@ -155,37 +150,37 @@ class Session {
       dead_.insert(node);
       if (hooks_.remove_node) hooks_.remove_node(where, node);
     };
-    graph->forEachGraph([this](Graph* each) { limits_[each] = 6 * each->nodes.size() + 500; });
+    graph->forEachGraph([this](Graph* each) {
+      limits_[each] = 6 * each->nodes.size() + 500;
+      for (std::size_t pos = 0; pos < each->outputs.size(); ++pos)
+        heads_[each->outputs[pos].node].push_back(pos);
+    });
   }
 
-  /// Returns false if the rule is for other operator sets.
-  bool add(const Rule& rule, std::size_t number) {
-    if (!isFor(rule, sets_)) return false;
-    rules_.push_back(std::make_unique<CompiledRule>(
-        compile(rule, number, text_, file_, operatorSet(std::string()))));
-    const CompiledRule* compiled = rules_.back().get();
-    for (const Alternative& alternative : compiled->alternatives) {
-      Pattern pattern = patternOf(alternative, rule, text_, file_);
-      pattern.where([this, compiled, &alternative](const Match& match) {
-        return meets(*compiled, alternative, match);
-      });
-      pattern.rewrite([this, compiled, &alternative](Match& match) {
-        rewrite(*compiled, alternative, &match);
-      });
-      patterns_.add(pattern);
-    }
-    return true;
+  const OperatorSets& operatorSets() const { return sets_; }
+
+  void add(const CompiledRule& compiled) {
+    rules_.push_back(&compiled);
+    for (const Pattern& pattern : compiled.patterns) patterns_.add(pattern);
   }
 
   Applied apply() {
-    if (!rules_.empty()) applied_.total = patterns_.apply(graph_, patterns_hooks_);
+    const AtWork at_work(this);
+    if (!rules_.empty()) patterns_.apply(graph_, patterns_hooks_);
     const auto is_gone = [this](const Node* node) { return dead_.count(node) != 0; };
     applied_.folds.erase(std::remove_if(applied_.folds.begin(), applied_.folds.end(), is_gone),
                          applied_.folds.end());
+    for (const Node* node : added_) {
+      if (is_gone(node)) continue;
+      const auto renamed = renamed_.find(node);
+      if (renamed == renamed_.end() || renamed->second != node->name)
+        applied_.unfamiliar.push_back(node->name);
+    }
     return std::move(applied_);
   }
 
   std::string why(Node* node) {
+    const AtWork at_work(this);
     const std::string answer = patterns_.why(graph_, node);
     return answer.find("condition 1 is not met") == 0 && !reason_.empty() ? reason_ : answer;
   }
@@ -197,12 +192,46 @@ class Session {
   }
   bool isDead(const Node* node) const { return dead_.count(node) != 0; }
   const Hooks& hooks() const { return hooks_; }
+  /// Whether a value is an output of its graph, of which there may be many.
+  bool isOutput(const Graph& graph, const NodeEntry& value) const {
+    const std::vector<std::size_t>& heads = headsOf(value.node);
+    return std::any_of(heads.begin(), heads.end(),
+                       [&](std::size_t head) { return graph.outputs[head] == value; });
+  }
+  const std::vector<std::size_t>& headsOf(const Node* node) const {
+    static const std::vector<std::size_t> none;
+    const auto heads = heads_.find(node);
+    return heads == heads_.end() ? none : heads->second;
+  }
+
+  /// The session whose rules are applied by this thread.
+  static Session& atWork() { return *at_work_; }
+  bool meets(const CompiledRule& compiled, const Alternative& alternative, const Match& match);
+  void rewrite(const CompiledRule& compiled, const Alternative& alternative, Match* match);
+
+  void noteAdded(Graph* graph, Node* node) {
+    added_.push_back(node);
+    if (hooks_.added) hooks_.added(graph, node);
+  }
   void noteFold(Node* node) {
     applied_.folds.push_back(node);
     folding_.insert(node);
   }
 
  private:
+  /// Compiled rules belong to no session, and ask the one of their thread.
+  class AtWork {
+   public:
+    explicit AtWork(Session* session) : before_(at_work_) { at_work_ = session; }
+    ~AtWork() { at_work_ = before_; }
+    AtWork(const AtWork&) = delete;
+    AtWork& operator=(const AtWork&) = delete;
+
+   private:
+    Session* before_;
+  };
+  static thread_local Session* at_work_;
+
   std::string snippet(const Term& term) const {
     std::string made = text_.substr(term.place, term.end - term.place);
     std::replace(made.begin(), made.end(), '\n', ' ');
@@ -219,31 +248,6 @@ class Session {
     const std::string text = "'" + snippet(term) + "'";
     if (value.kind == Value::kTruth) return refuse("condition " + text + " is not met");
     return refuse("condition " + text + " is not known to be true: " + value.described());
-  }
-
-  bool meets(const CompiledRule& compiled, const Alternative& alternative, const Match& match) {
-    for (const Node* node : match.nodes()) {
-      if (folding_.count(node) != 0) return refuse("'" + node->name + "' becomes a constant");
-    }
-    MatchScope scope(*this, compiled, alternative, match);
-    for (const Source& check : alternative.checks) {
-      if (!meetsSetting(scope, check)) return false;
-    }
-    for (std::size_t pos = 0; pos < alternative.variables.size(); ++pos) {
-      if (!meetsVariable(scope, alternative.variables[pos])) return false;
-    }
-    for (const Definition& definition : compiled.rule->where) {
-      Value value = evaluate(definition.term, scope);
-      if (!definition.name.empty()) {
-        scope.define(definition.name, std::move(value));
-      } else if (!value.isTrue()) {
-        return refuse(definition.term, value);
-      }
-    }
-    for (const Statement& statement : compiled.rule->right) {
-      if (!isSayable(statement.expression, scope)) return false;
-    }
-    return true;
   }
 
   bool meetsSetting(const MatchScope& scope, const Source& check) {
@@ -312,7 +316,6 @@ class Session {
     return setting.term.kind == Term::kAttribute && !scope.attribute(setting.term.text).known();
   }
 
-  void rewrite(const CompiledRule& compiled, const Alternative& alternative, Match* match);
   void count(const CompiledRule& compiled, const Graph* graph);
 
   friend class Builder;
@@ -323,34 +326,71 @@ class Session {
   const Hooks& hooks_;
   OperatorSets sets_;
   mxnet::ext::PatternHooks patterns_hooks_;
-  std::vector<std::unique_ptr<CompiledRule>> rules_;
+  std::vector<const CompiledRule*> rules_;
   PatternSet patterns_;
   std::unordered_set<const Node*> dead_;
   std::unordered_set<const Node*> folding_;  ///< operators on constants, computed later
   std::unordered_map<const Graph*, std::size_t> limits_;
+  /// Numbers of the outputs that a node computed once; whether it still does, the graph tells.
+  std::unordered_map<const Node*, std::vector<std::size_t>> heads_;
+  /// New operators with the names of what they replace, whose facts hold for them.
+  std::unordered_map<const Node*, std::string> renamed_;
+  std::vector<const Node*> added_;
   std::vector<std::size_t> recent_;
   std::string reason_;
   Applied applied_;
 };
+
+thread_local Session* Session::at_work_ = nullptr;
+
+bool Session::meets(const CompiledRule& compiled, const Alternative& alternative,
+                    const Match& match) {
+  for (const Node* node : match.nodes()) {
+    if (folding_.count(node) != 0) return refuse("'" + node->name + "' becomes a constant");
+  }
+  MatchScope scope(*this, compiled, alternative, match);
+  for (const Source& check : alternative.checks) {
+    if (!meetsSetting(scope, check)) return false;
+  }
+  for (std::size_t pos = 0; pos < alternative.variables.size(); ++pos) {
+    if (!meetsVariable(scope, alternative.variables[pos])) return false;
+  }
+  for (const Definition& definition : compiled.rule->where) {
+    Value value = evaluate(definition.term, scope);
+    if (!definition.name.empty()) {
+      scope.define(definition.name, std::move(value));
+    } else if (!value.isTrue()) {
+      return refuse(definition.term, value);
+    }
+  }
+  for (const Statement& statement : compiled.rule->right) {
+    if (!isSayable(statement.expression, scope)) return false;
+  }
+  return true;
+}
 
 Known MatchScope::known(const NodeEntry& entry) const { return session_.known(entry); }
 int64_t MatchScope::operatorSet(const std::string& domain) const {
   return session_.operatorSet(domain);
 }
 
-std::size_t MatchScope::users(const NodeEntry& entry, bool* captured) const {
-  std::size_t count = 0;
+bool MatchScope::isOutput(const NodeEntry& entry) const {
+  return session_.isOutput(*match_.graph(), entry);
+}
+
+bool MatchScope::users(const NodeEntry& entry, std::size_t* count, bool* captured) const {
+  if (entry.node->outputs.size() > kMostUses) return false;
   for (const NodeEntry& use : entry.node->outputs) {
     if (session_.isDead(use.node)) continue;
     if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry != entry.entry) continue;
-    ++count;
+    ++*count;
     const std::string_view formal = passlib::attributeOf(*use.node, "__formal_inputs__");
     int64_t own = 0;
     std::from_chars(formal.data(), formal.data() + formal.size(), own);
     if (!use.node->subgraphs.empty() && formal.data() != nullptr && use.entry >= own)
       *captured = true;
   }
-  return count;
+  return true;
 }
 
 bool MatchScope::states(const Node& node, const std::string& key) const {
@@ -707,7 +747,7 @@ class Builder {
                   const std::unordered_map<std::string, std::string>& attributes, int outputs) {
     const NodeEntry made = match_.op(op, inputs, attributes, outputs);
     operations_.push_back(made.node);
-    if (session_.hooks().added) session_.hooks().added(match_.graph(), made.node);
+    session_.noteAdded(match_.graph(), made.node);
     return made;
   }
 
@@ -802,11 +842,10 @@ bool isCheaper(const Session& session, const Builder& builder, const std::vector
 
 /// How many outputs of the graph would be one of its inputs, or another output: a file needs an
 /// Identity for each.
-int64_t countCopies(const Match& match, const Builder& builder) {
+int64_t countCopies(const Session& session, const Match& match, const Builder& builder) {
   int64_t count = 0;
-  const std::vector<NodeEntry>& outputs = match.graph()->outputs;
-  const auto is_output = [&outputs](const NodeEntry& value) {
-    return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+  const auto is_output = [&](const NodeEntry& value) {
+    return session.isOutput(*match.graph(), value);
   };
   for (const auto& result : builder.results()) {
     const NodeEntry from = result.first.empty() ? match.results()[0] : match[result.first];
@@ -825,14 +864,15 @@ std::vector<Node*> dyingOf(const Session& session, const Match& match) {
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     bool stays = false;
     for (const NodeEntry& use : (*node)->outputs) {
+      if (stays) break;
       if (session.isDead(use.node)) continue;
       const int output = use.node->inputs[static_cast<std::size_t>(use.entry)].entry;
       const bool replaced =
           std::find(results.begin(), results.end(), NodeEntry(*node, output)) != results.end();
-      stays =
-          stays || (!replaced && std::find(dying.begin(), dying.end(), use.node) == dying.end());
+      stays = !replaced && std::find(dying.begin(), dying.end(), use.node) == dying.end();
     }
-    for (const NodeEntry& output : match.graph()->outputs) {
+    for (const std::size_t head : session.headsOf(*node)) {
+      const NodeEntry& output = match.graph()->outputs[head];
       stays = stays || (output.node == *node &&
                         std::find(results.begin(), results.end(), output) == results.end());
     }
@@ -868,7 +908,7 @@ void Session::rewrite(const CompiledRule& compiled, const Alternative& alternati
     builder.build(rule);
     if (!rule.enables) {
       const std::vector<Node*> dying = dyingOf(*this, *match);
-      const int64_t copies = countCopies(*match, builder);
+      const int64_t copies = countCopies(*this, *match, builder);
       for (const std::string& what : rule.lowers) {
         if (!isCheaper(*this, builder, dying, copies, what))
           throw Declined{what + " would not fall"};
@@ -880,6 +920,13 @@ void Session::rewrite(const CompiledRule& compiled, const Alternative& alternati
   const std::vector<NodeEntry> results = match->results();
   for (const auto& result : builder.results()) {
     const NodeEntry from = result.first.empty() ? results[0] : (*match)[result.first];
+    const std::vector<std::size_t> heads = headsOf(from.node);
+    if (!heads.empty()) {
+      std::vector<std::size_t>& own = heads_[result.second.node];
+      own.insert(own.end(), heads.begin(), heads.end());
+    }
+    if (from.entry == 0 && result.second.entry == 0)
+      renamed_.emplace(result.second.node, from.node->name);
     const facts::Fact before = known(from).fact;
     const facts::Fact after = known(result.second).fact;
     bool contradicts = before.type != 0 && after.type != 0 && before.type != after.type;
@@ -918,17 +965,54 @@ std::map<std::string, int64_t> operatorSetsOf(const Graph& graph) {
   return sets;
 }
 
+class Book::Compiled {
+ public:
+  /// Returns a rule for a version of ONNX's operators; patterns are compiled once for each.
+  const CompiledRule& of(const Book& book, std::size_t number, int64_t opset) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_ptr<CompiledRule>& made = rules_[{opset, number}];
+    if (made == nullptr) made = compile(book, number, opset);
+    return *made;
+  }
+
+ private:
+  static std::unique_ptr<CompiledRule> compile(const Book& book, std::size_t number,
+                                               int64_t opset) {
+    const Rule& rule = book.rules_.at(number);
+    auto made = std::make_unique<CompiledRule>();
+    made->rule = &rule;
+    made->number = number;
+    made->alternatives = compileLeft(rule, book.text_, book.file_, opset);
+    for (const Alternative& each : made->alternatives) {
+      made->names.insert(each.names.begin(), each.names.end());
+      for (const auto& alias : each.aliases) made->names.insert(alias.first);
+      const CompiledRule& own = *made;
+      Pattern pattern = patternOf(each, rule, book.text_, book.file_);
+      pattern.where(
+          [&own, &each](const Match& match) { return Session::atWork().meets(own, each, match); });
+      pattern.rewrite(
+          [&own, &each](Match& match) { Session::atWork().rewrite(own, each, &match); });
+      made->patterns.push_back(pattern);
+    }
+    return made;
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<int64_t, std::size_t>, std::unique_ptr<CompiledRule>> rules_;
+};
+
 Book::Book(std::string text, const std::string& file)
-    : text_(std::move(text)), file_(file), rules_(readRules(text_, file_)) {
-  for (const Rule& rule : rules_) {
+    : text_(std::move(text)),
+      file_(file),
+      rules_(readRules(text_, file_)),
+      compiled_(std::make_unique<Compiled>()) {
+  for (std::size_t number = 0; number < rules_.size(); ++number) {
+    const Rule& rule = rules_[number];
     int64_t opset = kNewest;
     for (const OperatorSet& set : rule.sets) {
       if (set.domain.empty() && set.last != 0) opset = set.last;
     }
-    const CompiledRule compiled = compile(rule, 0, text_, file_, opset);
-    for (const Alternative& alternative : compiled.alternatives)
-      patternOf(alternative, rule, text_, file_);
-    checkRight(rule, compiled.alternatives, text_, file_);
+    checkRight(rule, compiled_->of(*this, number, opset).alternatives, text_, file_);
   }
 }
 
@@ -937,16 +1021,20 @@ Book::~Book() = default;
 Applied Book::apply(Graph* graph, const std::vector<std::size_t>& chosen,
                     const Hooks& hooks) const {
   Session session(text_, file_, graph, hooks, rules_.size());
-  for (const std::size_t number : chosen) session.add(rules_.at(number), number);
+  for (const std::size_t number : chosen) {
+    if (isFor(rules_.at(number), session.operatorSets()))
+      session.add(compiled_->of(*this, number, session.operatorSet(std::string())));
+  }
   return session.apply();
 }
 
 std::string Book::why(Graph* graph, Node* node, std::size_t number, const Hooks& hooks) const {
   Session session(text_, file_, graph, hooks, rules_.size());
-  if (!session.add(rules_.at(number), number)) {
-    return "the rule is for other operator sets than the model's, of ONNX " +
-           std::to_string(session.operatorSet(std::string()));
+  const int64_t opset = session.operatorSet(std::string());
+  if (!isFor(rules_.at(number), session.operatorSets())) {
+    return "the rule is for other operator sets than the model's, of ONNX " + std::to_string(opset);
   }
+  session.add(compiled_->of(*this, number, opset));
   return session.why(node);
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,14 @@ struct Applied {
   std::vector<std::size_t> counts;  ///< replacements of each rule
   /// New operators on constants whose results the owner computes, if they are still there.
   std::vector<Node*> folds;
-  std::size_t total = 0;
+  /// Names of new operators, but for those that compute what a former node of the name did.
+  std::vector<std::string> unfamiliar;
 };
 
 /// The operator sets that a model imports, by domain; that of ONNX's own operators is "".
 std::map<std::string, int64_t> operatorSetsOf(const Graph& graph);
 
-/// Rules that were read and checked. Immutable, so that threads may share one.
+/// Rules that were read and checked. Threads may share one.
 class Book {
  public:
   /// Throws RuleError.
@@ -53,9 +55,12 @@ class Book {
   std::string why(Graph* graph, Node* node, std::size_t rule, const Hooks& hooks) const;
 
  private:
+  class Compiled;
+
   std::string text_;
   std::string file_;
   std::vector<Rule> rules_;
+  std::unique_ptr<Compiled> compiled_;
 };
 
 }  // namespace passlib::rules

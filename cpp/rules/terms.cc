@@ -408,18 +408,25 @@ Value functionConst(const Scope& scope, const Term& call) {
   return Value::of(scope.known(entry).constant != nullptr);
 }
 
+Value manyUsers(const Term& term) {
+  return Value::unknown(named(term) + " is used too often to look at each use");
+}
+
 Value functionUsers(const Scope& scope, const Term& call) {
   NodeEntry entry;
   if (!entryOf(scope, call.children[0], &entry)) return absent(call.children[0]);
+  std::size_t count = 0;
   bool captured = false;
-  return Value::of(static_cast<int64_t>(scope.users(entry, &captured)));
+  if (!scope.users(entry, &count, &captured)) return manyUsers(call.children[0]);
+  return Value::of(static_cast<int64_t>(count));
 }
 
 Value functionCaptured(const Scope& scope, const Term& call) {
   NodeEntry entry;
   if (!entryOf(scope, call.children[0], &entry)) return absent(call.children[0]);
+  std::size_t count = 0;
   bool captured = false;
-  scope.users(entry, &captured);
+  if (!scope.users(entry, &count, &captured)) return manyUsers(call.children[0]);
   return Value::of(captured);
 }
 
@@ -482,6 +489,45 @@ Value functionBroadcasts(const Scope& scope, const Term& call) {
   return Value::of(true);
 }
 
+/// The shapes of values, or a list of sizes.
+std::vector<Value> shapesOf(const Scope& scope, const Term& term) {
+  std::vector<NodeEntry> entries;
+  if (term.kind != Term::kName && term.kind != Term::kStarred) return {evaluate(term, scope)};
+  if (!scope.entries(term.text, &entries)) return {evaluate(term, scope)};
+  std::vector<Value> shapes;
+  for (const NodeEntry& entry : entries) {
+    const facts::Fact fact = scope.known(entry).fact;
+    shapes.push_back(fact.shape ? Value::of(*fact.shape) : notKnown("shape", term));
+  }
+  if (shapes.empty() && term.kind == Term::kName) shapes.push_back(absent(term));
+  return shapes;
+}
+
+/// The shape to which values and lists of sizes are broadcast; unknown if one may not fit.
+Value functionBroadcast(const Scope& scope, const Term& call) {
+  std::vector<Value> total;
+  const Value one = Value::of(int64_t{1});
+  for (const Term& term : call.children) {
+    for (const Value& each : shapesOf(scope, term)) {
+      if (each.kind != Value::kList)
+        return each.known() ? Value::unknown(each.described() + " is no list") : each;
+      if (each.list.size() > total.size())
+        total.insert(total.begin(), each.list.size() - total.size(), one);
+      const std::size_t shift = total.size() - each.list.size();
+      for (std::size_t pos = 0; pos < each.list.size(); ++pos) {
+        Value& size = total[pos + shift];
+        if (!each.list[pos].known()) return each.list[pos];
+        if (compared("=", each.list[pos], one, 0).isTrue()) continue;
+        if (compared("=", size, one, 0).isTrue()) size = each.list[pos];
+        if (compared("=", size, each.list[pos], 0).isTrue()) continue;
+        return Value::unknown("one of " + size.described() + " and " + each.list[pos].described() +
+                              " may not broadcast to the other");
+      }
+    }
+  }
+  return Value::of(std::move(total));
+}
+
 Value functionPerChannel(const Scope& scope, const Term& call) {
   const Value shape = shapeOf(scope, call.children[0]);
   const Value whole = shapeOf(scope, call.children[1]);
@@ -501,6 +547,26 @@ Value functionPerChannel(const Scope& scope, const Term& call) {
     if (!each.isTrue()) return each;
   }
   return Value::of(true);
+}
+
+/// The only axis along which a value has another dimension than 1, of an operand of a rank.
+Value functionChannel(const Scope& scope, const Term& call) {
+  const Value shape = shapeOf(scope, call.children[0]);
+  const std::optional<int64_t> rank = argument(scope, call, 1).number();
+  if (shape.kind != Value::kList) return shape;
+  if (!rank) return Value::unknown("the rank is no known number");
+  const int64_t own = static_cast<int64_t>(shape.list.size());
+  int64_t found = -1;
+  for (int64_t axis = 0; axis < own; ++axis) {
+    const Value& size = shape.list[static_cast<std::size_t>(axis)];
+    if (compared("=", size, Value::of(int64_t{1}), 0).isTrue()) continue;
+    if (found >= 0 || !size.number())
+      return Value::unknown(named(call.children[0]) + " has several axes, or open ones");
+    found = axis;
+  }
+  if (found < 0 || own > *rank)
+    return Value::unknown(named(call.children[0]) + " has no axis that is not 1");
+  return Value::of(found + *rank - own);
 }
 
 int typeCode(const Value& value) {
@@ -1147,7 +1213,7 @@ const std::vector<Function>& functions() {
       {"any", "t", "whether some element meets a comparison", 1, 1, &functionAny},
       {"scalar", "c", "whether c is a constant of one element", 1, 1, &functionScalar},
       {"const", "c", "whether c is a constant", 1, 1, &functionConst},
-      {"users", "y", "the number of inputs that take y", 1, 1, &functionUsers},
+      {"users", "y", "the number of inputs that take y, unknown above 1000", 1, 1, &functionUsers},
       {"output", "y", "whether y is an output of its graph", 1, 1, &functionOutput},
       {"captured", "y", "whether a nested graph uses y", 1, 1, &functionCaptured},
       {"given", "x", "whether an optional input or $attribute is present", 1, 1, &functionGiven},
@@ -1156,9 +1222,14 @@ const std::vector<Function>& functions() {
       {"same", "a, b", "whether two values are one, or equal constants", 2, 2, &functionSame},
       {"broadcasts", "b, y", "whether b broadcasts to the shape of y and does not enlarge it", 2, 2,
        &functionBroadcasts},
+      {"broadcast", "a, b, ...", "the shape to which values or shapes are broadcast", 1, 16,
+       &functionBroadcast},
       {"per_channel", "s, y, axis",
        "whether s broadcasts to y and has, but for one axis, dimensions of 1 only", 3, 3,
        &functionPerChannel},
+      {"channel", "s, rank",
+       "the only axis of a value of a rank along which s, which broadcasts to it, is not 1", 2, 2,
+       &functionChannel},
       {"lossless", "from, to", "whether a Cast keeps each value of a type", 2, 2,
        &functionLossless},
       {"is_real", "type", "whether a type is float16, bfloat16, float or double", 1, 1,

@@ -69,7 +69,9 @@ class Scope {
   virtual Known known(const mxnet::ext::NodeEntry& entry) const = 0;
   virtual int64_t operatorSet(const std::string& domain) const = 0;
   virtual bool isOutput(const mxnet::ext::NodeEntry& entry) const = 0;
-  virtual std::size_t users(const mxnet::ext::NodeEntry& entry, bool* captured) const = 0;
+  /// Counts the inputs that take a value. Returns false if there are too many to look through.
+  virtual bool users(const mxnet::ext::NodeEntry& entry, std::size_t* count,
+                     bool* captured) const = 0;
 };
 
 Value evaluate(const Term& term, const Scope& scope);

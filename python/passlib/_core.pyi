@@ -292,8 +292,9 @@ class RuleBook:
         params: Lent,
         chosen: list[int],
         file: OnnxFile | None,
+        large_sizes: bool,
         allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
-    ) -> tuple[int, list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode]]: ...
+    ) -> tuple[list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode], list[str]]: ...
     def why(
         self,
         node: EditableNode,

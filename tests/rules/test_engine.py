@@ -66,6 +66,46 @@ def test_a_rule_applies_where_its_conditions_are_known(
 RELU = 'rule r "S."\n  y = Relu(Relu(x))\n  => y = Relu(x)\n  exact\n'
 
 
+@pytest.mark.parametrize(("uses", "reason"), [(999, "not met"), (1100, "used too often")])
+def test_values_with_many_users_are_not_counted(uses: int, reason: str) -> None:
+    rule = 'rule r "S."\n  y = Neg(x)\n  where users(x) = 1\n  => y = Abs(x)\n  exact\n'
+    body = " ".join(f"y{number} = Neg(x)" for number in range(uses))
+    model = parsed(f"(float[2] x) => (float[2] y0) {{ {body} }}")
+    assert reason in str(pl.why(model, pl.Rules(rule)[0], "Neg_0"))
+
+
+def test_outputs_that_rules_have_moved_are_known() -> None:
+    """Of two results that would be one value, the file needs an operator for the second."""
+    rule = 'rule r "S."\n  y = Identity(x)\n  => y = x\n  exact\n'
+    model = parsed(
+        "(float[2] x) => (float[2] y, float[2] z) { r = Relu(x) y = Identity(r) z = Identity(r) }"
+    )
+    assert applied(rule, model) == ["Relu", "Identity"]
+
+
+def test_shapes_that_a_file_states_are_not_used() -> None:
+    """Files whose inputs were edited often state shapes that no longer hold."""
+    rule = 'rule r "S."\n  y = Slice(x, *_)\n  where shape(y) = shape(x)\n  => y = x\n  exact\n'
+    model = parsed(
+        "(float[N, 3] x) => (float[M, 3] y) "
+        "<int64[1] a = {0}, int64[1] b = {2}, float[N, 3] s> { s = Slice(x, a, b) y = Neg(s) }"
+    )
+    assert applied(rule, model) == ["Slice", "Neg"]
+
+
+def test_alternatives_may_differ_in_what_they_bind() -> None:
+    rule = """\
+rule r "S."
+  y = Neg(x) | Neg[axis=$a](x)
+  where $a = 1
+  => y = Abs(x)
+  exact
+  enables
+"""
+    proto = parsed("(float[2] x) => (float[2] y) { a = Neg<axis = 1>(x) y = Neg(a) }")
+    assert applied(rule, proto) == ["Abs", "Neg"]
+
+
 def test_a_value_with_other_users_is_kept() -> None:
     model = parsed(
         "(float[2] x) => (float[2] y, float[2] z) { a = Relu(x) y = Relu(a) z = Neg(a) }"

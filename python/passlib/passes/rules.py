@@ -12,12 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-
 import passlib._core as _core
-from passlib.arrays import dtypes
-from passlib.dialects.onnx.reading import document_of
-from passlib.errors import GraphError, LoadError, PasslibError, PatternError, UnsupportedError
+from passlib.errors import GraphError, LoadError, PasslibError, PatternError
 from passlib.library import load
 from passlib.library.backends import register, require_free
 from passlib.library.declared import Declaration, Option
@@ -25,11 +21,7 @@ from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
 from passlib.passes.rewriting import Patterns, lent_arrays, run_on_copy
-
-BOOKS = Path(__file__).resolve().parent.parent / "rules"
-"""The folder of the rules that come with passlib."""
-
-_MOST_ROUNDS = 16
+from passlib.passes.rulebook import BOOKS, apply_rules, file_of
 
 
 @dataclass(frozen=True)
@@ -269,24 +261,15 @@ class Rules(Sequence[Rule]):
         RuntimeError
             Rules go in a circle, or one contradicts the shape or the type of a result.
         """
-        counts: dict[str, int] = {}
-        for _ in range(_MOST_ROUNDS):
-            _, each, made, folds = self._book.apply(
-                graph, graph.attributes, lent_arrays(graph), list(chosen), _file(graph), _allocate
-            )
-            for name, array in made.items():
-                graph.args[name] = array
-            for rule, count in zip(self._rules, each, strict=True):
-                if count:
-                    counts[rule.name] = counts.get(rule.name, 0) + count
-            if not folds or not _fold(graph, folds):
-                break
-        return counts
+        from passlib.passes.standard.facts.running import fold
+
+        counts = apply_rules(self._book, graph, chosen, fold)
+        return {rule.name: count for rule, count in zip(self._rules, counts, strict=True) if count}
 
     def why(self, graph: Graph, node: _core.EditableNode, rule: Rule) -> str:
         """Return why a rule does not apply at a node; empty if it does."""
         lent = lent_arrays(graph)
-        return self._book.why(node, graph, graph.attributes, lent, rule.number, _file(graph))
+        return self._book.why(node, graph, graph.attributes, lent, rule.number, file_of(graph))
 
 
 def why(
@@ -364,34 +347,6 @@ def rules_file(backend: PythonPass) -> str | None:
     """Return the file of the rules that a pass applies; None if it is no pass of rules."""
     owner = getattr(backend.body, "__self__", None)
     return owner.file or None if isinstance(owner, Rules) else None
-
-
-def _file(graph: Graph) -> _core.OnnxFile | None:
-    """Return the file that a graph came from, which states types."""
-    try:
-        return document_of(graph.own_attributes).file
-    except UnsupportedError:
-        return None
-
-
-def _allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
-    return np.zeros(shape, dtypes.from_code(code))
-
-
-def _fold(graph: Graph, nodes: Sequence[_core.EditableNode]) -> bool:
-    """Replace operators on constants by their results; return whether any was."""
-    from passlib.passes.standard.facts.nodes import Model
-    from passlib.passes.standard.facts.running import computed
-
-    values = [node.outputs[0] for node in nodes]
-    model = Model(graph)
-    found = False
-    for value, array in zip(values, computed(graph, values), strict=True):
-        if array is None:
-            continue
-        model.replace(value.node, model.add_constant(f"{value.node.name}_value", array))
-        found = True
-    return found
 
 
 def load_passes(path: str | os.PathLike[str]) -> None:

@@ -119,6 +119,14 @@ def kept() -> dict[str, Any] | None:
     return _kept.get()
 
 
+def forget_shared(names: Collection[str]) -> None:
+    """Drop the shared facts about nodes that have the names of others now."""
+    table = (_kept.get() or {}).get("table")
+    if table is not None:
+        for name in names:
+            table.forget(name)
+
+
 class Simplification(NamedPipeline):
     """A pipeline that runs the passes that join it until the cost stops falling."""
 

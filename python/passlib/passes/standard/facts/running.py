@@ -189,6 +189,19 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
     return found
 
 
+def fold(graph: Graph, nodes: Sequence[EditableNode]) -> bool:
+    """Replace operators on constants by their results; return whether any was."""
+    values = [node.outputs[0] for node in nodes]
+    model = Model(graph)
+    found = False
+    for value, array in zip(values, computed(graph, values), strict=True):
+        if array is None:
+            continue
+        model.replace(value.node, model.add_constant(f"{value.node.name}_value", array))
+        found = True
+    return found
+
+
 def _run(graph: Graph, values: Sequence[EditableValue]) -> list[Any] | None:
     # It takes the longest of all imports, and many graphs need nothing of it.
     from passlib.runtime.constants import run_constants

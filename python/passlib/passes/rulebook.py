@@ -1,0 +1,59 @@
+"""Books of rules at work on a graph, by the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import passlib._core as _core
+from passlib.arrays import dtypes
+from passlib.dialects.onnx.reading import document_of
+from passlib.errors import UnsupportedError
+from passlib.library.python import Graph
+from passlib.passes.rewriting import lent_arrays
+from passlib.passes.simplification import forget_shared, kept
+
+BOOKS = Path(__file__).resolve().parent.parent / "rules"
+"""The folder of the rules that come with passlib."""
+
+_MOST_ROUNDS = 16
+
+Fold = Callable[[Graph, Sequence[_core.EditableNode]], bool]
+"""Replaces operators on constants by their results; returns whether any was."""
+
+
+def apply_rules(book: _core.RuleBook, graph: Graph, chosen: Sequence[int], fold: Fold) -> list[int]:
+    """Apply rules, by their numbers, until none applies; return how often each did.
+
+    Raises `RuntimeError` if rules go in a circle, or one contradicts what is known of a result.
+    """
+    numbers, file = list(chosen), file_of(graph)
+    large_sizes = (kept() or {}).get("large_sizes", True)
+    counts: list[int] = []
+    for _ in range(_MOST_ROUNDS):
+        lent = lent_arrays(graph)
+        each, made, folds, new = book.apply(
+            graph, graph.attributes, lent, numbers, file, large_sizes, _allocate
+        )
+        for name, array in made.items():
+            graph.args[name] = array
+        forget_shared(new)
+        counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
+        if not folds or not fold(graph, folds):
+            break
+    return counts
+
+
+def file_of(graph: Graph) -> _core.OnnxFile | None:
+    """Return the file that a graph came from, which states types."""
+    try:
+        return document_of(graph.own_attributes).file
+    except UnsupportedError:
+        return None
+
+
+def _allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
+    return np.zeros(shape, dtypes.from_code(code))
