@@ -179,25 +179,6 @@ def test_checks_and_pages_of_each_model(tmp_path: Path) -> None:
     }
 
 
-def test_a_model_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
-    save(CHAIN, tmp_path / "m.onnx")
-    (tmp_path / "new").write_bytes((tmp_path / "m.onnx").read_bytes())
-    (tmp_path / "passes.py").write_text(
-        "import os, pathlib\n"
-        "import passlib as pl\n"
-        "@pl.graph_pass\n"
-        "def replacing(graph: pl.Graph) -> None:\n"
-        f"    if os.path.exists({str(tmp_path / 'new')!r}):\n"
-        f"        os.replace({str(tmp_path / 'new')!r}, {str(tmp_path / 'm.onnx')!r})\n"
-    )
-    load_passes(str(tmp_path / "passes.py"))
-    found = [
-        batch([tmp_path / "m.onnx"], pl.Pipeline("replacing"), tmp_path / "out")[0].earlier
-        for _ in range(3)
-    ]
-    assert found == [False, False, True]
-
-
 def test_a_journal_on_a_full_disk_is_named(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "batch.jsonl")
     outcome = Outcome("m.onnx", "o.onnx", "done", "", 0, (), "key")

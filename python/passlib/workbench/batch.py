@@ -11,10 +11,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from passlib.errors import FormatError, PasslibError
 from passlib.files.installation import get_include
@@ -100,17 +99,6 @@ def files_read(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return [path for path in map(json.loads, lines) if is_regular(path)]
-
-
-_CLOCK: Final = 5
-"""CLOCK_REALTIME_COARSE of Linux, from which files get their times."""
-
-
-def _changed_since(path: str, start: int) -> bool:
-    """Whether a file is newer than a time of `_CLOCK`."""
-    with suppress(OSError, ValueError):
-        return Path(path).stat().st_ctime_ns > start
-    return False
 
 
 def _digests(paths: Iterable[str]) -> dict[str, str]:
@@ -419,8 +407,8 @@ def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
 def run_job(job: Job) -> Outcome:
     """Run one job in a separate process; turn errors into an outcome."""
     key, start = job.key, time.perf_counter()
-    begin = time.clock_gettime_ns(_CLOCK)
-    read, results = [job.model, *job.libraries], list[str]()
+    own = [job.model, *job.libraries]
+    read, results = own.copy(), list[str]()
     try:
         facts = run_isolated_job(job, read)
     except Exception as error:
@@ -430,14 +418,27 @@ def run_job(job: Job) -> Outcome:
         nodes, results = tuple(facts["nodes"]), facts["files"]
         if facts["differences"]:
             status, text = "different", "; ".join(facts["differences"])
-    inputs = {path: found for path, found in _digests(read).items() if path not in results}
+    others = _read_by_saves(job)
+    inputs = {
+        path: found
+        for path, found in _digests(read).items()
+        if path not in results and (path in own or not path.startswith(others))
+    }
     seconds = round(time.perf_counter() - start, 3)
     return Outcome(
         *(job.model, job.output, status, text, seconds, nodes, key),
-        # The hash of a file that changed meanwhile is not that of what was read.
-        inputs={p: "" if _changed_since(p, begin) else d for p, d in inputs.items() if d},
+        inputs={path: digest for path, digest in inputs.items() if digest},
         results=_digests(results),
     )
+
+
+def _read_by_saves(job: Job) -> str:
+    """Return what paths begin with that a save reads: it looks for other users of its data.
+
+    That is the output folder, or only its journal if the model lies there too.
+    """
+    folder = os.path.join(os.path.abspath(os.path.dirname(job.output)), "")  # noqa: PTH100, PTH118, PTH120
+    return folder + "batch.jsonl" if os.path.abspath(job.model).startswith(folder) else folder  # noqa: PTH100
 
 
 def run_isolated_job(job: Job, read: list[str] | None = None) -> dict[str, Any]:
