@@ -148,7 +148,9 @@ def test_what_ends_a_process_is_an_error(
     held = pl.load(folder / facts["model"])
     assert held.symbol.tojson() == model.symbol.tojson()
     assert np.array_equal(held.args["w"], model.args["w"])
-    result = passlib_command("run", folder, "--trust", "--timeout", "6")
+    result = passlib_command(
+        "run", folder, "--trust", "--timeout", str(settings.get("timeout", 120))
+    )
     assert result.returncode == 2
     assert message.partition(" after")[0] in result.stderr
 
