@@ -33,7 +33,7 @@ bool isConstant(const Node& node) {
          attributeOf(node, "__id__").substr(0, 6) != "input.";
 }
 
-/// What a constant of a graph is.
+/// The kind and contents of a constant of a graph.
 facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
   const auto type = static_cast<facts::Type>(rules::onnxType(tensor.dtype));
   facts::Fact fact =
@@ -46,7 +46,7 @@ facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
   return fact;
 }
 
-/// What a pass states of a variable that is new to the file.
+/// The type that a pass states for a variable that is new to the file.
 facts::Fact statedFact(const Node& node) {
   const NodeEntry entry(const_cast<Node*>(&node), 0);
   facts::Fact fact;

@@ -48,7 +48,7 @@ struct Default {
   int64_t since;
 };
 
-// Of several lines for one attribute the last whose set is not newer applies.
+// The last line of an attribute whose set is not newer than the model's applies.
 constexpr std::array<Default, 96> kDefaults = {{
     {"ArgMax", "keepdims", "1", 1},
     {"ArgMax", "axis", "0", 1},

@@ -106,7 +106,8 @@ class Printer {
       }
       kept += (kept.empty() ? "[" : ", ") + settingText(setting);
     }
-    // What is an input in later sets is absent unless the pattern names it, in earlier ones too.
+    // An attribute that later sets take as an input is absent in all sets unless the pattern names
+    // it.
     for (const Moved* moved = nextMoved(op, nullptr); moved != nullptr;
          moved = nextMoved(op, moved)) {
       const bool is_named =

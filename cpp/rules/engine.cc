@@ -33,7 +33,7 @@ using OperatorSets = std::map<std::string, int64_t>;
 /// The version for which the patterns of a rule are checked when it is read.
 constexpr int64_t kNewest = 1000;
 
-/// What a condition looks through: patterns may ask about one value at each of its uses.
+/// The most inputs that a condition counts: patterns may ask about one value at each of its uses.
 constexpr std::size_t kMostUses = 1000;
 
 /// Compiles a pattern; its errors are at their places in the text of all rules.
@@ -76,7 +76,7 @@ struct Declined {
 
 class Session;
 
-/// What the names of a rule stand for in a match.
+/// The values of a rule's names in a match.
 class MatchScope : public Scope {
  public:
   MatchScope(const Session& session, const CompiledRule& rule, const Alternative& alternative,

@@ -14,7 +14,7 @@
 
 namespace passlib::rules {
 
-/// What the owner of a graph does for the engine.
+/// The functions of a graph's owner that the engine calls.
 struct Hooks {
   /// Adds a node of a name and an operator; "null" is a variable, an input of the graph too.
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
@@ -26,7 +26,7 @@ struct Hooks {
   std::function<void(Graph*, Node*)> added;
 };
 
-/// What rules did to a model.
+/// The changes that rules made to a model.
 struct Applied {
   std::vector<std::size_t> counts;  ///< replacements of each rule
   /// New operators on constants whose results the owner computes, if they are still there.

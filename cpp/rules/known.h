@@ -1,4 +1,4 @@
-// What the conditions of rules ask about values.
+// Facts of values for the conditions of rules.
 #ifndef PASSLIB_RULES_KNOWN_H_
 #define PASSLIB_RULES_KNOWN_H_
 
@@ -12,7 +12,7 @@ namespace passlib::rules {
 
 using facts::Dim;
 
-/// What is known of a value.
+/// The facts of a value.
 struct Known {
   facts::Fact fact;
   const mxnet::ext::MXTensor* constant = nullptr;  ///< the array of a constant

@@ -55,7 +55,7 @@ Value attributeValue(const std::string& text);
 /// Whether two values are known to be equal; reals as float32, which attributes have.
 bool areEqual(const Value& left, const Value& right);
 
-/// What the names of a term stand for.
+/// The values of the names of a term.
 class Scope {
  public:
   virtual ~Scope() = default;
