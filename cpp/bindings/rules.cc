@@ -243,13 +243,7 @@ py::tuple applyRules(const Book& book, const GraphHandle& graph, const Attribute
                      const py::list& params, const std::vector<std::size_t>& chosen,
                      const py::object& file, bool large_sizes, const py::function& allocate) {
   const MatchedGraph lending(graph, attributes, params, false);
-  struct Renaming {
-    EditedGraph* owner;
-    ~Renaming() {
-      owner->noteNames();
-      owner->noteOutputs();
-    }
-  } renaming{graph.owner.get()};
+  const NotedEdit edit{graph.owner.get()};
   Owner owner(graph, lending.arrays(), file, large_sizes, allocate);
   const Applied applied = book.apply(graph.graph, chosen, owner.hooks());
   py::list folds;

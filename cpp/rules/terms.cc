@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 
 namespace passlib::rules {
@@ -1124,45 +1125,22 @@ bool isLossless(int from, int target) {
     bool real;
     bool sign;
   };
-  const auto kind = [](int code) -> Kind {
-    switch (code) {
-      case 1:
-        return {24, 127, -149, true, true};
-      case 10:
-        return {11, 15, -24, true, true};
-      case 11:
-        return {53, 1023, -1074, true, true};
-      case 16:
-        return {8, 127, -133, true, true};
-      case 9:
-        return {1, 0, 0, false, false};
-      case 2:
-        return {8, 0, 0, false, false};
-      case 3:
-        return {7, 0, 0, false, true};
-      case 4:
-        return {16, 0, 0, false, false};
-      case 5:
-        return {15, 0, 0, false, true};
-      case 6:
-        return {31, 0, 0, false, true};
-      case 7:
-        return {63, 0, 0, false, true};
-      case 12:
-        return {32, 0, 0, false, false};
-      case 13:
-        return {64, 0, 0, false, false};
-      case 21:
-        return {4, 0, 0, false, false};
-      case 22:
-        return {3, 0, 0, false, true};
-      default:
-        return {0, 0, 0, false, false};
-    }
+  static const std::map<int, Kind> kinds = {
+      // by ONNX's codes of element types
+      {1, {24, 127, -149, true, true}},    {10, {11, 15, -24, true, true}},
+      {11, {53, 1023, -1074, true, true}}, {16, {8, 127, -133, true, true}},
+      {9, {1, 0, 0, false, false}},        {2, {8, 0, 0, false, false}},
+      {3, {7, 0, 0, false, true}},         {4, {16, 0, 0, false, false}},
+      {5, {15, 0, 0, false, true}},        {6, {31, 0, 0, false, true}},
+      {7, {63, 0, 0, false, true}},        {12, {32, 0, 0, false, false}},
+      {13, {64, 0, 0, false, false}},      {21, {4, 0, 0, false, false}},
+      {22, {3, 0, 0, false, true}},
   };
-  const Kind one = kind(from);
-  const Kind other = kind(target);
-  if (one.digits == 0 || other.digits == 0 || target == 9) return false;
+  const auto source = kinds.find(from);
+  const auto result = kinds.find(target);
+  if (source == kinds.end() || result == kinds.end() || target == 9) return false;
+  const Kind& one = source->second;
+  const Kind& other = result->second;
   if (one.real) {
     return other.real && one.digits <= other.digits && one.exponent <= other.exponent &&
            one.least >= other.least;

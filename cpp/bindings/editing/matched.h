@@ -51,6 +51,15 @@ class MatchedArrays {
   std::vector<py::array> arrays_;
 };
 
+/// Updates what a graph notes of its names and outputs once patterns or rules have changed it.
+struct NotedEdit {
+  EditedGraph* owner;
+  ~NotedEdit() {
+    owner->noteNames();
+    owner->noteOutputs();
+  }
+};
+
 /// Shows a graph as passes of libraries see it: with its own attributes, and with arrays.
 class MatchedGraph {
  public:

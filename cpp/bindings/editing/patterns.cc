@@ -127,13 +127,7 @@ class Rules {
   std::size_t apply(const GraphHandle& graph, const AttributeTexts& attributes,
                     const py::list& params, const py::function& function) const {
     const MatchedGraph lending(graph, attributes, params);
-    struct Renaming {
-      EditedGraph* owner;
-      ~Renaming() {
-        owner->noteNames();
-        owner->noteOutputs();
-      }
-    } renaming{graph.owner.get()};
+    const NotedEdit edit{graph.owner.get()};
     PatternHooks hooks;
     hooks.add_node = [&graph](Graph* where, const std::string& name, const std::string& op) {
       return graph.owner->addNode(where, op, name, {}, 0);
