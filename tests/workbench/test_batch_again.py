@@ -128,3 +128,15 @@ def test_what_changed_is_done_again(
     change(folder)
     assert run(folder) == count
     assert run(folder) == 0
+
+
+def test_models_that_a_save_only_looks_into_are_no_inputs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A save with data files looks for other users of them in the folders above."""
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    counts = [run(folder)]
+    for what in ("a damaged result", "another model"):
+        CHANGES[what][0](folder)
+        counts.append(run(folder))
+    assert counts == [2, 1, 1]

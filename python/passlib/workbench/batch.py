@@ -59,7 +59,8 @@ def trace_reads(folder: Path) -> None:
     """Record the files that this process opens for reading and the code that it runs.
 
     These are the files of the model, and the modules that a Python file with passes imports.
-    Files of Python and passlib themselves are omitted.
+    Files of Python and passlib themselves, and those in which a save looks for other users of its
+    data, are omitted.
     """
     notes = os.open(folder / "read", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     skipped = tuple(
@@ -80,6 +81,9 @@ def trace_reads(folder: Path) -> None:
             name, _, flags = arguments
             if not isinstance(name, (str, bytes)) or flags & (os.O_WRONLY | os.O_RDWR):
                 return
+        elif event == "passlib.search":
+            seen.add(os.path.abspath(arguments[0]))  # noqa: PTH100
+            return
         elif event == "exec":
             name = getattr(arguments[0], "co_filename", "")
         else:
@@ -407,8 +411,7 @@ def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
 def run_job(job: Job) -> Outcome:
     """Run one job in a separate process; turn errors into an outcome."""
     key, start = job.key, time.perf_counter()
-    own = [job.model, *job.libraries]
-    read, results = own.copy(), list[str]()
+    read, results = [job.model, *job.libraries], list[str]()
     try:
         facts = run_isolated_job(job, read)
     except Exception as error:
@@ -418,27 +421,13 @@ def run_job(job: Job) -> Outcome:
         nodes, results = tuple(facts["nodes"]), facts["files"]
         if facts["differences"]:
             status, text = "different", "; ".join(facts["differences"])
-    others = _read_by_saves(job)
-    inputs = {
-        path: found
-        for path, found in _digests(read).items()
-        if path not in results and (path in own or not path.startswith(others))
-    }
+    inputs = {path: found for path, found in _digests(read).items() if path not in results}
     seconds = round(time.perf_counter() - start, 3)
     return Outcome(
         *(job.model, job.output, status, text, seconds, nodes, key),
         inputs={path: digest for path, digest in inputs.items() if digest},
         results=_digests(results),
     )
-
-
-def _read_by_saves(job: Job) -> str:
-    """Return what paths begin with that a save reads: it looks for other users of its data.
-
-    That is the output folder, or only its journal if the model lies there too.
-    """
-    folder = os.path.join(os.path.abspath(os.path.dirname(job.output)), "")  # noqa: PTH100, PTH118, PTH120
-    return folder + "batch.jsonl" if os.path.abspath(job.model).startswith(folder) else folder  # noqa: PTH100
 
 
 def run_isolated_job(job: Job, read: list[str] | None = None) -> dict[str, Any]:

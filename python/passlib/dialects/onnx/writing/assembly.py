@@ -7,6 +7,7 @@ import json
 import logging
 import mmap
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -149,6 +150,7 @@ def _other_user(file: Path, path: Path) -> Path | None:
             suffixed = other.suffix.lower() == ".onnx"
             if is_temporary(other) or not is_regular(other):
                 continue
+            sys.audit("passlib.search", os.fspath(other))  # read as no input of the model
             if (suffixed or _is_model(other)) and _may_use(other, file):
                 return other
     return None
