@@ -840,7 +840,7 @@ bool isCheaper(const Session& session, const Builder& builder, const std::vector
   return before != after && facts::atLeast(before - after, 0);
 }
 
-/// How many outputs of the graph would be one of its inputs, or another output: a file needs an
+/// Counts outputs of the graph that would be one of its inputs, or another output: a file needs an
 /// Identity for each.
 int64_t countCopies(const Session& session, const Match& match, const Builder& builder) {
   int64_t count = 0;

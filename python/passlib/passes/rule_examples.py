@@ -19,7 +19,7 @@ from passlib.model import Model, load
 _SHORT = {"f16": "float16", "f32": "float", "f64": "double", "i8": "int8", "i32": "int32",
           "i64": "int64", "u8": "uint8"}  # fmt: skip
 _OPEN = 3
-"""What an open size is where numbers are compared."""
+"""The number for open sizes where results are compared."""
 
 
 @dataclass

@@ -35,7 +35,8 @@ class Rule:
     exact : bool
         Whether every bit of the results stays.
     lowers : tuple of str
-        What falls: nodes, bytes, flops, traffic; empty for a rule that enables others.
+        The costs that must fall: nodes, bytes, flops, traffic; empty for a rule that enables
+        others.
     sets : tuple of (str, int, int)
         Operator sets in which the rule means what it says: domain, first and last version; the last
         is 0 if any later one is meant.
