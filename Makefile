@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sdist wheel first-steps wheels clean
+.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules sdist wheel first-steps wheels clean
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
@@ -189,6 +189,11 @@ sweep-numbers: .venv/installed
 # Random graphs with control flow: both modes of simplification, and single passes.
 sweep-graphs: .venv/installed
 	$(BIN)/python tests/support/control_graphs.py 0 $(SWEEP_GRAPHS)
+
+# Each of passlib's rules on SWEEP_MODELS random models that match it, or nearly.
+SWEEP_MODELS ?= 200
+sweep-rules: .venv/installed
+	$(BIN)/python tests/support/rule_sweep.py $(SWEEP_MODELS)
 
 # Inferred types and folded values against ONNX Runtime: SWEEP_CASES of each.
 sweep-shapes: .venv/installed

@@ -866,8 +866,8 @@ inline bool numberIn(const MXTensor& tensor, double* value) {
 /// Whether a number is one that a pattern names, up to the precision of its type.
 inline bool isNumber(double value, double wanted, MXDType type) {
   const double precision = type == kFloat16 ? 1e-3 : type == kBfloat16 ? 8e-3 : 1e-5;
-  return value == wanted ||
-         std::fabs(value - wanted) <= precision * (std::max)(std::fabs(value), std::fabs(wanted));
+  if (!std::isfinite(value) || !std::isfinite(wanted)) return value == wanted;
+  return std::fabs(value - wanted) <= precision * (std::max)(std::fabs(value), std::fabs(wanted));
 }
 
 /// One item of an attribute's text without spaces and quotes; True is 1, False is 0.

@@ -67,9 +67,12 @@ class Printer {
   void print(const Expression& given) {
     const Expression& expression = choice(given);
     if (expression.kind == Expression::kNumber) {
-      char digits[40];
-      std::snprintf(digits, sizeof(digits), "%.17g", expression.number);
-      add(digits, expression.place);
+      char text[60];
+      const std::string name = "number_" + std::to_string(made_.numbers.size());
+      std::snprintf(text, sizeof(text), ":param[value=%.17g]", expression.number);
+      add(name + text, expression.place);
+      made_.numbers.push_back({0, name});
+      note(name);
     } else if (expression.kind == Expression::kName) {
       const std::string name = resolved(expression.names[0]);
       note(name);
@@ -120,10 +123,14 @@ class Printer {
     }
     if (!kept.empty()) add(kept + "]", expression.place);
     add("(", expression.place);
+    std::vector<std::size_t> numbers;
     for (std::size_t pos = 0; pos < expression.inputs.size(); ++pos) {
       if (pos > 0) add(", ", expression.place);
+      if (choice(expression.inputs[pos]).kind == Expression::kNumber)
+        numbers.push_back(made_.numbers.size());
       print(expression.inputs[pos]);
     }
+    for (const std::size_t number : numbers) made_.numbers[number].operation = operations_;
     for (int pos = static_cast<int>(expression.inputs.size()); pos <= last_input; ++pos)
       add(pos > 0 ? ", _?" : "_?", expression.place);
     add(")" + output(expression), expression.place);

@@ -20,6 +20,12 @@ struct Source {
   const Setting* setting = nullptr;
 };
 
+/// A number of the pattern: a constant of one element, which may have axes.
+struct Number {
+  std::size_t operation = 0;  ///< that takes it
+  std::string name;
+};
+
 /// A pattern of a rule: one for each choice of alternatives.
 struct Alternative {
   std::string text;                            ///< in the pattern language
@@ -28,6 +34,7 @@ struct Alternative {
   std::vector<std::string> names;
   std::vector<std::vector<Source>> variables;  ///< sources of $names: of each all
   std::vector<std::string> variable_names;
+  std::vector<Number> numbers;
   std::vector<Source> checks;  ///< attributes to compare that the pattern language does not
 };
 

@@ -290,6 +290,19 @@ class Session {
     return true;
   }
 
+  /// Whether a number adds no axes to the result of its operation.
+  bool fitsNumber(const Number& number, const Match& match) {
+    const NodeEntry entry = match[number.name];
+    const MXTensor* tensor = known(entry).constant;
+    if (tensor == nullptr || tensor->shape.empty()) return true;
+    for (const NodeEntry& input : match.nodes()[number.operation]->inputs) {
+      const facts::Fact fact = known(input).fact;
+      if (!(input == entry) && fact.shape && fact.shape->size() >= tensor->shape.size())
+        return true;
+    }
+    return refuse("'" + entry.node->name + "' has more axes than what it is joined with, or may");
+  }
+
   /// Whether the terms of a replacement have values.
   bool isSayable(const Expression& expression, const MatchScope& scope) {
     for (const Setting& setting : expression.settings) {
@@ -351,6 +364,9 @@ bool Session::meets(const CompiledRule& compiled, const Alternative& alternative
   MatchScope scope(*this, compiled, alternative, match);
   for (const Source& check : alternative.checks) {
     if (!meetsSetting(scope, check)) return false;
+  }
+  for (const Number& number : alternative.numbers) {
+    if (!fitsNumber(number, match)) return false;
   }
   for (std::size_t pos = 0; pos < alternative.variables.size(); ++pos) {
     if (!meetsVariable(scope, alternative.variables[pos])) return false;
@@ -567,11 +583,16 @@ class Builder {
 
   bool folded(const std::string& op, const std::map<std::string, Value>& settings,
               const std::vector<const MXTensor*>& inputs, NodeEntry* made) {
-    return foldNatively(op, settings, inputs,
-                        [&](const std::vector<int64_t>& shape, MXDType type) -> const MXTensor* {
-                          *made = NodeEntry(parameter(shape, type), 0);
-                          return made->node->tensor;
-                        });
+    const bool is_made =
+        foldNatively(op, settings, inputs,
+                     [&](const std::vector<int64_t>& shape, MXDType type) -> const MXTensor* {
+                       *made = NodeEntry(parameter(shape, type), 0);
+                       return made->node->tensor;
+                     });
+    // Of arithmetic; others only move elements.
+    if (is_made && settings.empty() && !isFinite(*made->node->tensor))
+      throw Declined{"a constant of the replacement would not be finite"};
+    return is_made;
   }
 
   /// `fold`: inside of fold(...).

@@ -95,6 +95,32 @@ bool foldArithmetic(const std::string& op, const MXTensor& left, const MXTensor&
   return true;
 }
 
+void copyElement(const MXTensor& from, std::size_t source, const MXTensor& target,
+                 std::size_t pos) {
+  const std::size_t size = bytesOf(from.dtype);
+  std::memcpy(static_cast<char*>(target.data_ptr) + pos * size,
+              static_cast<const char*>(from.data_ptr) + source * size, size);
+}
+
+/// Max or Min of two numbers.
+bool foldExtreme(const std::string& op, const MXTensor& left, const MXTensor& right,
+                 const Allocate& allocate) {
+  const int type = onnxType(left.dtype);
+  if (left.dtype != right.dtype || left.size() != 1 || right.size() != 1) return false;
+  if (!isReal(type) && (!isWhole(type) || left.dtype == mxnet::ext::kUint64)) return false;
+  const double one = elementAt(left, 0);
+  const double other = elementAt(right, 0);
+  if (isReal(type) && (std::isnan(one) || std::isnan(other))) return false;
+  Shape whole;
+  broadcast(left.shape, right.shape, &whole);
+  const MXTensor* made = allocate(whole, left.dtype);
+  if (made == nullptr) return false;
+  // Of -0.0 and 0.0 either is right.
+  const bool is_less = isReal(type) ? one < other : integerAt(left, 0) < integerAt(right, 0);
+  copyElement(is_less == (op == "Max") ? right : left, 0, *made, 0);
+  return true;
+}
+
 bool foldUnary(const std::string& op, const MXTensor& input, const Allocate& allocate) {
   if (!isReal(onnxType(input.dtype))) return false;
   const MXTensor* made = allocate(input.shape, input.dtype);
@@ -105,13 +131,6 @@ bool foldUnary(const std::string& op, const MXTensor& input, const Allocate& all
     setElementAt(*made, pos, op == "Neg" ? -each : op == "Sqrt" ? std::sqrt(each) : 1.0 / each);
   }
   return true;
-}
-
-void copyElement(const MXTensor& from, std::size_t source, const MXTensor& target,
-                 std::size_t pos) {
-  const std::size_t size = bytesOf(from.dtype);
-  std::memcpy(static_cast<char*>(target.data_ptr) + pos * size,
-              static_cast<const char*>(from.data_ptr) + source * size, size);
 }
 
 bool foldTranspose(const MXTensor& input, Shape order, const Allocate& allocate) {
@@ -226,6 +245,8 @@ bool foldNatively(const std::string& op, const std::map<std::string, Value>& set
   const std::size_t count = inputs.size();
   if (count == 2 && settings.empty() && (op == "Add" || op == "Sub" || op == "Mul" || op == "Div"))
     return foldArithmetic(op, input, *inputs[1], allocate);
+  if (count == 2 && settings.empty() && (op == "Max" || op == "Min"))
+    return foldExtreme(op, input, *inputs[1], allocate);
   if (count == 1 && settings.empty() && (op == "Neg" || op == "Sqrt" || op == "Reciprocal"))
     return foldUnary(op, input, allocate);
   if (op == "Concat" && settings.count("axis") != 0 && settings.at("axis").number())

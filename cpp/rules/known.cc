@@ -62,6 +62,7 @@ uint16_t floatToHalf(float value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double size = std::fabs(static_cast<double>(value));
   if (!(size < 65520)) return static_cast<uint16_t>(sign | (std::isnan(value) ? 0x7e00 : 0x7c00));
+  if (size == 0) return sign;
   int exponent = 0;
   std::frexp(size, &exponent);
   exponent = std::max(exponent - 11, -24);
@@ -173,6 +174,15 @@ void setElementAt(const MXTensor& tensor, std::size_t pos, double value) {
     default:
       return store(tensor, pos, static_cast<int64_t>(value));
   }
+}
+
+bool isFinite(const MXTensor& tensor) {
+  if (!isReal(onnxType(tensor.dtype))) return true;
+  const std::size_t count = static_cast<std::size_t>(std::max<int64_t>(tensor.size(), 0));
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    if (!std::isfinite(elementAt(tensor, pos))) return false;
+  }
+  return true;
 }
 
 }  // namespace passlib::rules

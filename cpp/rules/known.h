@@ -28,6 +28,8 @@ double elementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 /// The same of a whole type, with all bits.
 int64_t integerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 void setElementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, double value);
+/// Whether a dense tensor has no infinite element and no NaN.
+bool isFinite(const mxnet::ext::MXTensor& tensor);
 std::size_t bytesOf(mxnet::ext::MXDType type);
 bool isWhole(int code);
 bool isReal(int code);

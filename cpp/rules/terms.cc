@@ -371,6 +371,14 @@ Value functionSign(const Scope& scope, const Term& call) {
   return value;
 }
 
+Value functionFinite(const Scope& scope, const Term& call) {
+  const Term& term = call.children[0];
+  NodeEntry entry;
+  if (!entryOf(scope, term, &entry)) return absent(term);
+  const MXTensor* constant = scope.known(entry).constant;
+  return isReadable(constant) ? Value::of(isFinite(*constant)) : notKnown("value", term);
+}
+
 Value reduced(const Scope& scope, const Term& call, bool all) {
   const Value value = argument(scope, call, 0);
   if (value.kind == Value::kTruth || !value.known()) return value;
@@ -989,6 +997,7 @@ std::optional<std::string> Value::attribute() const {
     case kInteger:
       return number() ? std::optional<std::string>(std::to_string(*number())) : std::nullopt;
     case kReal:
+      if (!std::isfinite(static_cast<float>(real))) return std::nullopt;  // attributes have no such
       return mxnet::ext::JsonVal::real(static_cast<float>(real)).dump();
     case kText:
       return text;
@@ -1187,6 +1196,7 @@ const std::vector<Function>& functions() {
        &functionValue},
       {"signbit", "c", "for each element of c whether its sign is negative, also of -0.0", 1, 1,
        &functionSign},
+      {"finite", "c", "whether no element of c is infinite or NaN", 1, 1, &functionFinite},
       {"all", "t", "whether all elements meet a comparison", 1, 1, &functionAll},
       {"any", "t", "whether some element meets a comparison", 1, 1, &functionAny},
       {"scalar", "c", "whether c is a constant of one element", 1, 1, &functionScalar},

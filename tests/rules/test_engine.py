@@ -366,3 +366,82 @@ def test_the_model_of_an_example_has_the_inputs_that_it_states() -> None:
     )
     built = build(rule.examples[0].before, 17)
     assert built.inputs == {"x": (10, [2, "n"])}
+
+
+@pytest.mark.parametrize(
+    ("constant", "expected"),
+    [
+        ("float one = {1}", ["Softplus"]),
+        ("float[1] one = {1}", ["Softplus"]),
+        ("float[1, 1] one = {1}", ["Softplus"]),
+        ("float[1, 1, 1] one = {1}", ["Exp", "Add", "Log"]),
+        ("float one = {0.9}", ["Exp", "Add", "Log"]),
+        ("float one = {inf}", ["Exp", "Add", "Log"]),
+        ("float one = {nan}", ["Exp", "Add", "Log"]),
+    ],
+)
+def test_a_number_is_finite_and_adds_no_axes(constant: str, expected: list[str]) -> None:
+    rule = 'rule r "S."\n  y = Log(Add(Exp(x), 1))\n  => y = Softplus(x)\n  rounding\n'
+    model = parsed(
+        f"(float[2, 3] x) => (float y) <{constant}> {{ e = Exp(x) a = Add(e, one) y = Log(a) }}"
+    )
+    assert applied(rule, model) == expected
+
+
+def test_numbers_of_half_precision_are_those_that_are_said() -> None:
+    numbers = (0, -0.0, 6e-8, 6.1e-5, 1, -1.5, 65504, 70000)
+    rule = "".join(
+        f'rule r{place} "S."\n  y = Elu[alpha={place}.0](x)\n  => y = Add(x, {number})\n'
+        "  rounding\n  enables\n"
+        for place, number in enumerate(numbers)
+    )
+    body = " ".join(f"y{place} = Elu<alpha = {place}.0>(x)" for place in range(len(numbers)))
+    outputs = ", ".join(f"float16[2] y{place}" for place in range(len(numbers)))
+    made = parsed(f"(float16[2] x) => ({outputs}) {{ {body} }}").optimize_for(pl.Rules(rule))
+    found = [
+        made.args[node.inputs[1].node.name] for node in made.symbol.nodes() if node.op == "Add"
+    ]
+    with np.errstate(over="ignore"):
+        expected = np.array(numbers, np.float16)
+    assert np.array(found).tobytes() == expected.tobytes()
+
+
+def test_attributes_are_finite() -> None:
+    rule = 'rule r "S."\n  y = Min(x, c:param)\n  => y = Elu[alpha=value(c)](x)\n  rounding\n'
+    rule += "  enables\n"
+    for number, expected in (("2", ["Elu"]), ("inf", ["Min"]), ("nan", ["Min"])):
+        model = parsed(f"(float[2] x) => (float y) <float c = {{{number}}}> {{ y = Min(x, c) }}")
+        assert applied(rule, model) == expected
+
+
+def test_a_fold_stays_finite() -> None:
+    rule = """\
+rule r "S."
+  y = Mul(Mul(x, a:param), b:param)
+  => y = Mul(x, fold(Mul(a, b)))
+  rounding
+"""
+    for numbers, expected in (("2", 1), ("inf", 2), ("1e38", 2)):
+        model = parsed(
+            f"(float[2] x) => (float y) <float a = {{{numbers}}}, float b = {{100}}> "
+            "{ m = Mul(x, a) y = Mul(m, b) }"
+        )
+        assert len(applied(rule, model)) == expected
+
+
+def test_folds_in_nested_graphs_are_left_to_simplification() -> None:
+    rule = """\
+rule r "S."
+  y = Mul(Mul(x, Exp(a:param)), b:param)
+  => y = Mul(x, fold(Mul(Exp(a), b)))
+  rounding
+"""
+    model = parsed("""(float[2] x, bool c) => (float[2] y) <float a = {1}, float b = {2}> {
+        y = If (c) <
+          then_branch = one () => (float[2] p) { e = Exp(a) m = Mul(x, e) p = Mul(m, b) },
+          else_branch = two () => (float[2] q) { q = Neg(x) }>
+    }""")
+    made = model.optimize_for(pl.Rules(rule))
+    feeds = {"x": np.ones(2, "float32"), "c": np.array(True)}
+    assert made.run(feeds)["y"].tolist() == pytest.approx(model.run(feeds)["y"].tolist())
+    assert made.simplify().run(feeds)["y"].tolist() == pytest.approx(model.run(feeds)["y"].tolist())

@@ -51,7 +51,16 @@ def build(statements: Any, opset: int, given: Built | None = None) -> Built:
     given : Built, optional
         The model before: values without a type are those of it.
     """
-    return _Builder(statements, opset, given).build()
+    builder = _Builder(statements, opset, given)
+    proto = require("onnx", extra="onnx").shape_inference.infer_shapes(
+        builder.proto(), data_prop=True
+    )
+    return Built(load(proto), builder.made_up, builder.inputs)
+
+
+def proto_of(statements: Any, opset: int) -> Any:
+    """Make ONNX's model of the statements of an example, whose outputs have no types yet."""
+    return _Builder(statements, opset, None).proto()
 
 
 def _code(name: str) -> int:
@@ -85,7 +94,7 @@ class _Builder:
     used: set[str] = field(default_factory=set)
     _number: int = 0
 
-    def build(self) -> Built:
+    def proto(self) -> Any:
         onnx = require("onnx", extra="onnx")
         results: list[str] = []
         for targets, expression in self.statements:
@@ -110,9 +119,7 @@ class _Builder:
         )
         sets = [onnx.helper.make_opsetid("", self.opset)]
         sets += [onnx.helper.make_opsetid(domain, 1) for domain in sorted(self.domains)]
-        proto = onnx.helper.make_model(graph, opset_imports=sets, ir_version=8)
-        proto = onnx.shape_inference.infer_shapes(proto, data_prop=True)
-        return Built(load(proto), self.made_up, self.inputs)
+        return onnx.helper.make_model(graph, opset_imports=sets, ir_version=8)
 
     def _name(self, wish: str) -> str:
         self._number += 1

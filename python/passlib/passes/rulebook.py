@@ -42,7 +42,9 @@ def apply_rules(book: _core.RuleBook, graph: Graph, chosen: Sequence[int], fold:
             graph.args[name] = array
         forget_shared(new)
         counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
-        if not folds or not fold(graph, folds):
+        # Simplification folds those in nested graphs, on its own.
+        own = [node for node in folds if graph.find(node.name) == node]
+        if not own or not fold(graph, own):
             break
     return counts
 
