@@ -5,15 +5,13 @@ from __future__ import annotations
 from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
     constants,
-    dequantize,
     factors,
     fold_constants,
     fold_shapes,
+    groups,
     linear,
-    matmul_add,
     moves,
     names,
-    no_ops,
     rebuild_shapes,
     resolve_if,
     states,
