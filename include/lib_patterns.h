@@ -2175,13 +2175,20 @@ class PatternSession {
     return table_.add(node);
   }
 
-  /// The nodes that a node stands for: none for one that was there before.
+  bool isNew(const Node* node) const {
+    return table_.find(node) >= static_cast<int64_t>(states_.size());
+  }
+  NewNode& newNode(const Node* node) {
+    return new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()];
+  }
+
+  /// The nodes that a node stands for; one that was there before stands for itself, too.
   const std::vector<Node*>& originOf(const Node* node) const {
     static const std::vector<Node*> none;
-    const int64_t found = table_.find(node);
-    const std::size_t old = states_.size();
-    if (found < 0 || static_cast<std::size_t>(found) < old) return none;
-    return new_nodes_[static_cast<std::size_t>(found) - old].origin;
+    if (isNew(node))
+      return new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()].origin;
+    const auto absorbed = absorbed_.find(const_cast<Node*>(node));
+    return absorbed == absorbed_.end() ? none : absorbed->second;
   }
 
   std::size_t liveUses(const Node& node) { return node.outputs.size() - stateOf(&node).dead_uses; }
@@ -2227,8 +2234,7 @@ class PatternSession {
       State& state = stateOf(node);
       state.entered = true;
       state.position = position;
-      new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()].origin =
-          binding_.nodes;
+      newNode(node).origin = binding_.nodes;
     }
     return commit(&match);
   }
@@ -2301,13 +2307,26 @@ class PatternSession {
     captures_.clear();
     requeue(match->created_, moved, changed);
     if (match->results().size() > 1) order_broken_ = true;
-    // The names that a new node stands for are in the cache now.
     if (with_origins_) {
+      for (const auto& exchange : exchanges) {
+        if (!is_new(exchange.second.node)) absorb(exchange.second.node, nodes);
+      }
+      // The names that a new node stands for are in the cache now.
       for (Node* node : match->created_) {
         if (node->op != "null" && !stateOf(node).dead) writeOrigin(node, false);
       }
     }
     return true;
+  }
+
+  /// An operator that replaces a result stands also for the operations that went with it.
+  void absorb(Node* node, const std::vector<Node*>& matched) {
+    if (node->op == "null" || stateOf(node).dead) return;
+    std::vector<Node*>& origin = isNew(node) ? newNode(node).origin : absorbed_[node];
+    for (Node* each : matched) {
+      if (each != node && stateOf(each).dead) origin.push_back(each);
+    }
+    if (isNew(node)) newNode(node).origin_written = false;
   }
 
   bool isHead(const NodeEntry& value) const {
@@ -2382,10 +2401,12 @@ class PatternSession {
     still_used_ = still_used_ || node->outputs.size() > state.dead_uses;
     dead_.push_back(node);
     if (hooks_.remove_node) hooks_.remove_node(graph_, node);
+    // Both uses of a value by one node are counted before its list is cleaned of the two.
+    for (const NodeEntry& input : node->inputs) ++stateOf(input.node).dead_uses;
     for (const NodeEntry& input : node->inputs) {
       std::vector<NodeEntry>& uses = input.node->outputs;
       State& producer = stateOf(input.node);
-      if (++producer.dead_uses < 16 || producer.dead_uses * 2 < uses.size()) continue;
+      if (producer.dead_uses < 16 || producer.dead_uses * 2 < uses.size()) continue;
       const auto gone = [this](const NodeEntry& use) { return isDead(use.node); };
       uses.erase(std::remove_if(uses.begin(), uses.end(), gone), uses.end());
       producer.dead_uses = 0;
@@ -2434,6 +2455,9 @@ class PatternSession {
   /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
   void finish() {
     if (new_nodes_.empty() && dead_.empty()) return;
+    for (const auto& each : absorbed_) {
+      if (!isDead(each.first)) writeNames(farOrigins(each.first), each.first);
+    }
     // Nodes from before the first replacement have the order of their states.
     const std::size_t old = states_.size();
     std::vector<std::pair<double, Node*> > order;
@@ -2491,8 +2515,7 @@ class PatternSession {
   /// Lists the nodes of the model before the pass that a new node stands for, at most 256.
   /// `through_new`: also through nodes that are new themselves.
   void writeOrigin(Node* node, bool through_new) {
-    const int64_t found = table_.find(node);
-    NewNode& made = new_nodes_[static_cast<std::size_t>(found) - states_.size()];
+    NewNode& made = newNode(node);
     if (made.origin_written) return;
     const auto is_plain = [this](const Node* each) {
       return originOf(each).empty() && !AttributeTexts(each->attrs).has(MX_STR_ORIGIN);
@@ -2500,13 +2523,18 @@ class PatternSession {
     std::vector<std::string> names;
     if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
       for (const Node* each : made.origin) names.push_back(each->name);
+      if (names.size() > 256) names.resize(256);
     } else if (through_new) {
       names = farOrigins(node);
     } else {
       return;
     }
     made.origin_written = true;
-    if (names.size() > 256) names.resize(256);
+    writeNames(names, node);
+  }
+
+  static void writeNames(const std::vector<std::string>& names, Node* node) {
+    if (names.empty()) return;
     TextBuffer text;
     for (const std::string& name : names) {
       text.push_back(&name == &names[0] ? '[' : ',');
@@ -2521,23 +2549,11 @@ class PatternSession {
     std::vector<const Node*> pending(1, node);
     std::unordered_set<const Node*> seen(pending.begin(), pending.end());
     std::vector<std::string> names;
-    std::set<std::string> listed;  // by earlier passes
     for (std::size_t pos = 0; pos < pending.size() && names.size() < 256; ++pos) {
-      const std::vector<Node*>& direct = originOf(pending[pos]);
-      if (!direct.empty()) {
-        for (const Node* each : direct) {
-          if (seen.insert(each).second) pending.push_back(each);
-        }
-        continue;
+      for (const Node* each : originOf(pending[pos])) {
+        if (seen.insert(each).second) pending.push_back(each);
       }
-      std::string earlier;
-      if (!AttributeTexts(pending[pos]->attrs).get(MX_STR_ORIGIN, &earlier)) {
-        names.push_back(pending[pos]->name);
-        continue;
-      }
-      for (const JsonVal& name : JsonVal::parse(earlier).list) {
-        if (listed.insert(name.str).second) names.push_back(name.str);
-      }
+      if (!isNew(pending[pos])) appendOrigins(*pending[pos], false, &names);
     }
     return names;
   }
@@ -2724,6 +2740,7 @@ class PatternSession {
   std::vector<Node*> dead_;
   bool still_used_ = false;  // a dead node has a user, or is waited for
   bool with_origins_;
+  std::unordered_map<Node*, std::vector<Node*> > absorbed_;  // by what replaced their results
   std::unordered_set<std::size_t> names_;  // hashes: a name may seem taken that is not
   std::unordered_map<std::string, int> numbers_;
   std::vector<std::pair<Node*, std::string> > unnamed_;  // with the names that they may get

@@ -445,3 +445,43 @@ rule r "S."
     feeds = {"x": np.ones(2, "float32"), "c": np.array(True)}
     assert made.run(feeds)["y"].tolist() == pytest.approx(model.run(feeds)["y"].tolist())
     assert made.simplify().run(feeds)["y"].tolist() == pytest.approx(model.run(feeds)["y"].tolist())
+
+
+def test_a_constant_that_removed_nodes_used_twice_stays_for_others() -> None:
+    """Each removed node used it as two inputs; the last one still uses it."""
+    count = 20
+    body = " ".join(f"m{i} = Pow(k, k) a{i} = Mul(m{i}, x)" for i in range(count))
+    total = ", ".join(f"a{i}" for i in range(count))
+    model = parsed(f"(float[3] x) => (float[3] y) <float k = {{2}}> {{ {body} "
+                   f"s = Sum({total}) y = Add(s, k) }}")  # fmt: skip
+    rule = 'rule r "S."\n  y = Mul(Pow(c:param, c), x)\n  => y = Relu(x)\n  rounding\n'
+    made = model.optimize_for(pl.Rules(rule))
+    assert operators(made) == ["Relu"] * count + ["Sum", "Add"]
+    assert list(made.args) == ["k"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("a = Relu(x) b = Identity(a) y = Neg(b)", {"Relu": ["a", "b"]}),
+        ("a = Relu(x) b = Identity(a) c = Identity(b) y = Neg(c)", {"Relu": ["a", "b", "c"]}),
+        ("a = Identity(x) y = Neg(a)", {}),
+        ("a = Relu(x) b = Relu(a) c = Identity(b) y = Neg(c)", {"Relu": ["a", "b", "c"]}),
+        ("a = Relu(x) b = Identity(a) c = Relu(b) y = Neg(c)", {"Relu": ["a", "b", "c"]}),
+    ],
+)
+@pytest.mark.parametrize("stated", ["", "no list"])
+def test_operators_stand_for_what_they_replace(
+    body: str, expected: dict[str, list[str]], stated: str
+) -> None:
+    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[3] x) => (float[3] y) {{ {body} }}""")
+    for node in proto.graph.node:
+        node.name = node.output[0]
+        if stated:
+            node.metadata_props.add(key="__origin__", value=stated)
+    rules = RELU + 'rule i "S."\n  y = Identity(x)\n  => y = x\n  exact\n'
+    made = pl.load(proto).optimize_for(pl.Rules(rules))
+    marks = {node.op: node.attrs.get("__origin__", stated) for node in made.symbol.nodes()}
+    found = {op: sorted(json.loads(mark)) for op, mark in marks.items() if mark != stated}
+    assert found == ({} if stated else expected)

@@ -30,18 +30,18 @@ bool sameNames(const std::vector<Bytes>& names, const Original& original, const 
   return true;
 }
 
-/// The messages of a node and of those that it stands for, the first ones first.
+/// The messages of a node and of those that it stands for, in the order of the file.
 using Sources = std::vector<Bytes>;
 
 Sources sourcesOf(const Node& node, const Original* original, const Originals& originals) {
-  Sources found;
-  bool itself = original == nullptr;
-  for (const Original* each : lineageOf(node, original, originals)) {
-    itself = itself || each == original;
-    found.push_back(each->message());
-  }
-  if (!itself) found.insert(found.begin(), original->message());
-  return found;
+  std::vector<const Original*> found = lineageOf(node, original, originals);
+  const bool itself = std::find(found.begin(), found.end(), original) != found.end();
+  if (original != nullptr && !itself) found.push_back(original);
+  std::sort(found.begin(), found.end(),
+            [](const Original* one, const Original* other) { return one->index < other->index; });
+  Sources messages;
+  for (const Original* each : found) messages.push_back(each->message());
+  return messages;
 }
 
 /// Whether a node stands for others that have metadata.
