@@ -9,12 +9,24 @@ namespace passlib::rules {
 namespace {
 
 constexpr std::size_t kMostAlternatives = 256;
+/// Bounds on the operations of a pattern, which is printed for each choice, and of a replacement,
+/// which is made at each match.
+constexpr std::size_t kMostPattern = 1000;
+constexpr std::size_t kMostReplacement = 256;
 
 /// Collects the expressions that have alternatives, outermost first.
 void collect(const Expression& expression, std::vector<const Expression*>* found) {
   if (!expression.alternatives.empty()) found->push_back(&expression);
   for (const Expression& input : expression.inputs) collect(input, found);
   for (const Expression& other : expression.alternatives) collect(other, found);
+}
+
+/// Counts operations and what they take.
+std::size_t countOf(const Expression& expression) {
+  std::size_t count = 1;
+  for (const Expression& input : expression.inputs) count += countOf(input);
+  for (const Expression& other : expression.alternatives) count += countOf(other);
+  return count;
 }
 
 /// Prints one choice of alternatives as a pattern.
@@ -190,7 +202,15 @@ class Printer {
 std::vector<Alternative> compileLeft(const Rule& rule, const std::string& text,
                                      const std::string& file, int64_t opset) {
   std::vector<const Expression*> branching;
-  for (const Statement& statement : rule.left) collect(statement.expression, &branching);
+  std::size_t operations = 0;
+  for (const Statement& statement : rule.left) {
+    operations += countOf(statement.expression);
+    if (operations > kMostPattern) {
+      failAt(file, text, statement.place,
+             "more than " + std::to_string(kMostPattern) + " operations and values");
+    }
+    collect(statement.expression, &branching);
+  }
   std::size_t count = 1;
   for (const Expression* each : branching) {
     count *= each->alternatives.size() + 1;
@@ -262,6 +282,11 @@ class RightCheck {
     const std::set<std::string> results = resultsOf();
     bool has_unnamed = false;
     for (const Statement& statement : rule_.right) {
+      operations_ += countOf(statement.expression);
+      if (operations_ > kMostReplacement) {
+        fail("more than " + std::to_string(kMostReplacement) + " operations and values",
+             statement.place);
+      }
       expression(statement.expression);
       has_unnamed = has_unnamed || statement.targets.empty();
       for (const std::string& target : statement.targets) {
@@ -377,6 +402,7 @@ class RightCheck {
   std::set<std::string> variables_;
   std::set<std::string> definitions_;
   std::set<std::string> locals_;
+  std::size_t operations_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -32,6 +33,17 @@ using OperatorSets = std::map<std::string, int64_t>;
 
 /// The version for which the patterns of a rule are checked when it is read.
 constexpr int64_t kNewest = 1000;
+
+/// The most bytes of constants that rules make: so many, and more for each byte of the model's
+/// constants that they are made of.
+constexpr int64_t kMostNewBytes = int64_t{1} << 26;
+constexpr int64_t kMostTimes = 16;
+
+/// The most axes of an array in Python.
+constexpr std::size_t kMostArrayAxes = 32;
+
+/// A replacement is counted once for so many new operators.
+constexpr std::size_t kOperatorsAtOnce = 8;
 
 /// The most inputs that a condition counts: patterns may ask about one value at each of its uses.
 constexpr std::size_t kMostUses = 1000;
@@ -112,7 +124,13 @@ class MatchScope : public Scope {
     *found = known->second;
     return true;
   }
-  void define(const std::string& name, Value value) { definitions_[name] = std::move(value); }
+  void define(const std::string& name, Value value) {
+    items_ += value.list.size();
+    elements_ += value.numbers.size();
+    if (items_ > 16 * kMostItems || elements_ > 2 * kMostElements)
+      value = Value::unknown("the definitions of the rule hold too many items");
+    definitions_[name] = std::move(value);
+  }
 
   Known known(const NodeEntry& entry) const override;
   int64_t operatorSet(const std::string& domain) const override;
@@ -136,6 +154,8 @@ class MatchScope : public Scope {
   const Alternative& alternative_;
   const Match& match_;
   std::map<std::string, Value> definitions_;
+  std::size_t items_ = 0;     ///< of the lists in definitions
+  std::size_t elements_ = 0;  ///< of the constants in them
 };
 
 /// Rules while they are applied to a model.
@@ -213,6 +233,18 @@ class Session {
     added_.push_back(node);
     if (hooks_.added) hooks_.added(graph, node);
   }
+  /// Whether there is room for a constant of so many bytes, which it takes.
+  bool takeRoom(int64_t bytes) {
+    if (bytes > room_) return false;
+    room_ -= bytes;
+    return true;
+  }
+  /// Makes room for constants that are made of an array, once, if the model had it before.
+  void noteRead(const MXTensor& array) {
+    if (arrays_.insert(&array).second)
+      room_ += kMostTimes * array.size() * static_cast<int64_t>(bytesOf(array.dtype));
+  }
+  void noteMade(const MXTensor& array) { arrays_.insert(&array); }
   void noteFold(Node* node) {
     applied_.folds.push_back(node);
     folding_.insert(node);
@@ -315,7 +347,7 @@ class Session {
     }
     for (const Term& term : expression.terms) {
       const Value value = evaluate(term, scope);
-      if (!value.attribute())
+      if (!value.isNumeric())
         return refuse("no value for '" + snippet(term) + "': " + value.described());
     }
     for (const Expression& input : expression.inputs) {
@@ -329,7 +361,7 @@ class Session {
     return setting.term.kind == Term::kAttribute && !scope.attribute(setting.term.text).known();
   }
 
-  void count(const CompiledRule& compiled, const Graph* graph);
+  void count(const CompiledRule& compiled, const Graph* graph, std::size_t operators);
 
   friend class Builder;
 
@@ -350,6 +382,8 @@ class Session {
   std::unordered_map<const Node*, std::string> renamed_;
   std::vector<const Node*> added_;
   std::vector<std::size_t> recent_;
+  int64_t room_ = kMostNewBytes;  ///< bytes that new constants may still take
+  std::unordered_set<const MXTensor*> arrays_;
   std::string reason_;
   Applied applied_;
 };
@@ -514,8 +548,13 @@ class Builder {
 
   Node* parameter(const std::vector<int64_t>& shape, MXDType type) {
     if (type == mxnet::ext::kUNSET) throw Declined{"models have no arrays of this element type"};
+    Dim bytes(static_cast<int64_t>(bytesOf(type)));
+    for (const int64_t size : shape) bytes = bytes * Dim(size);
+    if (shape.size() > kMostArrayAxes || !bytes.isNumber() || !session_.takeRoom(bytes.number()))
+      throw Declined{"a constant that is much larger than what it is made of"};
     Node* node = match_.parameterVariable("value");
     session_.hooks().allocate(node, shape, type);
+    session_.noteMade(*node->tensor);
     constants_.push_back(node);
     return node;
   }
@@ -523,10 +562,15 @@ class Builder {
   NodeEntry scalar(double number, int type) {
     if (type == 0) throw Declined{"the element type of a number is unknown"};
     Node* node = parameter({}, arrayType(type));
-    setElementAt(*node->tensor, 0, number);
-    if (!isReal(type) && elementAt(*node->tensor, 0) != number)
-      throw Declined{"a number that its element type does not have"};
+    set(node, 0, number);
     return NodeEntry(node, 0);
+  }
+
+  /// Sets an element to a number that its type has, real ones rounded.
+  static void set(Node* node, std::size_t pos, double number) {
+    if (!fits(number, onnxType(node->tensor->dtype)))
+      throw Declined{"a number that its element type does not have"};
+    setElementAt(*node->tensor, pos, number);
   }
 
   NodeEntry integers(const std::vector<int64_t>& numbers, bool is_list, MXDType type) {
@@ -537,7 +581,7 @@ class Builder {
       if (type == mxnet::ext::kInt64) {
         std::memcpy(static_cast<char*>(node->tensor->data_ptr) + 8 * pos, &numbers[pos], 8);
       } else {
-        setElementAt(*node->tensor, pos, static_cast<double>(numbers[pos]));
+        set(node, pos, exactly(numbers[pos]));
       }
     }
     return NodeEntry(node, 0);
@@ -559,10 +603,15 @@ class Builder {
       const Value& item = items[pos];
       if (item.kind != Value::kReal && !item.number())
         throw Declined{"a constant without a number"};
-      setElementAt(*node->tensor, pos,
-                   item.kind == Value::kReal ? item.real : static_cast<double>(*item.number()));
+      set(node, pos, item.kind == Value::kReal ? item.real : exactly(*item.number()));
     }
     return NodeEntry(node, 0);
+  }
+
+  static double exactly(int64_t number) {
+    const double made = static_cast<double>(number);
+    if (std::fabs(made) > 9007199254740992.0) throw Declined{"a whole number of more than 53 bits"};
+    return made;
   }
 
   const MXTensor& arrayOf(const NodeEntry& entry) const {
@@ -583,6 +632,7 @@ class Builder {
 
   bool folded(const std::string& op, const std::map<std::string, Value>& settings,
               const std::vector<const MXTensor*>& inputs, NodeEntry* made) {
+    for (const MXTensor* input : inputs) session_.noteRead(*input);
     const bool is_made =
         foldNatively(op, settings, inputs,
                      [&](const std::vector<int64_t>& shape, MXDType type) -> const MXTensor* {
@@ -902,11 +952,15 @@ std::vector<Node*> dyingOf(const Session& session, const Match& match) {
   return dying;
 }
 
-void Session::count(const CompiledRule& compiled, const Graph* graph) {
+void Session::count(const CompiledRule& compiled, const Graph* graph, std::size_t operators) {
   ++applied_.counts[compiled.number];
   recent_.push_back(compiled.number);
   std::size_t& left = limits_.emplace(graph, 500).first->second;
-  if (left-- > 0) return;
+  const std::size_t times = 1 + operators / kOperatorsAtOnce;
+  if (left >= times) {
+    left -= times;
+    return;
+  }
   const std::size_t last = std::min<std::size_t>(recent_.size(), 64);
   const std::set<std::size_t> circle(recent_.end() - static_cast<std::ptrdiff_t>(last),
                                      recent_.end());
@@ -967,7 +1021,7 @@ void Session::rewrite(const CompiledRule& compiled, const Alternative& alternati
   } else {
     for (const auto& result : builder.results()) match->replace(result.first, result.second);
   }
-  count(compiled, match->graph());
+  count(compiled, match->graph(), builder.operations().size());
 }
 
 }  // namespace

@@ -103,6 +103,17 @@ std::size_t bytesOf(MXDType type) {
 bool isWhole(int code) { return (code >= 2 && code <= 7) || code == 12 || code == 13; }
 bool isReal(int code) { return code == 1 || code == 10 || code == 11 || code == 16; }
 
+bool fits(double number, int code) {
+  if (isReal(code)) return true;
+  if (code == 9) return number == 0 || number == 1;
+  if (!isWhole(code) || number != std::floor(number)) return false;
+  // Codes 2, 4, 12 and 13 are without signs, 3, 5, 6 and 7 with them.
+  const bool has_sign = code == 3 || (code >= 5 && code <= 7);
+  const int bits = static_cast<int>(8 * bytesOf(arrayType(code))) - (has_sign ? 1 : 0);
+  const double end = std::ldexp(1.0, bits);
+  return number < end && number >= (has_sign ? -end : 0);
+}
+
 int64_t integerAt(const MXTensor& tensor, std::size_t pos) {
   switch (tensor.dtype) {
     case mxnet::ext::kUint8:

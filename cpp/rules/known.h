@@ -27,9 +27,12 @@ mxnet::ext::MXDType arrayType(int code);
 double elementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 /// The same of a whole type, with all bits.
 int64_t integerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
+/// `value`: one that the type has, see `fits`, or a real number.
 void setElementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, double value);
 /// Whether a dense tensor has no infinite element and no NaN.
 bool isFinite(const mxnet::ext::MXTensor& tensor);
+/// Whether a type, by ONNX's code, has a number, real ones rounded.
+bool fits(double number, int code);
 std::size_t bytesOf(mxnet::ext::MXDType type);
 bool isWhole(int code);
 bool isReal(int code);

@@ -14,6 +14,8 @@ namespace {
 /// Bounds on one text, so that hostile ones end.
 constexpr std::size_t kMostBytes = std::size_t{1} << 24;
 constexpr int kMostDepth = 64;
+/// Bytes of a message, which may quote a word of the text.
+constexpr std::size_t kMostMessage = 300;
 
 bool beginsWord(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -560,7 +562,7 @@ class Reader {
     const std::size_t start = place();
     const std::string type = word("an element type such as float");
     if (typeNamed(type) == 0) fail("unknown element type '" + type + "'", start);
-    made->constraint += type;
+    made->constraint += typeName(typeNamed(type));
     if (peek() != '[') return;
     const std::size_t open = cursor_;
     const std::size_t close = text_.find(']', open);
@@ -652,6 +654,8 @@ class Reader {
     made.kind = Expression::kConstructor;
     const std::string name = made.names[0];
     const bool is_type = typeNamed(name) != 0;
+    if (side == kExample && !is_type)
+      fail("an example states its constants: " + name + " belongs into a replacement", made.place);
     ++brackets_;
     const bool is_list = take("[");
     if (is_list && !is_type) expected("(");
@@ -828,7 +832,11 @@ class RuleReader {
     Rule rule;
     const Clause& head = clauses_[first];
     rule.place = head.place;
-    rule.line = locationOf(text_, head.place).line;
+    line_ += static_cast<std::size_t>(
+        std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
+                   text_.begin() + static_cast<std::ptrdiff_t>(head.place), '\n'));
+    counted_ = head.place;
+    rule.line = line_;
     const std::size_t end = last < clauses_.size() ? clauses_[last].place : text_.size();
     rule.text = original_.substr(head.place, end - head.place);
     while (!rule.text.empty() && (rule.text.back() == '\n' || rule.text.back() == ' '))
@@ -974,6 +982,8 @@ class RuleReader {
   const std::string& file_;
   std::string text_;
   std::vector<Clause> clauses_;
+  std::size_t line_ = 1;     ///< of the byte at `counted_`
+  std::size_t counted_ = 0;  ///< rules are read from first to last
 };
 
 struct TypeNames {
@@ -1020,6 +1030,11 @@ Location locationOf(const std::string& text, std::size_t place) {
 void failAt(const std::string& file, const std::string& text, std::size_t place,
             const std::string& message) {
   const Location where = locationOf(text, place);
+  if (message.size() > kMostMessage) {
+    std::size_t end = kMostMessage - 3;
+    while ((static_cast<unsigned char>(message[end]) & 0xC0U) == 0x80U) --end;
+    failAt(file, text, place, message.substr(0, end) + "...");
+  }
   throw RuleError((file.empty() ? "" : file + ", ") + "line " + std::to_string(where.line) +
                       ", column " + std::to_string(where.column) + ": " + message,
                   where.line, where.column);

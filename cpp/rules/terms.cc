@@ -15,8 +15,6 @@ using mxnet::ext::NodeEntry;
 
 namespace {
 
-constexpr std::size_t kMostItems = 4096;
-constexpr std::size_t kMostElements = std::size_t{1} << 24;  ///< that a condition looks at
 constexpr double kExactIntegers = 9007199254740992.0;
 
 std::string named(const Term& term) { return "'" + term.text + "'"; }
@@ -34,6 +32,13 @@ bool isReadable(const MXTensor* tensor) {
   return tensor != nullptr && tensor->data_ptr != nullptr &&
          tensor->stype == mxnet::ext::kDefaultStorage && bytesOf(tensor->dtype) != 0 &&
          tensor->ctx.dev_type.compare(0, 3, "cpu") == 0;
+}
+
+constexpr const char* kNoItem = "an item of a list is a list";
+
+/// Lists of lists would grow with each definition that repeats another.
+bool isItem(const Value& value) {
+  return value.kind != Value::kList && value.kind != Value::kNumbers;
 }
 
 Value notKnown(const std::string& what, const Term& term) {
@@ -100,8 +105,10 @@ Value calculated(const std::string& op, const Value& left, const Value& right) {
       if (!facts::atLeast(right.integer, 1)) return Value::unknown("a divisor may be 0");
       return orUnknown(facts::quotient(left.integer, right.integer));
     }
-    if (divisor && left.number() && *divisor > 0)
-      return Value::of(((*left.number() % *divisor) + *divisor) % *divisor);
+    if (divisor && left.number() && *divisor > 0) {
+      const int64_t rest = *left.number() % *divisor;
+      return Value::of(rest < 0 ? rest + *divisor : rest);
+    }
     if (divisor && *divisor > 0 && facts::quotient(left.integer, right.integer).isKnown())
       return Value::of(int64_t{0});
     return Value::unknown("a remainder of open sizes is unknown");
@@ -627,7 +634,9 @@ Value functionLast(const Scope& scope, const Term& call) {
   const Value rank = argument(scope, call, 1);
   if (!rank.known()) return rank;
   if (!count || !rank.number()) return Value::unknown("the number of axes is unknown");
-  return Value::of(counted(*rank.number() - *count, *rank.number()));
+  const Value first = Value::of(Dim(*rank.number()) - Dim(*count));
+  if (!first.number()) return Value::unknown("a range has known ends");
+  return Value::of(counted(*first.number(), *rank.number()));
 }
 
 Value functionLastDims(const Scope& scope, const Term& call) {
@@ -684,7 +693,7 @@ Value functionNormalize(const Scope& scope, const Term& call) {
   for (int64_t& axis : axes) {
     if (axis < 0) {
       if (!rank) return Value::unknown("an axis counts from the end of an unknown rank");
-      axis += *rank;
+      axis += std::max<int64_t>(*rank, 0);
     }
     if (axis < 0 || (rank && axis >= *rank))
       return Value::unknown("an axis is outside of the rank");
@@ -768,12 +777,13 @@ Value functionConcat(const Scope& scope, const Term& call) {
   for (std::size_t pos = 0; pos < call.children.size(); ++pos) {
     Value each = argument(scope, call, pos);
     if (!each.known()) return each;
+    if (each.kind == Value::kNumbers) return Value::unknown(kNoItem);
     if (each.kind != Value::kList) {
       made.push_back(std::move(each));
     } else {
       made.insert(made.end(), each.list.begin(), each.list.end());
     }
-    if (made.size() > kMostItems) return Value::unknown("a list of too many items");
+    if (made.size() > kMostItems) break;
   }
   return Value::of(std::move(made));
 }
@@ -801,6 +811,7 @@ Value functionInsert(const Scope& scope, const Term& call) {
   const Value item = argument(scope, call, 2);
   if (!list.known()) return list;
   if (!item.known()) return item;
+  if (!isItem(item)) return Value::unknown(kNoItem);
   Value value;
   auto places = integersAt(scope, call, 1, &value);
   if (!places) return value;
@@ -833,6 +844,7 @@ Value functionRepeat(const Scope& scope, const Term& call) {
   const Value item = argument(scope, call, 0);
   const std::optional<int64_t> count = argument(scope, call, 1).number();
   if (!item.known()) return item;
+  if (!isItem(item)) return Value::unknown(kNoItem);
   if (!count || *count < 0 || *count > static_cast<int64_t>(kMostItems))
     return Value::unknown("a list has a known number of items");
   return Value::of(std::vector<Value>(static_cast<std::size_t>(*count), item));
@@ -916,6 +928,7 @@ Value listed(const Term& term, const Scope& scope) {
   for (const Term& child : term.children) {
     Value each = evaluate(child, scope);
     if (!each.known()) return each;
+    if (!isItem(each)) return Value::unknown(kNoItem);
     items.push_back(std::move(each));
   }
   return Value::of(std::move(items));
@@ -968,6 +981,10 @@ Value Value::of(const std::vector<Dim>& integers) {
   return of(std::move(items));
 }
 Value Value::of(std::vector<Value> list) {
+  if (list.size() > kMostItems) return unknown("a list of too many items");
+  for (const Value& each : list) {
+    if (!isItem(each)) return unknown(kNoItem);
+  }
   Value made;
   made.kind = kList;
   made.list = std::move(list);
@@ -988,6 +1005,13 @@ std::optional<std::vector<int64_t>> Value::integers() const {
     made.push_back(*number);
   }
   return made;
+}
+
+bool Value::isNumeric() const {
+  if (kind == kList)
+    return std::all_of(list.begin(), list.end(),
+                       [](const Value& each) { return each.isNumeric(); });
+  return kind == kReal || number().has_value();
 }
 
 std::optional<std::string> Value::attribute() const {

@@ -41,10 +41,18 @@ struct Value {
   std::optional<int64_t> number() const;
   /// The list, if it has known whole numbers only.
   std::optional<std::vector<int64_t>> integers() const;
-  /// As text of an attribute; nothing for what is no attribute, such as open sizes.
+  /// Whether it is a known number, or a list of them.
+  bool isNumeric() const;
+  /// As text of an attribute; nothing for what is no attribute, such as open sizes
+  /// and infinity.
   std::optional<std::string> attribute() const;
   std::string described() const;  ///< for messages
 };
+
+/// The most items of a list.
+constexpr std::size_t kMostItems = 4096;
+/// The most elements of a constant that a condition looks at.
+constexpr std::size_t kMostElements = std::size_t{1} << 24;
 
 /// The elements of what is known of a value; `name` is that of the value, for messages.
 Value contentOf(const Known& known, const std::string& name);

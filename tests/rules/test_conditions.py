@@ -61,6 +61,7 @@ CONDITIONS = [
     ("either($q, 3) = 3, not given($q), inputs(y) = 6", True),
     ("rank(x) = 2 or rank(x) = 3 and type(x) = float", True),
     ("true, not false, 1 = 1.0", True),
+    ("5 % 9223372036854775807 = 5, -5 % 9223372036854775807 = 9223372036854775802", True),
     ("k := rank(x) - 1, k = 2", True),
     ("same(x, x), not same(x, c), same(c, c)", True),
     ("is_real(type(x)), not is_whole(type(x)), is_whole(int8)", True),
@@ -90,6 +91,8 @@ CONDITIONS = [
     ("rank(x)", "not known"),
     ("[1, 2][5] = 1", "the list has no item 5"),
     ("compose([0], [0, 1]) = [0]", "no two orders"),
+    ("len(last(-9223372036854775807, 9223372036854775807)) = 0", "a range has known ends"),
+    ("normalize(-9223372036854775807, -9223372036854775807) = 0", "outside of the rank"),
 ]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import passlib._core as _core
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import PasslibError
 from passlib.files.optional import require
@@ -20,6 +22,11 @@ _SHORT = {"f16": "float16", "f32": "float", "f64": "double", "i8": "int8", "i32"
           "i64": "int64", "u8": "uint8"}  # fmt: skip
 _OPEN = 3
 """The number for open sizes where results are compared."""
+
+_MOST_ELEMENTS = 1 << 20
+"""Of one value of an example."""
+
+_MOST_AXES = 32
 
 
 @dataclass
@@ -52,9 +59,12 @@ def build(statements: Any, opset: int, given: Built | None = None) -> Built:
         The model before: values without a type are those of it.
     """
     builder = _Builder(statements, opset, given)
-    proto = require("onnx", extra="onnx").shape_inference.infer_shapes(
-        builder.proto(), data_prop=True
-    )
+    proto = builder.proto()
+    load(proto)  # inference is for sound nodes
+    proto = inferred(proto, data=True)
+    for value in proto.graph.value_info:
+        dims = value.type.tensor_type.shape.dim
+        _check_size([size.dim_value for size in dims if not size.dim_param], value.name)
     return Built(load(proto), builder.made_up, builder.inputs)
 
 
@@ -72,6 +82,9 @@ def _code(name: str) -> int:
 
 def _array(code: int, shape: tuple[int, ...], name: str) -> np.ndarray[Any, Any]:
     """Return random numbers, the same for each name."""
+    _check_size(shape, name)
+    if code not in ELEMENT_TYPES:
+        raise PasslibError(f"{name!r}: no numbers are drawn for this element type")
     generator = np.random.default_rng(zlib.crc32(name.encode()))
     dtype = np.dtype(ELEMENT_TYPES[code])
     if dtype.kind == "f":
@@ -79,6 +92,15 @@ def _array(code: int, shape: tuple[int, ...], name: str) -> np.ndarray[Any, Any]
     if dtype.kind == "b":
         return generator.integers(0, 2, shape).astype(dtype)
     return generator.integers(0, 4, shape).astype(dtype)
+
+
+def _check_size(shape: Sequence[Any], name: str) -> None:
+    """Raise `PasslibError` for what is no shape of a small array."""
+    for size in shape:
+        if type(size) is not int or size < 0:
+            raise PasslibError(f"{name!r}: no array has the size {size!r}")
+    if len(shape) > _MOST_AXES or math.prod(shape) > _MOST_ELEMENTS:
+        raise PasslibError(f"{name!r}: too large for an example: at most {_MOST_ELEMENTS} elements")
 
 
 @dataclass
@@ -156,7 +178,10 @@ class _Builder:
         while len(outputs) <= expression["output"]:
             outputs.append(self._name(op.lower()))
         self.nodes.append(
-            onnx.helper.make_node(op, inputs, outputs, domain=domain, name=outputs[0], **attributes)
+            onnx.helper.make_node(op, inputs, outputs, domain=domain, name=outputs[0])
+        )
+        self.nodes[-1].attribute.extend(
+            onnx.helper.make_attribute(key, value) for key, value in attributes.items()
         )
         return outputs[max(int(expression["output"]), 0)]
 
@@ -199,6 +224,7 @@ class _Builder:
             dims: list[Any] = [
                 _parsed(item) for item in sizes.rstrip("]").split(",") if item.strip()
             ]
+            _check_size([_OPEN if isinstance(size, str) else size for size in dims], name)
             if kind:
                 array = _array(code, tuple(dims), name)
                 if kind == "param":
@@ -215,11 +241,14 @@ class _Builder:
 
 
 def _parsed(text: str) -> Any:
+    """Return a number, a list of them, or other text as it is."""
     text = text.strip()
     try:
-        return json.loads(text)
-    except ValueError:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return text
+    plain = value if isinstance(value, list) else [value]
+    return value if all(type(each) in (int, float, str) for each in plain) else text
 
 
 # ---- comparison ----
@@ -227,6 +256,8 @@ def _parsed(text: str) -> Any:
 
 def difference(found: Model, wanted: Built, opset: int) -> str:
     """Return the first place where a model differs from that of an example; empty if none does."""
+    if len(found.symbol.entries) != len(wanted.model.symbol.entries):
+        return f"{len(found.symbol.entries)} outputs, expected {len(wanted.model.symbol.entries)}"
     pairs = list(zip(found.symbol.entries, wanted.model.symbol.entries, strict=True))
     seen: set[tuple[int, int]] = set()
     for left, right in pairs:
@@ -332,14 +363,11 @@ def problems(rule: Any, opset: int | None = None) -> Iterator[str]:
             before = build(example.before, chosen)
             after = build(example.after, chosen, before)
             found = rule.rules(before.model, only=[rule.name])
-        except (PasslibError, ValueError, KeyError) as error:
-            yield place + str(error)
-            continue
-        text = difference(found, after, chosen)
-        if text:
-            yield place + text
-            continue
-        yield from (place + each for each in _numbers(before, found, exact=rule.exact))
+            text = difference(found, after, chosen)
+            wrong = [text] if text else list(_numbers(before, found, exact=rule.exact))
+        except (PasslibError, ValueError, KeyError, OverflowError) as error:
+            wrong = [str(error)]
+        yield from (place + each for each in wrong)
 
 
 def _numbers(before: Built, after: Model, *, exact: bool) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import passlib._core as _core
 from passlib.errors import GraphError, LoadError, PasslibError, PatternError
+from passlib.files.regular import read_regular
 from passlib.library import load
 from passlib.library.backends import register, require_free
 from passlib.library.declared import Declaration, Option
@@ -167,14 +168,14 @@ class Rules(Sequence[Rule]):
 
         Raises
         ------
-        OSError
-            It cannot be read.
+        OSError, FormatError
+            It cannot be read, or is no regular file.
         PatternError
             It is not well-formed.
         """
         place = Path(path)
         try:
-            text = place.read_bytes().decode()
+            text = read_regular(place).decode()
         except UnicodeDecodeError as error:
             raise PatternError(f"{path}: no UTF-8 at byte {error.start}") from error
         return cls(text, name=place.stem if name is None else name, file=str(path))
