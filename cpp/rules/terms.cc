@@ -805,6 +805,22 @@ Value functionWithout(const Scope& scope, const Term& call) {
   return Value::of(std::move(made));
 }
 
+/// The sizes of a shape for Reshape. One open size may be 0 too, of a value that is then empty.
+Value functionReshapeTo(const Scope& scope, const Term& call) {
+  Value sizes = argument(scope, call, 0);
+  if (!sizes.known()) return sizes;
+  if (sizes.kind != Value::kList) return Value::unknown(sizes.described() + " is no list");
+  bool is_open = false;
+  for (Value& each : sizes.list) {
+    if (each.number() && *each.number() > 0) continue;
+    if (is_open || each.kind != Value::kInteger || each.number())
+      return Value::unknown(sizes.described() + " has sizes that are 0, or several open ones");
+    is_open = true;
+    each = Value::of(int64_t{-1});
+  }
+  return sizes;
+}
+
 /// A list with an item at places of the result, as Unsqueeze puts axes of 1.
 Value functionInsert(const Scope& scope, const Term& call) {
   const Value list = argument(scope, call, 0);
@@ -1266,6 +1282,9 @@ const std::vector<Function>& functions() {
       {"without", "list, places", "a list without the items at places", 2, 2, &functionWithout},
       {"insert", "list, places, item", "a list with an item at places of the result", 3, 3,
        &functionInsert},
+      {"reshape_to", "shape",
+       "a shape as Reshape takes it: one open size is -1; none if there are more, or a 0", 1, 1,
+       &functionReshapeTo},
       {"repeat", "item, n", "a list of n equal items", 2, 2, &functionRepeat},
       {"sorted", "list", "whole numbers in order", 1, 1, &functionSorted},
       {"reversed", "list", "a list from its end", 1, 1, &functionReversed},
