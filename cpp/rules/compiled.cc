@@ -346,8 +346,9 @@ class RightCheck {
       if (each.children.size() < function->least || each.children.size() > function->most)
         fail("expected " + each.text + "(" + function->arguments + ")", each.place);
       for (const Term& child : each.children) {
-        if (child.kind == Term::kStarred && each.text != "inputs" && each.text != "broadcast")
-          fail("only inputs(*xs) and broadcast(*xs) take a variadic input", child.place);
+        if (child.kind == Term::kStarred && each.text != "inputs" && each.text != "broadcast" &&
+            each.text != "rank")
+          fail("only inputs, rank and broadcast take a variadic input", child.place);
       }
     }
     if (each.kind == Term::kAttribute && variables_.count(each.text) == 0)

@@ -324,7 +324,23 @@ Value argument(const Scope& scope, const Term& call, std::size_t pos) {
   return evaluate(call.children[pos], scope);
 }
 
+/// The rank that all values have.
+Value rankOfAll(const Scope& scope, const Term& term) {
+  std::vector<NodeEntry> entries;
+  if (!scope.entries(term.text, &entries) || entries.empty()) return absent(term);
+  std::optional<std::size_t> rank;
+  for (const NodeEntry& entry : entries) {
+    const facts::Fact fact = scope.known(entry).fact;
+    if (!fact.shape) return notKnown("rank", term);
+    if (rank && *rank != fact.shape->size())
+      return Value::unknown("the values of " + named(term) + " differ in rank");
+    rank = fact.shape->size();
+  }
+  return Value::of(static_cast<int64_t>(*rank));
+}
+
 Value functionRank(const Scope& scope, const Term& call) {
+  if (call.children[0].kind == Term::kStarred) return rankOfAll(scope, call.children[0]);
   const Value shape = shapeOf(scope, call.children[0]);
   if (shape.kind == Value::kList) return Value::of(static_cast<int64_t>(shape.list.size()));
   return shape.known() ? shape : notKnown("rank", call.children[0]);
@@ -1226,7 +1242,7 @@ Value evaluate(const Term& term, const Scope& scope) {
 
 const std::vector<Function>& functions() {
   static const std::vector<Function> table = {
-      {"rank", "x", "the number of dimensions of x", 1, 1, &functionRank},
+      {"rank", "x", "the number of dimensions of x, or of each of *xs", 1, 1, &functionRank},
       {"dim", "x, axis", "a dimension of x; negative axes count from the end", 2, 2, &functionDim},
       {"shape", "x", "the dimensions of x", 1, 1, &functionShape},
       {"last_dims", "x, k", "the last k dimensions of x", 2, 2, &functionLastDims},

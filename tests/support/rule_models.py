@@ -461,7 +461,8 @@ def _cut(drawn: Drawn) -> tuple[list[Any], list[Any]]:
     # Outputs of the nested graph are made in it.
     for each in drawn.graph.output:
         if each.name not in made:
-            inner.append(helper.make_node("Identity", [each.name], [f"{each.name}_in"]))
+            inner.append(helper.make_node("Identity", [each.name], [f"{each.name}_inside"]))
+            each.name = f"{each.name}_inside"
     del drawn.graph.node[:]
     return outer, inner
 
@@ -478,10 +479,7 @@ def _results(drawn: Drawn, inner: list[Any], suffix: str) -> tuple[list[Any], li
         copy.name += suffix
         nodes.append(copy)
     outputs = [
-        helper.make_empty_tensor_value_info(
-            (each.name if each.name in made else f"{each.name}_in") + suffix
-        )
-        for each in drawn.graph.output
+        helper.make_empty_tensor_value_info(each.name + suffix) for each in drawn.graph.output
     ]
     return nodes, outputs
 
