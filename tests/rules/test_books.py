@@ -19,3 +19,12 @@ def test_a_rule_does_what_its_examples_show(rule: Rule, opset: int | None) -> No
 
 def test_the_page_lists_functions_and_rules() -> None:
     assert rule_page.PAGE.read_text() == rule_page.text()
+
+
+def test_the_rules_of_a_group_are_all_exact_or_none() -> None:
+    """Exact passes are groups of exact rules."""
+    kinds: dict[str, set[bool]] = {}
+    for rule in RULES:
+        if rule.group:
+            kinds.setdefault(rule.group, set()).add(rule.exact)
+    assert [group for group, found in kinds.items() if len(found) > 1] == []
