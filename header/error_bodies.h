@@ -73,7 +73,16 @@ struct MXerrorMsgs::Message {
     mutable std::mutex mutex_;
     std::string text_;
   };
-  Message() : text(nullptr) { static_cast<std::ios&>(stream).rdbuf(&buffer); }
+  Message() : text(nullptr) {
+    static_cast<std::ios&>(stream).rdbuf(&buffer);
+    // A C++ library that is linked in statically may not find its facets by the identities that it
+    // shares with the process's, and would print no number.
+    if (!std::has_facet<std::num_put<char> >(stream.getloc())) {
+      std::locale own(stream.getloc(), new std::num_put<char>());
+      own = std::locale(own, new std::numpunct<char>());
+      stream.imbue(std::locale(own, new std::ctype<char>()));
+    }
+  }
   Buffer buffer;
   std::stringstream stream;
   const std::string* text;  // as last returned

@@ -1793,11 +1793,10 @@ class PatternSession {
            nodeText(*entry.node);
   }
   static std::string numbersText(const std::vector<double>& numbers) {
-    std::ostringstream text;
-    text.imbue(std::locale::classic());
+    std::string text;
     for (std::size_t pos = 0; pos < numbers.size(); ++pos)
-      text << (pos == 0 ? "" : " or ") << numbers[pos];
-    return text.str();
+      text += (pos == 0 ? "" : " or ") + detail::printDouble(numbers[pos], 6);
+    return text;
   }
   static std::string valueText(const PatternValue& value) {
     return value.name.empty() ? "an input of the pattern" : quoted(value.name);

@@ -79,6 +79,24 @@ def test_any_build_gets_plain_arrays(name: str, tmp_path: Path) -> None:
     assert symbol.list_outputs() == ["new_r_output"]
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_messages_with_numbers_by_a_static_standard_library(compiler: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    name = f"countsWith{len(compiler)}"
+    source = tmp_path / f"{name}.cc"
+    fails = (
+        'MX_ERROR_MSG << "has " << graph->size() << " nodes, " << 0.5 << std::endl; return MX_FAIL;'
+    )
+    source.write_text(SOURCE.replace("NAME", name).replace("return MX_SUCCESS;", fails, 1), "utf-8")
+    path = tmp_path / f"lib{name}.so"
+    flags = ("-shared", "-fPIC", "-std=c++11", "-O0", "-static-libstdc++", "-I", str(INCLUDE))
+    compile_to(path, (compiler, *flags), [source])
+    passlib.library.load(path, verbose=False)
+    with pytest.raises(passlib.PassError, match=r"\.cc\[\d+\]: has 2 nodes, 0\.5"):
+        passlib.sym.relu(passlib.sym.var("x")).optimize_for(name)
+
+
 FLAT_VERSION = int(re.findall(r"^#define PASSLIB_FLAT_VERSION (\d+)$", HEADER, re.M)[0])
 FLAT = {
     "FlatText": "data size",
