@@ -566,6 +566,15 @@ class Builder {
     return NodeEntry(node, 0);
   }
 
+  /// Refuses results of a folded operation that are too large, or whose size nobody knows.
+  void requireRoom(const NodeEntry& made) {
+    const facts::Fact fact = session_.known(made).fact;
+    Dim bytes = fact.shape ? facts::product(*fact.shape) : Dim();
+    bytes = bytes * Dim(std::max<int64_t>(static_cast<int64_t>(bytesOf(arrayType(fact.type))), 1));
+    if (!bytes.isNumber() || !session_.takeRoom(bytes.number()))
+      throw Declined{"a constant of unknown size, or much larger than what it is made of"};
+  }
+
   /// Sets an element to a number that its type has, real ones rounded.
   static void set(Node* node, std::size_t pos, double number) {
     if (!fits(number, onnxType(node->tensor->dtype)))
@@ -779,6 +788,11 @@ class Builder {
     int count = std::max(outputs, expression.output + 1);
     const NodeEntry made = added(op, inputs, attributes, count);
     if (fold) {
+      for (const NodeEntry& input : inputs) {
+        const MXTensor* array = input.node == nullptr ? nullptr : session_.known(input).constant;
+        if (array != nullptr) session_.noteRead(*array);
+      }
+      requireRoom(made);
       ++folds_;
       session_.noteFold(made.node);
     }

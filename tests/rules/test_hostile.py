@@ -70,6 +70,24 @@ def test_constants_that_no_model_has_are_not_made(value: str) -> None:
     assert [np.asarray(each).tolist() for each in after.args.values()] == [[2]]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Tile(c, i64[1000000000])",
+        "ConstantOfShape(i64[3000000000])",
+        "Cast[to=1](Range(i64(0), i64(100000000000), i64(1)))",
+        "Pad(c, i64[1000000000, 1000000000])",
+        "HannWindow(i64(1000000000))",
+        "my.own::Unknown(c)",
+    ],
+)
+def test_operations_on_constants_are_folded_if_their_size_is_small(value: str) -> None:
+    pattern = "z = Mul(x, c:param)\ny = Mul(z, c)"
+    rules = pl.Rules(f"{HEAD}{pattern}\n=> y = Mul(x, fold({value}))\nrounding")
+    model = model_of("z = Mul(x, c) y = Mul(z, c)", "<float[1] c = {2}>")
+    assert [node.op for node in rules(model).symbol.nodes() if node.op != "null"] == ["Mul", "Mul"]
+
+
 def test_a_real_number_of_64_bits_is_a_constant() -> None:
     rules = pl.Rules(f"{HEAD}y = Relu(x)\n=> y = Add(x, Cast[to=1](f64[1e300])){END}")
     after = rules(model_of("y = Relu(x)"))

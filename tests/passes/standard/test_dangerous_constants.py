@@ -76,3 +76,25 @@ def test_a_process_of_its_own_returns_the_same_numbers(tmp_path: Path) -> None:
     passlib.simplify(data).save(made)
     assert "Loop" not in operators(made.read_bytes())
     np.testing.assert_array_equal(results(made.read_bytes(), {})[0], results(data, {})[0])
+
+
+@pytest.mark.parametrize(
+    ("count", "stays"),
+    [("3", False), ("1000", False), ("9000000000000", True), (f"{2**63 - 1}", True)],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_loop_that_does_not_end_soon_is_not_computed(
+    count: str, stays: bool, nested: bool, tmp_path: Path
+) -> None:
+    loop = """y = Loop(n, t, p) <body = b (int64 i, bool c, int64 s) => (bool d, int64 u) {
+        d = Identity(c) u = Add(s, p) }>"""
+    if nested:
+        loop = f"""y = Loop(one, t, p) <body = o (int64 j, bool g, int64 q) => (bool h, int64 y) {{
+            h = Identity(g) {loop} }}>"""
+    data = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float x) => (int64 y)
+        <int64 n = {{{count}}}, int64 one = {{1}}, int64 p = {{1}}, bool t = {{1}}> {{ {loop} }}"""
+    )
+    made = tmp_path / "made.onnx"
+    passlib.simplify(passlib.load(data)).save(made)
+    assert ("Loop" in operators(made.read_bytes())) == stays

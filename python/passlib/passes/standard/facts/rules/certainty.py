@@ -1,6 +1,7 @@
 """Values for which ONNX's specification and ONNX Runtime disagree, or that it leaves open.
 
-Folding them would change the results of another runtime or a later one.
+Folding them would change the results of another runtime or a later one. A Loop that may not end
+soon is not computed either.
 tests/data/onnx/values.jsonl lists the findings of tests/support/value_sweep.py.
 """
 
@@ -135,6 +136,18 @@ def _finite(node: EditableNode, inputs: Inputs) -> bool:
     )
 
 
+_MOST_STEPS: Final = 10_000
+"""Operators that run in a Loop that is computed before the model runs."""
+
+
+def _loop(node: EditableNode, inputs: Inputs) -> bool:
+    """Whether a trip count is known and ends soon: one number of a file may stand for years."""
+    if not inputs or inputs[0] is None or inputs[0].size != 1:
+        return False
+    size = sum(1 for graph in graphs_within(node) for _ in graph.nodes)
+    return int(inputs[0].reshape(())) * max(size, 1) <= _MOST_STEPS
+
+
 _ORDERED: Final = (
     "ArgMax", "ArgMin", "Clip", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceLogSumExp",
     "ReduceMax", "ReduceMin", "ScatterElements", "ScatterND", "Sign",
@@ -147,6 +160,7 @@ _RULES: Final[dict[str, Certainty]] = {
     "Cast": _cast,
     "CastLike": _cast,
     "Div": _quotient,
+    "Loop": _loop,
     "Mod": _quotient,
     "NonZero": _non_zero,
     "Pow": _power,
