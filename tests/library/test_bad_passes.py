@@ -22,6 +22,7 @@ BAD: dict[str, tuple[str, str]] = {
     "hasNoBody": ("bad_endings", "has no body: call setBody"),
     "letsJsonErrorOut": ("bad_endings", r"',' where a value should stand \(line 2, column 3"),
     "returnsNonsense": ("bad_endings", "without saying why"),
+    "forksAndReturns": ("bad_endings", "the child ended with 1"),
     "makesCycle": ("bad_edges", "cycle: 'resnetv10_pool1_fwd' -> 'resnetv10_dense0_fwd'"),
     "feedsItself": ("bad_edges", "cycle: 'resnetv10_dense0_fwd' -> 'resnetv10_dense0_fwd'"),
     "controlCycle": ("bad_edges", "cycle: 'resnetv10_pool1_fwd' -> 'resnetv10_dense0_fwd'"),
@@ -165,6 +166,6 @@ def test_messages_are_those_of_the_call(load_plugin: LoadPlugin, resnet: Symbol)
         with pytest.raises(PassError) as caught:
             resnet.optimize_for("failsWithMessages", what=what)
         first, second = caught.value.messages
-        assert f"bad_endings.cc[35]: cannot fuse {what}" in first
+        assert f"bad_endings.cc[38]: cannot fuse {what}" in first
         assert "second message" in second
     assert "apples" not in str(caught.value)

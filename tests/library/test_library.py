@@ -47,7 +47,7 @@ def test_library_says_what_it_holds(plugin: Plugin) -> None:
     assert library.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert library.abi_version == 11
     assert library.passes[0] == "throwsException"
-    assert len(library.passes) == 7
+    assert len(library.passes) == 8
     assert library.partitioners == ()
     assert library.ops == ()
     assert library in passlib.library.loaded()

@@ -1,4 +1,7 @@
 // Passes that end badly.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "lib_api.h"
 
 using namespace mxnet::ext;
@@ -53,5 +56,15 @@ MXReturnValue returnsNonsense(Graph* graph, const Options&) {
   return static_cast<MXReturnValue>(77);
 }
 REGISTER_PASS(returnsNonsense).setBody(returnsNonsense);
+
+MXReturnValue forksAndReturns(Graph*, const Options&) {
+  const pid_t child = fork();
+  if (child == 0) return MX_SUCCESS;
+  int status = 0;
+  waitpid(child, &status, 0);
+  MX_ERROR_MSG << "the child ended with " << WEXITSTATUS(status);
+  return MX_FAIL;
+}
+REGISTER_PASS(forksAndReturns).setBody(forksAndReturns);
 
 MXReturnValue initialize(int) { return MX_SUCCESS; }

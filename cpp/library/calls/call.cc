@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace passlib {
+
+void Forked::endChild() {
+  static constexpr char kText[] =
+      "passlib: a library forked during a call, and the child returned from it; it ends here\n";
+  (void)!::write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  ::_exit(1);
+}
 namespace {
 
 /// A text that the C++ standard library's exceptions have, and the mistake that leads to it.

@@ -2,6 +2,9 @@
 #ifndef PASSLIB_LIBRARY_CALLS_CALL_H_
 #define PASSLIB_LIBRARY_CALLS_CALL_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <exception>
 #include <string>
 #include <vector>
@@ -31,6 +34,19 @@ class Visit {
   InterruptWatch watch_;
 };
 
+/// Ends a child that a library forked when it returns from the call: it would run the caller's
+/// program a second time, with its files.
+class Forked {
+ public:
+  ~Forked() {
+    if (::getpid() != process_) endChild();
+  }
+
+ private:
+  [[noreturn]] static void endChild();
+  const pid_t process_ = ::getpid();
+};
+
 struct CallOutcome {
   bool returned_success = false;
   std::string thrown;  ///< the exception as a clause; "" if there was none
@@ -48,6 +64,7 @@ CallOutcome callLibrary(const Library& library, Body body) {
   const int before = library.messageCount();
   const FloatingPoint arithmetic;
   try {
+    const Forked forked;
     outcome.returned_success = body() == mxnet::ext::MX_SUCCESS;
   } catch (const std::exception& error) {
     outcome.thrown = "it threw: " + mxnet::ext::host::textOf(error);
