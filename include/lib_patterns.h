@@ -2419,8 +2419,10 @@ class PatternSession {
     std::vector<std::pair<Node*, int> > reached;
     for (Node* node : created) reached.emplace_back(node, depth_ - 1);
     for (Node* node : moved) reached.emplace_back(node, depth_ - 2);
+    // Few users may be what a condition waits for; one user less of many is not.
+    const std::size_t few = (std::max)(most_uses_, static_cast<std::size_t>(8));
     for (Node* node : changed) {
-      if (node->op != "null") reached.emplace_back(node, depth_ - 1);
+      if (node->op != "null") reached.emplace_back(node, liveUses(*node) > few ? 0 : depth_ - 1);
     }
     ++round_;
     for (std::size_t pos = 0; pos < reached.size(); ++pos) {

@@ -54,6 +54,9 @@ void bindOnnxWriter(pybind11::module_* m);
 /// Adds GraphFacts. Needs OnnxFile.
 void bindFacts(pybind11::module_* m);
 
+/// Adds Dim and EditedFacts. Needs EditableGraph.
+void bindKnowledge(pybind11::module_* m);
+
 /// Adds RuleBook and rule_functions. Needs EditableGraph.
 void bindRules(pybind11::module_* m);
 

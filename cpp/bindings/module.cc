@@ -10,6 +10,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindExitGate(&m);
   passlib::bindGraphs(&m);
   passlib::bindEditing(&m);
+  passlib::bindKnowledge(&m);
   passlib::bindRules(&m);
   passlib::bindLibraries(&m);
   passlib::bindLending(&m);

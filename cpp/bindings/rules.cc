@@ -6,11 +6,8 @@
 #include "bindings/bindings.h"
 #include "bindings/common.h"
 #include "bindings/editing/handles.h"
+#include "bindings/editing/knowledge.h"
 #include "bindings/editing/matched.h"
-#include "bindings/files/onnx_file.h"
-#include "facts/facts.h"
-#include "facts/onnx_source.h"
-#include "graph/attributes.h"
 #include "rules/attributes.h"
 #include "rules/engine.h"
 #include "rules/terms.h"
@@ -27,102 +24,14 @@ using rules::Known;
 using rules::Rule;
 using rules::Statement;
 
-/// Whether a node is a constant of the graph, whose array `tensor` is.
-bool isConstant(const Node& node) {
-  return node.tensor != nullptr && node.op == "null" && node.attrs.count("__default__") == 0 &&
-         attributeOf(node, "__id__").substr(0, 6) != "input.";
-}
-
-/// The kind and contents of a constant of a graph.
-facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
-  const auto type = static_cast<facts::Type>(rules::onnxType(tensor.dtype));
-  facts::Fact fact =
-      facts::Fact::tensor(type, facts::Shape(tensor.shape.begin(), tensor.shape.end()));
-  fact.constant = true;
-  if (tensor.size() <= static_cast<int64_t>(facts::kMostElements)) {
-    fact.content = facts::elementsContent(type, static_cast<const char*>(tensor.data_ptr),
-                                          static_cast<std::size_t>(tensor.size()));
-  }
-  return fact;
-}
-
-/// The type that a pass states for a variable that is new to the file.
-facts::Fact statedFact(const Node& node) {
-  const NodeEntry entry(const_cast<Node*>(&node), 0);
-  facts::Fact fact;
-  fact.type = static_cast<facts::Type>(rules::onnxType(mxnet::ext::typeOf(entry)));
-  const mxnet::ext::ValueShape shape = mxnet::ext::shapeOf(entry);
-  if (!shape.known) return fact;
-  fact.shape.emplace();
-  for (const int64_t size : shape.extents)
-    fact.shape->push_back(size < 0 ? facts::Dim() : facts::Dim(size));
-  return fact;
-}
-
-/// Facts of a graph while rules are applied to it. `file`: the OnnxFile that it came from, or None.
-class GraphKnowledge {
- public:
-  GraphKnowledge(const GraphHandle& graph, const py::object& file, bool large_sizes)
-      : root_(graph.graph) {
-    facts::Settings settings;
-    if (!file.is_none()) {
-      source_ = std::make_unique<facts::OnnxSource>(file.cast<OnnxFile&>().originals());
-      settings = source_->settings({}, false);
-      // Files whose inputs were edited often state shapes that no longer hold.
-      settings.stated = [this](const Node& node, std::size_t output) {
-        const std::string_view domain = attributeOf(node, "__domain__");
-        const bool is_own = domain.empty() || domain == "ai.onnx";
-        return is_own ? nullptr : source_->stated(node, output);
-      };
-    }
-    settings.large_sizes = large_sizes;
-    for (const auto& [domain, version] : rules::operatorSetsOf(*root_))
-      settings.opsets[domain] = version;
-    settings.describe = [this](const Node& node) { return describe(node); };
-    facts_ = std::make_unique<facts::Facts>(root_, std::move(settings));
-  }
-
-  /// Infers the graph when it is first asked.
-  Known of(const NodeEntry& entry) {
-    Known known;
-    if (isConstant(*entry.node)) {
-      known.constant = entry.node->tensor;
-      known.fact = constantFact(*known.constant);
-    } else {
-      if (!inferred_) facts_->infer();
-      inferred_ = true;
-      known.fact = facts_->of(entry);
-    }
-    return known;
-  }
-
-  /// Infers a new operator. In nested graphs the facts of new operators stay unknown.
-  void add(const Graph* graph, const Node* node) {
-    if (inferred_ && graph == root_) facts_->update({node});
-  }
-
- private:
-  facts::Fact describe(const Node& node) const {
-    if (isConstant(node)) return constantFact(*node.tensor);
-    const bool stated = node.attrs.count("__shape__") != 0 || node.attrs.count("__dtype__") != 0;
-    if (source_ == nullptr || stated) return statedFact(node);
-    return source_->describe(node);
-  }
-
-  Graph* root_;
-  std::unique_ptr<facts::OnnxSource> source_;
-  std::unique_ptr<facts::Facts> facts_;
-  bool inferred_ = false;
-};
-
 /// Allocates arrays of new parameters: `allocate(shape, code)` returns one.
 class Owner {
  public:
-  Owner(const GraphHandle& graph, MatchedArrays* arrays, const py::object& file, bool large_sizes,
-        py::function allocate)
+  Owner(const GraphHandle& graph, MatchedArrays* arrays, const py::object& file,
+        const Assumptions& assumptions, py::function allocate)
       : graph_(graph),
         arrays_(*arrays),
-        facts_(graph, file, large_sizes),
+        facts_(graph, file, assumptions),
         allocate_(std::move(allocate)) {}
 
   rules::Hooks hooks() {
@@ -241,23 +150,22 @@ std::unique_ptr<Book> makeBook(const std::string& text, const std::string& file)
 
 py::tuple applyRules(const Book& book, const GraphHandle& graph, const AttributeTexts& attributes,
                      const py::list& params, const std::vector<std::size_t>& chosen,
-                     const py::object& file, bool large_sizes, const py::function& allocate) {
+                     const py::object& file, const Assumptions& assumptions,
+                     const py::function& allocate) {
   const MatchedGraph lending(graph, attributes, params, false);
   const NotedEdit edit{graph.owner.get()};
-  Owner owner(graph, lending.arrays(), file, large_sizes, allocate);
+  Owner owner(graph, lending.arrays(), file, assumptions, allocate);
   const Applied applied = book.apply(graph.graph, chosen, owner.hooks());
   py::list folds;
   for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
-  py::list unfamiliar;
-  for (const std::string& name : applied.unfamiliar) unfamiliar.append(decode(name));
-  return py::make_tuple(applied.counts, owner.parameters(), folds, unfamiliar);
+  return py::make_tuple(applied.counts, owner.parameters(), folds);
 }
 
 std::string whyNot(const Book& book, const NodeHandle& node, const GraphHandle& graph,
                    const AttributeTexts& attributes, const py::list& params, std::size_t rule,
                    const py::object& file) {
   const MatchedGraph lending(graph, attributes, params, false);
-  Owner owner(graph, lending.arrays(), file, true, py::function());
+  Owner owner(graph, lending.arrays(), file, {}, py::function());
   return book.why(graph.graph, node.live(), rule, owner.hooks());
 }
 
@@ -273,7 +181,7 @@ void bindRules(py::module_* m) {
                                return made;
                              })
       .def("apply", &applyRules, py::arg("graph"), py::arg("attributes"), py::arg("params"),
-           py::arg("chosen"), py::arg("file"), py::arg("large_sizes"), py::arg("allocate"))
+           py::arg("chosen"), py::arg("file"), py::arg("assumptions"), py::arg("allocate"))
       .def("why", &whyNot, py::arg("node"), py::arg("graph"), py::arg("attributes"),
            py::arg("params"), py::arg("rule"), py::arg("file"));
   m->def(

@@ -50,7 +50,8 @@ bool addTerms(const Terms& left, const Terms& added, int64_t factor, Terms* made
 /// Divides all factors of a symbolic dimension and a divisor by what they share.
 void reduceTerms(Dim* value, int64_t* divisor) {
   int64_t common = *divisor;
-  for (const auto& [names, factor] : value->terms()) common = std::gcd(common, factor);
+  for (const auto& [names, factor] : value->terms())
+    common = factor == INT64_MIN ? 1 : std::gcd(common, factor);
   if (common <= 1) return;
   *value = quotient(*value, common);
   *divisor /= common;

@@ -26,7 +26,7 @@ class Dim {
   using Terms = std::vector<std::pair<Monomial, int64_t>>;
 
   Dim() : number_(kUnknown) {}
-  Dim(int64_t number) : number_(0) { setNumber(number); }  // NOLINT: implicit
+  Dim(int64_t number) : number_(number) {}  // NOLINT: implicit
   static Dim named(std::string_view name);
 
   bool isKnown() const { return terms_ != nullptr || number_ != kUnknown; }
@@ -54,9 +54,8 @@ class Dim {
   friend Dim operator*(const Dim& left, const Dim& right);
 
  private:
-  // The lowest number stands for unknown; as a value it is kLowest, one more.
-  static constexpr int64_t kUnknown = INT64_MIN;
-  void setNumber(int64_t number) { number_ = number == kUnknown ? kUnknown + 1 : number; }
+  /// A number that no model has on purpose, and which is unknown where one does.
+  static constexpr int64_t kUnknown = -0x6b1f7a3c5e9d2481;
   int64_t value() const { return number_; }
   static Dim make(Terms terms);
 

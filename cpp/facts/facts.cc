@@ -117,16 +117,9 @@ class Facts::Inference : public Surroundings {
       : graph_(graph), settings_(std::move(settings)) {}
 
   void infer() {
-    index_.clear();
-    facts_.clear();
-    unknown_.clear();
-    frames_.clear();
-    visits_ = 0;
-    index_.reserve(graph_->nodes.size() * 2);
-    facts_.reserve(graph_->nodes.size());
-    enterMain();
-    for (const Node* node : graph_->sorted()) visit(*node);
-    frames_.clear();
+    positive_.clear();
+    inferAll();
+    if (!positive_.empty()) inferAll();  // with what is positive known from the start
   }
 
   const Fact& of(const Node* node, std::size_t output) const {
@@ -190,6 +183,20 @@ class Facts::Inference : public Surroundings {
     return resolve(text.substr(1), text);
   }
 
+  void need(const Dim& dim) override {
+    const bool runs = frames_.size() == 1;  // nested graphs may not
+    if (!settings_.empty_errors && runs && dim.name() != nullptr) positive_.insert(*dim.name());
+  }
+
+  bool isPositive(const Dim& dim) const override {
+    if (atLeast(dim, 1)) return true;
+    if (positive_.empty() || !dim.isSymbolic() || !atLeast(dim, 0)) return false;
+    const auto is_named = [this](const std::string& name) { return positive_.count(name) != 0; };
+    return std::any_of(dim.terms().begin(), dim.terms().end(), [&](const auto& term) {
+      return std::all_of(term.first.begin(), term.first.end(), is_named);
+    });
+  }
+
   int64_t opset(std::string_view domain) override {
     const Opsets& sets = *frames_.back().opsets;
     auto found = sets.find(domain);
@@ -225,6 +232,19 @@ class Facts::Inference : public Surroundings {
     const std::function<Fact(const Node&)>* describe = nullptr;  ///< of its variables
     std::string prefix;                                          ///< of names of unknown sizes
   };
+
+  void inferAll() {
+    index_.clear();
+    facts_.clear();
+    unknown_.clear();
+    frames_.clear();
+    visits_ = 0;
+    index_.reserve(graph_->nodes.size() * 2);
+    facts_.reserve(graph_->nodes.size());
+    enterMain();
+    for (const Node* node : graph_->sorted()) visit(*node);
+    frames_.clear();
+  }
 
   void enterMain() {
     frames_.clear();
@@ -497,6 +517,7 @@ class Facts::Inference : public Surroundings {
   std::vector<std::vector<Fact>> facts_;
   std::unordered_map<const Node*, std::vector<Fact>> fixed_;
   std::vector<const Node*> unknown_;
+  std::unordered_set<std::string> positive_;  ///< names of sizes for which 0 makes the model fail
   std::deque<Frame> frames_;
   const Node* current_ = nullptr;
   std::vector<const Fact*> owner_inputs_;  ///< of the current node, with captured ones

@@ -41,6 +41,9 @@ struct Settings {
   std::function<const Function*(std::string_view domain, std::string_view name)> function;
   /// Whether open sizes in float32 may be so large that it rounds them.
   bool large_sizes = true;
+  /// Whether the model may fail because an open size is 0. Else sizes by which it would fail then
+  /// are at least 1.
+  bool empty_errors = true;
 };
 
 /// Facts of the values of a graph and of the graphs nested in it. Refers to the graph.

@@ -123,6 +123,7 @@ std::shared_ptr<const Content> makeContent(std::vector<int64_t> items) {
 }
 
 bool reduceReal(Dim* number, int64_t* divisor) {
+  if (number->is(INT64_MIN)) return false;
   if (number->isNumber()) {
     const int64_t common = std::gcd(number->number(), *divisor);
     if (common > 1) {

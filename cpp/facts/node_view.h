@@ -29,6 +29,10 @@ class Surroundings {
   virtual std::vector<Fact> inferBody(const Graph& graph, const std::vector<Fact>& formals) = 0;
   /// The version of ONNX's operator set, or of that of another domain.
   virtual int64_t opset(std::string_view domain) = 0;
+  /// Notes a dimension for which 0 makes the model fail.
+  virtual void need(const Dim& dim) = 0;
+  /// Whether a dimension is at least 1 wherever the model runs.
+  virtual bool isPositive(const Dim& dim) const = 0;
 };
 
 class NodeView {
@@ -92,6 +96,9 @@ class NodeView {
   std::vector<Fact> inferBody(const Graph& graph, const std::vector<Fact>& formals) {
     return around_.inferBody(graph, formals);
   }
+
+  void need(const Dim& dim) { around_.need(dim); }
+  bool isPositive(const Dim& dim) const { return around_.isPositive(dim); }
 
   // Outputs.
 

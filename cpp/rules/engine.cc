@@ -190,12 +190,6 @@ class Session {
     const auto is_gone = [this](const Node* node) { return dead_.count(node) != 0; };
     applied_.folds.erase(std::remove_if(applied_.folds.begin(), applied_.folds.end(), is_gone),
                          applied_.folds.end());
-    for (const Node* node : added_) {
-      if (is_gone(node)) continue;
-      const auto renamed = renamed_.find(node);
-      if (renamed == renamed_.end() || renamed->second != node->name)
-        applied_.unfamiliar.push_back(node->name);
-    }
     return std::move(applied_);
   }
 
@@ -230,7 +224,6 @@ class Session {
   void rewrite(const CompiledRule& compiled, const Alternative& alternative, Match* match);
 
   void noteAdded(Graph* graph, Node* node) {
-    added_.push_back(node);
     if (hooks_.added) hooks_.added(graph, node);
   }
   /// Whether there is room for a constant of so many bytes, which it takes.
@@ -378,9 +371,6 @@ class Session {
   std::unordered_map<const Graph*, std::size_t> limits_;
   /// Numbers of the outputs that a node computed once; whether it still does, the graph tells.
   std::unordered_map<const Node*, std::vector<std::size_t>> heads_;
-  /// New operators with the names of what they replace, whose facts hold for them.
-  std::unordered_map<const Node*, std::string> renamed_;
-  std::vector<const Node*> added_;
   std::vector<std::size_t> recent_;
   int64_t room_ = kMostNewBytes;  ///< bytes that new constants may still take
   std::unordered_set<const MXTensor*> arrays_;
@@ -1014,8 +1004,6 @@ void Session::rewrite(const CompiledRule& compiled, const Alternative& alternati
       std::vector<std::size_t>& own = heads_[result.second.node];
       own.insert(own.end(), heads.begin(), heads.end());
     }
-    if (from.entry == 0 && result.second.entry == 0)
-      renamed_.emplace(result.second.node, from.node->name);
     const facts::Fact before = known(from).fact;
     const facts::Fact after = known(result.second).fact;
     bool contradicts = before.type != 0 && after.type != 0 && before.type != after.type;

@@ -31,8 +31,6 @@ struct Applied {
   std::vector<std::size_t> counts;  ///< replacements of each rule
   /// New operators on constants whose results the owner computes, if they are still there.
   std::vector<Node*> folds;
-  /// Names of new operators, but for those that compute what a former node of the name did.
-  std::vector<std::string> unfamiliar;
 };
 
 /// The operator sets that a model imports, by domain; that of ONNX's own operators is "".

@@ -28,6 +28,18 @@ CASES: list[tuple[str, str, Any, Any]] = [
     ("choice", IF.format("Neg(x)"), ["N", 3, 4], None),
     ("two sizes", IF.format("Concat<axis = 1>(x, x)"), ["N", "If_0:0:1", 4], None),
     ("call", "y = l.twice(x)", ["N", 3, 8], None),
+    (
+        "lowest number",
+        "l = Constant<value_ints = [-9223372036854775808]>() s = Shape(x) y = Concat<axis = 0>(s, l)",
+        [4],
+        ["N", 3, 4, -(2**63)],
+    ),
+    (
+        "lowest number, divided",
+        "l = Constant<value_int = -9223372036854775808>() m = Constant<value_int = -1>() y = Div(l, m)",
+        [],
+        [None],
+    ),
     ("malformed", "y = Transpose<perm = [0, 0, 7]>(x)", None, None),
 ]  # fmt: skip
 

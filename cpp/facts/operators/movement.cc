@@ -30,6 +30,10 @@ void reshape(NodeView& node) {
     target.assign(static_cast<std::size_t>(lengths[0].number()), Dim());
   }
   const bool ranked = node.in(0).shape.has_value();
+  if (ranked && keeps_zero == 0) {  // no axis has a size that 0 could stand for
+    for (std::size_t axis = node.in(0).rank(); axis < target.size(); ++axis)
+      node.need(target[axis]);
+  }
   Shape made;
   std::optional<std::size_t> open;
   bool one_open = true;
@@ -48,7 +52,7 @@ void reshape(NodeView& node) {
       require(wanted.number() >= 0);
       made.push_back(wanted);
     } else if (wanted.isSymbolic() && atLeast(wanted, 0) &&
-               (keeps_zero == 1 || atLeast(wanted, 1) ||
+               (keeps_zero == 1 || node.isPositive(wanted) ||
                 (there.isKnown() && quotient(there, wanted).isKnown()))) {
       // Else it might be 0, which stands for the size that is there.
       made.push_back(wanted);
@@ -69,7 +73,7 @@ void reshape(NodeView& node) {
       }
     }
     const Dim total = product(*node.in(0).shape);
-    if (atLeast(others, 1)) {
+    if (node.isPositive(others)) {
       made[place] = total.isNumber() ? quotient(total, others) : wholeQuotient(total, others);
     } else if (open && *open == place) {
       // The model fails if one of the others is 0.
@@ -478,6 +482,7 @@ void gather(NodeView& node) {
   made.insert(made.end(), shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end());
   const auto count = fewElements(made);
   const auto indices = node.integersOf(1);
+  if (indices && !indices->empty()) node.need(shape[axis]);
   if (node.in(0).content != nullptr && count && indices && isStatic(shape)) {
     const auto inner = static_cast<std::size_t>(productOf(shape, axis + 1, shape.size()).number());
     const int64_t size = shape[axis].number();

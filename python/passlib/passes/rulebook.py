@@ -14,7 +14,7 @@ from passlib.dialects.onnx.reading import document_of
 from passlib.errors import UnsupportedError
 from passlib.library.python import Graph
 from passlib.passes.rewriting import lent_arrays
-from passlib.passes.simplification import forget_shared, kept
+from passlib.passes.simplification import kept
 
 BOOKS = Path(__file__).resolve().parent.parent / "rules"
 """The folder of the rules that come with passlib."""
@@ -31,16 +31,15 @@ def apply_rules(book: _core.RuleBook, graph: Graph, chosen: Sequence[int], fold:
     Raises `RuntimeError` if rules go in a circle, or one contradicts what is known of a result.
     """
     numbers, file = list(chosen), file_of(graph)
-    large_sizes = (kept() or {}).get("large_sizes", True)
+    assumptions = _core.Assumptions(**(kept() or {}))
     counts: list[int] = []
     for _ in range(_MOST_ROUNDS):
         lent = lent_arrays(graph)
-        each, made, folds, new = book.apply(
-            graph, graph.attributes, lent, numbers, file, large_sizes, _allocate
+        each, made, folds = book.apply(
+            graph, graph.attributes, lent, numbers, file, assumptions, _allocate
         )
         for name, array in made.items():
             graph.args[name] = array
-        forget_shared(new)
         counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
         # Simplification folds those in nested graphs, on its own.
         own = [node for node in folds if graph.find(node.name) == node]

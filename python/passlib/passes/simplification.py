@@ -103,10 +103,7 @@ def simplify(
 
 @contextmanager
 def sharing(**given: Any) -> Iterator[None]:
-    """Share facts about values between the passes inside, which must keep the value of each node.
-
-    ``given`` are the initial facts.
-    """
+    """Share assumptions about open dimensions between the passes inside."""
     token = _kept.set(given)
     try:
         yield
@@ -115,16 +112,8 @@ def sharing(**given: Any) -> Iterator[None]:
 
 
 def kept() -> dict[str, Any] | None:
-    """Return the shared facts by subject; None outside of `sharing`."""
+    """Return the shared assumptions by name; None outside of `sharing`."""
     return _kept.get()
-
-
-def forget_shared(names: Collection[str]) -> None:
-    """Drop the shared facts about nodes that have the names of others now."""
-    table = (_kept.get() or {}).get("table")
-    if table is not None:
-        for name in names:
-            table.forget(name)
 
 
 class Simplification(NamedPipeline):

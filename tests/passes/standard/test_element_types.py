@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import passlib
 from element_types import OPSETS, PATTERNS, TYPES, cases, difference, invalid, model_of
-from passlib.passes.standard.facts.rules.kernels import KERNELS, has_kernel
+from passlib.passes.standard.facts.kernels import KERNELS, has_kernel
 from rewriting import after, operators
 
 _ALL = sorted({(pattern, kind) for pattern, kind, _, _ in cases()})

@@ -269,8 +269,8 @@ def test_known_sizes_are_computed_as_the_operators_do(name: str, tmp_path: Path)
 def test_a_condition_stays_for_who_resolves_it(tmp_path: Path) -> None:
     """The branch gives a Range lists of one element, which ONNX Runtime refuses where it knows."""
     data = parsed(
-        """g (float[2, 3] x, int64[2] n) => (int64[K] y)
-        <int64 two = {2}, int64 zero = {0}, int64 one = {1}, int64[1] first = {1}>
+        """g (float[2, 3] x, int64[2] n, int64[1] first) => (int64[K] y)
+        <int64 two = {2}, int64 zero = {0}, int64 one = {1}>
         {
           s = Shape(x) r = Size(s) c = Equal(r, two)
           d = If (c) <
@@ -280,7 +280,7 @@ def test_a_condition_stays_for_who_resolves_it(tmp_path: Path) -> None:
           y = Range(zero, d, one)
         }"""
     )
-    given = {"x": np.zeros((2, 3), np.float32), "n": np.array([1, 2])}
+    given = {"x": np.zeros((2, 3), np.float32), "n": np.array([1, 2]), "first": np.array([1])}
     made = after(data, "foldShapes", tmp_path)
     assert operators(made) == operators(data)
     assert same_bits(results(made, given), results(data, given))

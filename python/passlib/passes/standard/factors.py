@@ -10,8 +10,8 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
-from passlib.passes.standard.facts.rules.kernels import Fused
 
 _REAL = ("float32", "float64")
 

@@ -12,8 +12,8 @@ from passlib.files.limits import current_limits
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.certainty import Certainty, certainty
 from passlib.passes.standard.facts.nodes import Model, graphs_within, is_constant, operator
-from passlib.passes.standard.facts.rules.certainty import Certainty, certainty
 from passlib.passes.standard.facts.running import computed, moved
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import EditableNode, EditableValue
+from passlib._core import EditableNode, EditableValue, at_least, quotient
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.known import Quantity, at_least, product, quotient
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
-from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.shapes import Quantity, Shapes, product
 
 
 @graph_pass(
@@ -44,9 +43,7 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
         instead of when it runs.
     """
     model = Model(graph)
-    if not large_sizes:
-        model.table.large_sizes = False
-    shapes = Shapes(model)
+    shapes = Shapes(model, large_sizes=large_sizes)
     folding = _Folding(model, shapes)
     left = set() if conditions else _for_conditions(graph)
     for node in graph.sorted():

@@ -10,6 +10,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.layers import Layer, layer_of
 from passlib.passes.standard.facts.nodes import (
     Model,
@@ -20,7 +21,6 @@ from passlib.passes.standard.facts.nodes import (
     operator,
     text,
 )
-from passlib.passes.standard.facts.rules.kernels import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import linear
 

@@ -11,9 +11,8 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.known import Quantity
 from passlib.passes.standard.facts.nodes import Model, integer, operator
-from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.shapes import Quantity, Shapes
 
 Sizes = tuple[Quantity, ...]
 

@@ -16,7 +16,6 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, integers, operator
-from passlib.passes.standard.facts.rules.contents import whole
 from passlib.passes.standard.facts.shapes import Shapes
 
 _SAME = frozenset(
@@ -132,7 +131,7 @@ class _Trial:
         array = None if value.node in outer else self._nested_constant(value.node)
         if array is not None:
             return [int(item) for item in array.reshape(-1)]
-        return whole(outer.get(value.node, value), self._shapes)
+        return self._shapes.whole(outer.get(value.node, value))
 
     def _take_branch(self, node: EditableNode, outer: Mapping[EditableNode, EditableValue]) -> None:
         condition = self._number(outer.get(node.inputs[0].node, node.inputs[0]))
@@ -330,7 +329,7 @@ class _Resolving:
         before = len(self._graph.nodes)
         results = list(self._graph.absorb(node, number, given_values))
         moved = self._graph.nodes[before:]
-        self._model.note_new(moved)
+        self._model.note_new()
         for inner in moved:
             if inner in constants:
                 array = self._constant(inner)

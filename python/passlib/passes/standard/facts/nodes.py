@@ -12,7 +12,6 @@ from passlib._core import EditableGraph, EditableNode, EditableValue
 from passlib.dialects.onnx.attributes import ABSENT, DOMAIN, ID, OPAQUE, OUTER
 from passlib.graph.names import NameSource
 from passlib.library.python import Graph
-from passlib.passes.standard.facts.table import current_table
 
 _DEFAULT = "__default__"
 
@@ -96,8 +95,6 @@ class Model:
     ----------
     opset : int
         Opset of ONNX's own domain.
-    table : Table
-        The shared facts about values.
     gone : set of EditableNode
         The removed nodes.
     """
@@ -106,7 +103,7 @@ class Model:
         self.graph = graph
         imports = json.loads(graph.attributes["opset_import"])
         self.opset = int(imports.get("", imports.get("ai.onnx", 1)))
-        self.table = current_table()
+        self._same: dict[EditableValue, EditableValue] = {}
         self.gone: set[EditableNode] = set()
         self._names: NameSource | None = None
 
@@ -141,8 +138,16 @@ class Model:
     ) -> EditableValue:
         """Add an ONNX operator whose result equals a value."""
         made = self.add(f"{value.node.name}_{op.lower()}", op, inputs, attributes).outputs[0]
-        self.table.copy((value.node.name, value.index), (made.node.name, 0))
+        self.note_same(made, value)
         return made
+
+    def note_same(self, made: EditableValue, value: EditableValue) -> None:
+        """Record that a new value equals one of before the pass."""
+        self._same[made] = self.known(value)
+
+    def known(self, value: EditableValue) -> EditableValue:
+        """Return the value of before the pass that a value equals, or itself."""
+        return self._same.get(value, value)
 
     def add(
         self,
@@ -154,19 +159,17 @@ class Model:
     ) -> EditableNode:
         """Add an ONNX operator under a free name like ``wish``."""
         texts = {key: str(item) for key, item in (attributes or {}).items()}
-        name = self._fresh(wish)
-        self.table.forget(name)
-        return self.graph.add_node(op, inputs, texts, name=name, num_outputs=num_outputs)
+        return self.graph.add_node(
+            op, inputs, texts, name=self._fresh(wish), num_outputs=num_outputs
+        )
 
     def _fresh(self, wish: str) -> str:
         if self._names is None:
             self._names = NameSource({node.name for node in self.graph.nodes})
         return self._names.fresh(wish)
 
-    def note_new(self, nodes: Sequence[EditableNode]) -> None:
+    def note_new(self) -> None:
         """Register nodes that were added in another way."""
-        for node in nodes:
-            self.table.forget(node.name)
         self._names = None
 
     def replace(self, node: EditableNode, by: EditableValue | Sequence[EditableValue]) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passlib._core import EditableNode, EditableValue
-from passlib.passes.standard.facts.known import Quantity, at_least, product, quotient
+from passlib._core import EditableNode, EditableValue, at_least, quotient
 from passlib.passes.standard.facts.nodes import Model, integers, operator
-from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.shapes import Quantity, Shapes, product
 
 _RESHAPING = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"))
 

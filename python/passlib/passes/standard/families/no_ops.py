@@ -7,7 +7,6 @@ from collections.abc import Callable
 from passlib._core import EditableNode
 from passlib.graph.attributes import parse_bool, parse_float, parse_int
 from passlib.library.python import Graph
-from passlib.passes.standard.facts.known import registering
 from passlib.passes.standard.families.nodes import (
     attribute,
     can_go,
@@ -19,15 +18,12 @@ from passlib.passes.standard.families.nodes import (
 
 Rule = Callable[[EditableNode], bool]
 
-_rules: dict[str, Rule] = {}
-_rule = registering(_rules)
-
 
 def remove_no_ops(graph: Graph) -> None:
     """Remove operators that return their first input in inference."""
     if is_controlled(graph):
         return
-    rules = _DLPRIM if graph.dialect == "dlprim" else _rules
+    rules = _DLPRIM if graph.dialect == "dlprim" else _RULES
     for node in graph.sorted():
         if node.is_variable or not node.inputs or not can_go(node):
             continue
@@ -37,54 +33,42 @@ def remove_no_ops(graph: Graph) -> None:
             replace(graph, node, node.inputs[0])
 
 
-@_rule(
-    "_copy", "BlockGrad", "make_loss", "MakeLoss", "_contrib_gradientmultiplier",
-    "nnvm.identity", "nnvm.copy", "nnvm.block_grad", "nnvm.dropout",
-)  # fmt: skip
 def _always(_node: EditableNode) -> bool:
     return True
 
 
-@_rule("Dropout")
 def _dropout(node: EditableNode) -> bool:
     return node.attrs.get("mode", "training") == "training"
 
 
-@_rule("Concat", "add_n", "nnvm.concatenate", "nnvm.elemwise_sum")
 def _of_one(node: EditableNode) -> bool:
     return len(node.inputs) == 1
 
 
-@_rule("SliceChannel")
 def _split(node: EditableNode) -> bool:
     squeezes = attribute(node, "squeeze_axis", False, parse_bool)
     return attribute(node, "num_outputs", 0, parse_int) == 1 and squeezes is False
 
 
-@_rule("transpose", "nnvm.transpose")
 def _transpose(node: EditableNode) -> bool:
     axes = integers(node, "axes")
     return bool(axes) and axes == tuple(range(len(axes or ())))
 
 
-@_rule("SwapAxis")
 def _swap(node: EditableNode) -> bool:
     first = attribute(node, "dim1", 0, parse_int)
     return first is not None and first == attribute(node, "dim2", 0, parse_int)
 
 
-@_rule("Pad")
 def _pad(node: EditableNode) -> bool:
     width = integers(node, "pad_width")
     return bool(width) and not any(width or ())
 
 
-@_rule("_mul_scalar", "_div_scalar")
 def _times_one(node: EditableNode) -> bool:
     return attribute(node, "scalar", 1.0, parse_float) == 1 and _keeps_type(node)
 
 
-@_rule("_minus_scalar")
 def _minus_zero(node: EditableNode) -> bool:
     return attribute(node, "scalar", 1.0, parse_float) == 0 and _keeps_type(node)
 
@@ -112,6 +96,24 @@ def _only_flattened(graph: Graph, node: EditableNode) -> bool:
             return False
     return bool(node.outputs[0].uses)
 
+
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(
+        ("_copy", "BlockGrad", "make_loss", "MakeLoss", "_contrib_gradientmultiplier",
+         "nnvm.identity", "nnvm.copy", "nnvm.block_grad", "nnvm.dropout"),
+        _always,
+    ),
+    "Dropout": _dropout,
+    **dict.fromkeys(("Concat", "add_n", "nnvm.concatenate", "nnvm.elemwise_sum"), _of_one),
+    "SliceChannel": _split,
+    "transpose": _transpose,
+    "nnvm.transpose": _transpose,
+    "SwapAxis": _swap,
+    "Pad": _pad,
+    "_mul_scalar": _times_one,
+    "_div_scalar": _times_one,
+    "_minus_scalar": _minus_zero,
+}  # fmt: skip
 
 _DLPRIM: dict[str, Rule] = {
     "Activation": lambda node: node.attrs.get("activation", "identity") == "identity",

@@ -11,8 +11,8 @@ from passlib.dialects.onnx.tensors import CODES
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.kernels import has_kernel
 from passlib.passes.standard.facts.nodes import Model, can_replace, operator
-from passlib.passes.standard.facts.rules.kernels import has_kernel
 from passlib.passes.standard.facts.shapes import Shapes
 
 _MOVERS = frozenset(
@@ -89,7 +89,7 @@ def _merge(
         return
     model.graph.connect(source, between[-1] if between else node, 0)
     for mover in between:
-        model.table.retype((mover.name, 0), CODES[before])
+        shapes.retype(mover.outputs[0], before)
     if undone:
         model.replace(node, result)
     model.remove_unused([first])

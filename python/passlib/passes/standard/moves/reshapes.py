@@ -6,8 +6,8 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.nodes import Model
-from passlib.passes.standard.facts.rules.kernels import Fused
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.facts.views import add_view, is_view
 

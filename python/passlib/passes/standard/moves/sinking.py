@@ -10,6 +10,7 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.graph.plain import ORIGIN
+from passlib.passes.standard.facts.kernels import has_kernel
 from passlib.passes.standard.facts.nodes import (
     Model,
     given,
@@ -18,7 +19,6 @@ from passlib.passes.standard.facts.nodes import (
     is_old_broadcast,
     operator,
 )
-from passlib.passes.standard.facts.rules.kernels import has_kernel
 
 Order = tuple[int, ...]
 

@@ -11,8 +11,7 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
-from passlib.passes.standard.facts.rules.contents import axes_of, whole
-from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.shapes import Shapes, axes_of
 
 _END = (1 << 63) - 1
 
@@ -55,13 +54,13 @@ def merge_slices(graph: Graph) -> None:
 def part_of(node: EditableNode, shapes: Shapes) -> Part | None:
     """Return the range of a Slice by axis; None if unknown."""
     rank = shapes.rank(node.inputs[0])
-    starts, ends = (whole(node.inputs[number], shapes) for number in (1, 2))
+    starts, ends = (shapes.whole(node.inputs[number]) for number in (1, 2))
     axes: list[int] | None = list(range(len(starts or ())))
     steps: list[int] | None = [1] * len(starts or ())
     if given(node, 3) is not None:
-        axes = whole(node.inputs[3], shapes)
+        axes = shapes.whole(node.inputs[3])
     if given(node, 4) is not None:
-        steps = whole(node.inputs[4], shapes)
+        steps = shapes.whole(node.inputs[4])
     if rank is None or starts is None or ends is None or axes is None or steps is None:
         return None
     places = [axis + rank if axis < 0 else axis for axis in axes]
@@ -189,5 +188,5 @@ def _replace_by_split(
         inputs.append(model.add_constant(f"{wish}_sizes", np.array(sizes, np.int64)))
     made = model.add(wish, "Split", inputs, attributes, num_outputs=len(parts))
     for number, (_, _, node) in enumerate(parts):
-        model.table.copy((node.name, 0), (made.name, number))
+        model.note_same(made.output(number), node.outputs[0])
         model.replace(node, made.output(number))

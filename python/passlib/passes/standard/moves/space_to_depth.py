@@ -86,7 +86,7 @@ def _fuse(model: Model, concat: EditableNode, shapes: Shapes, reorder: bool) -> 
     made = model.add(
         f"{concat.name}_blocks", "SpaceToDepth", [source], {"blocksize": block}
     ).outputs[0]
-    model.table.copy((concat.name, 0), (made.node.name, 0))
+    model.note_same(made, concat.outputs[0])
     if order != sorted(order) and not (reorder and _reorder(model, result, order)):
         indices = model.add_constant(f"{concat.name}_order", np.array(order, np.int64))
         made = model.add_like(result, "Gather", [made, indices], {"axis": 1})

@@ -10,10 +10,8 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.known import Quantity, product
 from passlib.passes.standard.facts.nodes import Model, can_replace, given, operator
-from passlib.passes.standard.facts.rules.contents import axes_of
-from passlib.passes.standard.facts.shapes import Shapes
+from passlib.passes.standard.facts.shapes import Quantity, Shapes, axes_of, product
 from passlib.passes.standard.facts.views import permutation
 from passlib.passes.standard.families import moves
 from passlib.passes.standard.moves.sinking import THROUGH, sink_transposes

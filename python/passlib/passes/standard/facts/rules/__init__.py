@@ -1,1 +1,0 @@
-"""How operators compute shapes and small tensors from those of their inputs."""
