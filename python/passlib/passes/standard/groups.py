@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-import passlib._core as _core
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.rulebook import BOOKS, apply_rules
-from passlib.passes.standard.facts.running import fold
+from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.families import no_ops
-
-
-@cache
-def _book() -> _core.RuleBook:
-    """Return all rules that come with passlib as one book, whose patterns are compiled once."""
-    texts = [place.read_text("utf-8") for place in sorted(BOOKS.glob("*.rules"))]
-    return _core.RuleBook("\n".join(texts), "")
-
-
-@cache
-def _numbers(groups: tuple[str, ...]) -> list[int]:
-    return [number for number, rule in enumerate(_book().rules) if rule["group"] in groups]
-
-
-def _apply(graph: Graph, *groups: str) -> None:
-    apply_rules(_book(), graph, _numbers(groups), fold)
 
 
 @graph_pass(
     name="removeNoOps",
     dialects=["onnx", "mxnet", "nnvm", "dlprim"],
     exact=True,
-    joins=Joins(["clean", "simplify"], after="foldShapes"),
+    joins=Joins(["clean", "simplify"], after="foldShapes", rounding={"rounding": True}),
 )
-def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
+def remove_no_ops(graph: Graph, *, signed_zeros: bool = True, rounding: bool = False) -> None:
     """Remove operators that return an input unchanged.
 
     Parameters
@@ -43,13 +23,15 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
     signed_zeros : bool
         Keep the addition of 0.0, which turns -0.0 into 0.0. The addition of -0.0 or an integer 0,
         and the subtraction of 0.0, are removed in any case.
+    rounding : bool
+        Also remove what returns its input but for -0.0 and NaN, such as pooling of one element.
     """
     if graph.dialect != "onnx":
         no_ops.remove_no_ops(graph)
-    elif signed_zeros:
-        _apply(graph, "removeNoOps")
-    else:
-        _apply(graph, "removeNoOps", "removeZeros")
+        return
+    apply_groups(graph, "removeNoOps", rounding=rounding)
+    if not signed_zeros:
+        apply_groups(graph, "removeZeros", rounding=True)
 
 
 @graph_pass(
@@ -60,7 +42,7 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True) -> None:
 )
 def fuse_matmul_add(graph: Graph) -> None:
     """Replace MatMul of two matrices and an Add that does not enlarge the product by Gemm."""
-    _apply(graph, "fuseMatMulAdd")
+    apply_groups(graph, "fuseMatMulAdd", rounding=True)
 
 
 @graph_pass(
@@ -68,8 +50,79 @@ def fuse_matmul_add(graph: Graph) -> None:
     dialects=["onnx"],
     exact=True,
     triggers=["Cast"],
-    joins=Joins(["clean", "simplify"], after="dropZeroStates"),
+    joins=Joins(["clean", "simplify"], after="dropZeroStates", rounding={"rounding": True}),
 )
-def fuse_dequantize(graph: Graph) -> None:
-    """Replace Cast of 8-bit weights and Mul with a scale, or one per row, by DequantizeLinear."""
-    _apply(graph, "fuseDequantize")
+def fuse_dequantize(graph: Graph, *, rounding: bool = False) -> None:
+    """Replace Cast of 8-bit weights and Mul with a scale, or one per row, by DequantizeLinear.
+
+    Parameters
+    ----------
+    rounding : bool
+        Also let QuantizeLinear do what Relu and Clip before it do.
+    """
+    apply_groups(graph, "fuseDequantize", rounding=rounding)
+
+
+@graph_pass(
+    name="mergeSigns",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Abs", "Neg", "Not"],
+    joins=Joins(["clean", "simplify"], after="removeNoOps", rounding={"rounding": True}),
+)
+def merge_signs(graph: Graph, *, rounding: bool = False) -> None:
+    """Merge Neg, Abs and Not with the arithmetic and the comparisons around them.
+
+    Parameters
+    ----------
+    rounding : bool
+        Also where 0.0 may become -0.0.
+    """
+    apply_groups(graph, "mergeSigns", rounding=rounding)
+
+
+@graph_pass(
+    name="mergeClips",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Clip", "Max", "Min"],
+    joins=Joins(["clean", "simplify"], after="mergeSigns", rounding={"rounding": True}),
+)
+def merge_clips(graph: Graph, *, rounding: bool = False) -> None:
+    """Merge successive Clip, Max and Min.
+
+    Parameters
+    ----------
+    rounding : bool
+        Also where a NaN may become a bound.
+    """
+    apply_groups(graph, "mergeClips", rounding=rounding)
+
+
+@graph_pass(
+    name="fuseTransposes",
+    dialects=["onnx"],
+    triggers=["Transpose"],
+    joins=Joins(["simplify"], after="cancelTransposes"),
+)
+def fuse_transposes(graph: Graph) -> None:
+    """Let Gemm, and MatMul with constants, read transposed matrices."""
+    apply_groups(graph, "fuseTransposes", rounding=True)
+
+
+@graph_pass(
+    name="removeSequences",
+    dialects=["onnx"],
+    exact=True,
+    triggers=[
+        "SplitToSequence",
+        "SequenceConstruct",
+        "SequenceLength",
+        "Optional",
+        "OptionalGetElement",
+    ],
+    joins=Joins(["clean", "simplify"], after="mergeConcats"),
+)
+def remove_sequences(graph: Graph) -> None:
+    """Replace sequences and optional values whose elements are known by tensors."""
+    apply_groups(graph, "removeSequences")

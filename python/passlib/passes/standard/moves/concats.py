@@ -6,6 +6,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.facts.nodes import Model, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families import moves
@@ -19,13 +20,18 @@ from passlib.passes.standard.families import moves
     joins=Joins(["clean", "simplify"], after="mergeSlices"),
 )
 def merge_concats(graph: Graph) -> None:
-    """Merge nested Concats on the same axis.
+    """Merge nested Concats on the same axis, and Splits of Concats into the same parts.
 
     An inner Concat with other users stays.
     """
     if graph.dialect != "onnx":
         moves.merge_concats(graph)
         return
+    _merge_concats(graph)
+    apply_groups(graph, "mergeConcats")
+
+
+def _merge_concats(graph: Graph) -> None:
     model = Model(graph)
     found = [node for node in graph.sorted() if operator(node) == "Concat"]
     if not any(_inner(value) for node in found for value in node.inputs):

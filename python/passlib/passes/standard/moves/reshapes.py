@@ -6,6 +6,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.nodes import Model
 from passlib.passes.standard.facts.shapes import Shapes
@@ -16,11 +17,14 @@ from passlib.passes.standard.facts.views import add_view, is_view
     name="mergeReshapes",
     dialects=["onnx"],
     exact=True,
-    triggers=["Reshape", "Squeeze", "Unsqueeze", "Flatten"],
+    triggers=["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Tile", "Pad", "Expand"],
     joins=Joins(["clean", "simplify"], after="propagateCasts"),
 )
 def merge_reshapes(graph: Graph) -> None:
-    """Replace chains of operators that keep the order of the elements by one operator or none."""
+    """Replace chains of operators that keep the order of the elements by one operator or none.
+
+    Also successive Tile, Pad and Expand, and reductions whose axes are added again.
+    """
     model = Model(graph)
     shapes = Shapes(model)
     fused = Fused(graph)
@@ -42,6 +46,7 @@ def merge_reshapes(graph: Graph) -> None:
                 views.add(made.node)
             model.replace(node, made)
             break
+    apply_groups(graph, "mergeReshapes")
 
 
 def _sources(node: EditableNode, views: set[EditableNode]) -> list[EditableValue]:

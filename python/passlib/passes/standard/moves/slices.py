@@ -10,6 +10,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes, axes_of
 
@@ -28,20 +29,24 @@ class Part:
     name="mergeSlices",
     dialects=["onnx"],
     exact=True,
-    triggers=["Slice", "Gather"],
+    triggers=["Slice", "Gather", "Concat", "Split"],
     joins=Joins(["clean", "simplify"], after="cancelTransposes"),
 )
 def merge_slices(graph: Graph) -> None:
     """Merge successive Slices, Gather and Unsqueeze of one index, and Slices that cover an axis.
 
-    The results are a Slice, a Slice and a Split.
+    The results are a Slice, a Slice and a Split. Concats of all parts of a value become the value.
     """
     model = Model(graph)
-    if model.opset < 10:
-        return
+    if model.opset >= 10:  # before, Slice has attributes
+        _merge_slices(model)
+    apply_groups(graph, "mergeSlices")
+
+
+def _merge_slices(model: Model) -> None:
     shapes = Shapes(model)
     _split(model, shapes)
-    for node in graph.sorted():
+    for node in model.graph.sorted():
         if node in model.gone or node.is_variable or node.control_deps:
             continue
         if operator(node) == "Slice":

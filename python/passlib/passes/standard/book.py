@@ -1,0 +1,31 @@
+"""Groups of the rules that come with passlib, at work on a graph."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import passlib._core as _core
+from passlib.library.python import Graph
+from passlib.passes.rulebook import BOOKS, apply_rules
+from passlib.passes.standard.facts.running import fold
+
+
+@cache
+def _book() -> _core.RuleBook:
+    """Return all rules that come with passlib as one book, whose patterns are compiled once."""
+    texts = [place.read_text("utf-8") for place in sorted(BOOKS.glob("*.rules"))]
+    return _core.RuleBook("\n".join(texts), "")
+
+
+@cache
+def _numbers(groups: tuple[str, ...], rounding: bool) -> list[int]:
+    return [
+        number
+        for number, rule in enumerate(_book().rules)
+        if rule["group"] in groups and (rounding or rule["exact"])
+    ]
+
+
+def apply_groups(graph: Graph, *groups: str, rounding: bool = False) -> None:
+    """Apply the exact rules of groups, and those that round if asked for, until none applies."""
+    apply_rules(_book(), graph, _numbers(groups, rounding), fold)
