@@ -205,6 +205,7 @@ class Session {
     return found == sets_.end() ? 0 : found->second;
   }
   bool isDead(const Node* node) const { return dead_.count(node) != 0; }
+  bool isFolding(const Node* node) const { return folding_.count(node) != 0; }
   const Hooks& hooks() const { return hooks_; }
   /// Whether a value is an output of its graph, of which there may be many.
   bool isOutput(const Graph& graph, const NodeEntry& value) const {
@@ -497,7 +498,6 @@ class Builder {
   const std::vector<std::pair<std::string, NodeEntry>>& results() const { return results_; }
   const std::vector<Node*>& operations() const { return operations_; }
   const std::vector<Node*>& constants() const { return constants_; }
-  std::size_t folds() const { return folds_; }
 
  private:
   NodeEntry value(const Expression& expression, int outputs, int type = 0) {
@@ -783,7 +783,6 @@ class Builder {
         if (array != nullptr) session_.noteRead(*array);
       }
       requireRoom(made);
-      ++folds_;
       session_.noteFold(made.node);
     }
     return NodeEntry(made.node, std::max(expression.output, 0));
@@ -834,7 +833,6 @@ class Builder {
   std::vector<std::pair<std::string, NodeEntry>> results_;
   std::vector<Node*> operations_;
   std::vector<Node*> constants_;
-  std::size_t folds_ = 0;
 };
 
 /// The cost of nodes, as far as facts tell.
@@ -901,17 +899,29 @@ bool isCheaper(const Session& session, const Builder& builder, const std::vector
           before = before + Dim(array->size() * static_cast<int64_t>(bytesOf(array->dtype)));
       }
     }
+    // What only steps on the way use goes with them.
+    const auto stays = [&](const Node* node) {
+      return std::any_of(node->outputs.begin(), node->outputs.end(),
+                         [&](const NodeEntry& use) { return !session.isFolding(use.node); });
+    };
     for (const Node* node : builder.constants()) {
-      if (node->outputs.empty()) continue;  // of a step on the way
+      if (!stays(node)) continue;
       after =
           after + Dim(node->tensor->size() * static_cast<int64_t>(bytesOf(node->tensor->dtype)));
+    }
+    for (Node* node : builder.operations()) {
+      if (!session.isFolding(node) || !stays(node)) continue;
+      const facts::Fact fact = session.known(NodeEntry(node, 0)).fact;
+      const Dim count = fact.shape ? facts::product(*fact.shape) : Dim();
+      after = after + count * Dim(static_cast<int64_t>(bytesOf(arrayType(fact.type))));
     }
     return facts::atLeast(before - after, 0);
   }
   const Cost cost(session, what);
   for (const Node* node : dying) before = before + cost.of(*node);
-  for (const Node* node : builder.operations()) after = after + cost.of(*node);
-  if (what == "nodes") after = after - Dim(static_cast<int64_t>(builder.folds()));
+  for (const Node* node : builder.operations()) {
+    if (!session.isFolding(node)) after = after + cost.of(*node);
+  }
   return before != after && facts::atLeast(before - after, 0);
 }
 
