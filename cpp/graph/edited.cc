@@ -314,7 +314,8 @@ void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
 }
 
 std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t number,
-                                           const std::vector<std::pair<Node*, NodeEntry>>& given) {
+                                           const std::vector<std::pair<Node*, NodeEntry>>& given,
+                                           std::vector<Node*>* moved) {
   requireLive(node);
   if (number >= node->subgraphs.size()) {
     throw std::out_of_range("node " + quoted(node->name) + " has " +
@@ -346,6 +347,7 @@ std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t
     each->name = freeName(*graph, each->name);
     names.insert(each->name);
     graph->nodes.push_back(each);
+    moved->push_back(each);
     if (each->op == "null") graph->inputs.push_back(each);
   }
   nested->nodes = staying;

@@ -70,9 +70,10 @@ class EditedGraph {
   /// Moves the nodes of a nested graph of `node` into the graph of `node`, under free names. Uses
   /// of the variables in `given` become uses of the values next to them; these variables stay
   /// behind. Returns the outputs of the nested graph, which is left without outputs: `node` has to
-  /// go.
+  /// go. Appends the moved nodes to `moved`.
   std::vector<NodeEntry> absorb(Graph* graph, Node* node, std::size_t number,
-                                const std::vector<std::pair<Node*, NodeEntry>>& given);
+                                const std::vector<std::pair<Node*, NodeEntry>>& given,
+                                std::vector<Node*>* moved);
   /// Copies the part of the root that values depend on; these are its outputs.
   std::unique_ptr<Graph> part(const std::vector<NodeEntry>& values);
 

@@ -125,7 +125,11 @@ py::tuple absorbNested(const GraphHandle& graph, const NodeHandle& node, std::si
     }
     values.emplace_back(live, entryOf(graph, py::reinterpret_borrow<py::object>(value)));
   }
-  return valuesOf(graph, graph.owner->absorb(graph.graph, enclosing, number, values));
+  std::vector<Node*> moved;
+  const auto results = graph.owner->absorb(graph.graph, enclosing, number, values, &moved);
+  py::list nodes;
+  for (Node* each : moved) nodes.append(NodeHandle{graph.owner, graph.graph, each});
+  return py::make_tuple(valuesOf(graph, results), nodes);
 }
 
 /// A graph for one pass in Python: the copy that it changes, and what its end needs.

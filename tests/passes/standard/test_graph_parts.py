@@ -58,8 +58,9 @@ class TestNestedGraphs:
                 for inner in branch.nodes
                 if "__outer__" in inner.attrs
             }
-            results = graph.absorb(node, 1, outer)
+            results, moved = graph.absorb(node, 1, outer)
             seen.append([inner.op for inner in graph.nodes])
+            seen.append([inner.op for inner in moved if not inner.is_variable])
             graph.replace(node.outputs[0], results[0])
             graph.remove(node)
 
@@ -69,6 +70,7 @@ class TestNestedGraphs:
         assert [node.op for node in symbol.nodes() if not node.is_variable] == ["Exp", "Abs"]
         assert "Exp" in seen[0]
         assert "If" in seen[0]
+        assert seen[1] == ["Exp", "Abs"]
 
     def test_what_is_refused(self) -> None:
         messages = []

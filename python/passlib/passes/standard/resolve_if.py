@@ -326,16 +326,14 @@ class _Resolving:
                 else:
                     constants.append(inner)
         with_graphs = {inner.name for inner in nested.nodes if inner.subgraphs}
-        before = len(self._graph.nodes)
-        results = list(self._graph.absorb(node, number, given_values))
-        moved = self._graph.nodes[before:]
-        self._model.note_new()
+        results, moved = self._graph.absorb(node, number, given_values)
+        self._model.note_new(moved)
         for inner in moved:
             if inner in constants:
                 array = self._constant(inner)
                 if array is not None:
                     self._graph.args[inner.name] = array
-        return results, [inner for inner in moved if inner.subgraphs and with_graphs]
+        return list(results), [inner for inner in moved if inner.subgraphs and with_graphs]
 
     def _constant(self, node: EditableNode) -> np.ndarray[Any, Any] | None:
         if not node.is_variable or OUTER in node.attrs:

@@ -168,9 +168,10 @@ class Model:
             self._names = NameSource({node.name for node in self.graph.nodes})
         return self._names.fresh(wish)
 
-    def note_new(self) -> None:
+    def note_new(self, nodes: Sequence[EditableNode]) -> None:
         """Register nodes that were added in another way."""
-        self._names = None
+        if self._names is not None:
+            self._names.used.update(node.name for node in nodes)
 
     def replace(self, node: EditableNode, by: EditableValue | Sequence[EditableValue]) -> None:
         """Replace the outputs of a node, and remove it with the nodes that only it needed."""
