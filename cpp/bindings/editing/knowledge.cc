@@ -3,6 +3,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -123,10 +124,15 @@ class EditedFacts {
  public:
   EditedFacts(const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
               const py::object& file, const Assumptions& assumptions)
-      : owner_(graph.owner), file_(file) {
+      : owner_(graph.owner), graph_(graph.graph), file_(file) {
     const MatchedGraph lending(graph, attributes, params, false);
     knowledge_ = std::make_unique<GraphKnowledge>(graph, file, assumptions);
     knowledge_->infer();
+    for (Node* node : graph_->nodes) {
+      for (int output = 0; node->op != "null" && output < std::max(node->num_outputs, 1); ++output)
+        if (isComputed(knowledge_->inferred(NodeEntry(node, output))))
+          computed_.emplace_back(node, output);
+    }
   }
 
   int type(const ValueHandle& value) const {
@@ -141,20 +147,32 @@ class EditedFacts {
     return tuple(*fact.shape);
   }
 
+  /// The results of operators whose elements are all known numbers, in the order of the nodes.
+  py::list computed() const {
+    py::list found;
+    for (const NodeEntry& entry : computed_) found.append(ValueHandle{owner_, graph_, entry});
+    return found;
+  }
+
   /// The elements of a small tensor of integers in row-major order; None unless all are known.
   py::object items(const ValueHandle& value) const {
     const facts::Fact& fact = knowledge_->inferred(value.entry);
-    if (!fact.isTensor() || fact.content == nullptr || !fact.content->divisors.empty() ||
-        !fact.content->reals.empty() || !facts::fewElements(*fact.shape)) {
-      return py::none();
-    }
-    for (const Dim& item : fact.content->items) {
-      if (!item.isKnown()) return py::none();
-    }
+    const auto is_known = [](const Dim& item) { return item.isKnown(); };
+    if (!hasItems(fact, is_known)) return py::none();
     return tuple(fact.content->items);
   }
 
  private:
+  template <typename Wanted>
+  static bool hasItems(const facts::Fact& fact, Wanted wanted) {
+    return fact.isTensor() && fact.content != nullptr && !facts::isReal(fact.type) &&
+           facts::fewElements(*fact.shape) &&
+           std::all_of(fact.content->items.begin(), fact.content->items.end(), wanted);
+  }
+  static bool isComputed(const facts::Fact& fact) {
+    return hasItems(fact, [](const Dim& item) { return item.isNumber(); });
+  }
+
   static py::tuple tuple(const std::vector<Dim>& dims) {
     py::tuple made(dims.size());
     for (std::size_t i = 0; i < dims.size(); ++i) made[i] = objectOf(dims[i]);
@@ -162,6 +180,8 @@ class EditedFacts {
   }
 
   std::shared_ptr<EditedGraph> owner_;  ///< of the nodes
+  Graph* graph_;
+  std::vector<NodeEntry> computed_;
   py::object file_;
   std::unique_ptr<GraphKnowledge> knowledge_;
 };
@@ -212,6 +232,7 @@ void bindKnowledge(py::module_* m) {
            py::arg("graph"), py::arg("attributes"), py::arg("params"), py::arg("file"),
            py::arg("assumptions"))
       .def("type", &EditedFacts::type, py::arg("value"))
+      .def("computed", &EditedFacts::computed)
       .def("shape", &EditedFacts::shape, py::arg("value"))
       .def("items", &EditedFacts::items, py::arg("value"));
 }

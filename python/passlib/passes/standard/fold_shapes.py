@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,11 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
     shapes = Shapes(model, large_sizes=large_sizes)
     folding = _Folding(model, shapes)
     left = set() if conditions else _for_conditions(graph)
-    for node in graph.sorted():
-        if not node.is_variable and node not in left:
-            folding.visit(node)
+    folding.note_constants([value for value in shapes.computed() if value.node not in left])
+    if model.opset >= 5:
+        folding.note_targets(
+            node for node in graph.sorted() if node not in left and operator(node) == "Reshape"
+        )
     folding.finish()
 
 
@@ -73,13 +76,16 @@ class _Folding:
         self._constants: list[tuple[EditableValue, np.ndarray[Any, Any]]] = []
         self._targets: list[tuple[EditableNode, list[int]]] = []
 
-    def visit(self, node: EditableNode) -> None:
-        """Note what a node can be replaced by."""
-        for value in node.outputs:
-            array = self._constant(value)
-            if array is not None:
-                self._constants.append((value, array))
-        if operator(node) == "Reshape" and self._model.opset >= 5:
+    def note_constants(self, values: Iterable[EditableValue]) -> None:
+        """Note values whose elements are known."""
+        for value in values:
+            content, dtype = self._shapes.content(value), self._shapes.dtype(value)
+            if content is not None and dtype is not None:
+                self._constants.append((value, content.astype(dtype)))
+
+    def note_targets(self, reshapes: Iterable[EditableNode]) -> None:
+        """Note operators whose shapes can be constants."""
+        for node in reshapes:
             target = self._target(node)
             if target is not None:
                 self._targets.append((node, target))
@@ -104,14 +110,6 @@ class _Folding:
                 made = self._model.add_constant(f"{value.node.name}_value", array)
                 self._model.graph.replace(value, made)
         self._model.remove_unused(list(reversed(unused)))
-
-    def _constant(self, value: EditableValue) -> np.ndarray[Any, Any] | None:
-        content, dtype = self._shapes.content(value), self._shapes.dtype(value)
-        if content is None or dtype is None:
-            return None
-        if not all(isinstance(item, int) for item in content.flat):
-            return None
-        return content.astype(dtype)
 
     def _target(self, node: EditableNode) -> list[int] | None:
         """Return a constant shape with the same effect on every input, or None."""

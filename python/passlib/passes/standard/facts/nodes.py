@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlib._core import EditableGraph, EditableNode, EditableValue
-from passlib.dialects.onnx.attributes import ABSENT, DOMAIN, ID, OPAQUE, OUTER
+from passlib.dialects.onnx.attributes import ABSENT, ID, OPAQUE, OUTER
 from passlib.graph.names import NameSource
 from passlib.library.python import Graph
 
@@ -18,8 +18,7 @@ _DEFAULT = "__default__"
 
 def operator(node: EditableNode) -> str:
     """Return the operator of a node, with its domain unless it is ONNX's own."""
-    domain = node.attrs.get(DOMAIN, "")
-    return f"{domain}.{node.op}" if domain not in ("", "ai.onnx") else node.op
+    return node.kind
 
 
 def given(node: EditableNode, number: int) -> EditableValue | None:
