@@ -892,7 +892,7 @@ bool isCheaper(const Session& session, const Builder& builder, const std::vector
         if (array == nullptr || !weights.insert(input.node).second) continue;
         const bool stays = std::any_of(
             input.node->outputs.begin(), input.node->outputs.end(), [&](const NodeEntry& use) {
-              return !session.isDead(use.node) &&
+              return !session.isDead(use.node) && !session.isFolding(use.node) &&
                      std::find(dying.begin(), dying.end(), use.node) == dying.end();
             });
         if (!stays)
