@@ -50,36 +50,6 @@ def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
     return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
 
 
-def output_types(
-    node: Any, versions: Mapping[str, int], known: Mapping[str, int]
-) -> list[tuple[str, int]]:
-    """Return the element types of results that an operator's schema fixes, without inference.
-
-    The name of each result, and its type; 0 if it is open or no tensor. Empty for operators with a
-    rule of inference. ``versions``: of the operator sets, by domain. ``known``: ONNX's numbers of
-    the element types of values.
-    """
-    domain = plain(node.domain)
-    schema = _schema(node.op_type, domain, versions.get(domain, 0))
-    if schema is None or schema.has_type_and_shape_inference_function:
-        return []
-    codes: Any = require("onnx", extra="onnx").TensorProto.DataType
-    codes_of = set(codes.keys())
-    given = {
-        formal.type_str: known.get(name, 0)
-        for formal, name in zip(schema.inputs, node.input, strict=False)
-    }
-    found = []
-    for formal, name in zip(schema.outputs, node.output, strict=False):
-        kind = formal.type_str
-        if kind.startswith("tensor("):
-            element = kind[len("tensor(") : -1].upper()
-            found.append((str(name), int(codes.Value(element)) if element in codes_of else 0))
-        else:
-            found.append((str(name), given.get(kind, 0)))
-    return found
-
-
 def _schema(op: str, domain: str, version: int) -> Any:
     """Return the schema of an operator; None for an unknown one."""
     defs: Any = require("onnx.defs", extra="onnx")

@@ -18,14 +18,10 @@ def _book() -> _core.RuleBook:
 
 
 @cache
-def _numbers(groups: tuple[str, ...], rounding: bool) -> list[int]:
-    return [
-        number
-        for number, rule in enumerate(_book().rules)
-        if rule["group"] in groups and (rounding or rule["exact"])
-    ]
+def _numbers(groups: tuple[str, ...]) -> list[int]:
+    return [number for number, rule in enumerate(_book().rules) if rule["group"] in groups]
 
 
-def apply_groups(graph: Graph, *groups: str, rounding: bool = False) -> None:
-    """Apply the exact rules of groups, and those that round if asked for, until none applies."""
-    apply_rules(_book(), graph, _numbers(groups, rounding), fold)
+def apply_groups(graph: Graph, *groups: str) -> None:
+    """Apply the rules of groups until none applies."""
+    apply_rules(_book(), graph, _numbers(groups), fold)

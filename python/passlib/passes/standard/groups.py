@@ -29,9 +29,12 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True, rounding: bool = F
     if graph.dialect != "onnx":
         no_ops.remove_no_ops(graph)
         return
-    apply_groups(graph, "removeNoOps", rounding=rounding)
+    groups = ["removeNoOps"]
+    if rounding:
+        groups.append("removePools")
     if not signed_zeros:
-        apply_groups(graph, "removeZeros", rounding=True)
+        groups.append("removeZeros")
+    apply_groups(graph, *groups)
 
 
 @graph_pass(
@@ -42,25 +45,28 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True, rounding: bool = F
 )
 def fuse_matmul_add(graph: Graph) -> None:
     """Replace MatMul of two matrices and an Add that does not enlarge the product by Gemm."""
-    apply_groups(graph, "fuseMatMulAdd", rounding=True)
+    apply_groups(graph, "fuseMatMulAdd")
 
 
 @graph_pass(
     name="fuseDequantize",
     dialects=["onnx"],
     exact=True,
-    triggers=["Cast"],
+    triggers=["Cast", "DequantizeLinear", "QuantizeLinear"],
     joins=Joins(["clean", "simplify"], after="dropZeroStates", rounding={"rounding": True}),
 )
 def fuse_dequantize(graph: Graph, *, rounding: bool = False) -> None:
     """Replace Cast of 8-bit weights and Mul with a scale, or one per row, by DequantizeLinear.
+
+    Movements between equal scales move the integers.
 
     Parameters
     ----------
     rounding : bool
         Also let QuantizeLinear do what Relu and Clip before it do.
     """
-    apply_groups(graph, "fuseDequantize", rounding=rounding)
+    more = ["removeBounds"] if rounding else []
+    apply_groups(graph, "fuseDequantize", "moveQuantized", *more)
 
 
 @graph_pass(
@@ -78,7 +84,7 @@ def merge_signs(graph: Graph, *, rounding: bool = False) -> None:
     rounding : bool
         Also where 0.0 may become -0.0.
     """
-    apply_groups(graph, "mergeSigns", rounding=rounding)
+    apply_groups(graph, "mergeSigns", *(["fuseSigns"] if rounding else []))
 
 
 @graph_pass(
@@ -96,7 +102,7 @@ def merge_clips(graph: Graph, *, rounding: bool = False) -> None:
     rounding : bool
         Also where a NaN may become a bound.
     """
-    apply_groups(graph, "mergeClips", rounding=rounding)
+    apply_groups(graph, "mergeClips", *(["fuseClips"] if rounding else []))
 
 
 @graph_pass(
@@ -107,7 +113,7 @@ def merge_clips(graph: Graph, *, rounding: bool = False) -> None:
 )
 def fuse_transposes(graph: Graph) -> None:
     """Let Gemm, and MatMul with constants, read transposed matrices."""
-    apply_groups(graph, "fuseTransposes", rounding=True)
+    apply_groups(graph, "fuseTransposes")
 
 
 @graph_pass(

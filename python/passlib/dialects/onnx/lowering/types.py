@@ -11,7 +11,6 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.reading import Document, InputType, document_of
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import InputError, UnsupportedError
@@ -45,18 +44,6 @@ _KEPT: Final = {"LSTM": ("direction", "hidden_size")}
 
 _INPUTS: Final = {"LSTM": 3}
 """The number of inputs that a stand-in must have."""
-
-
-def put_stand_ins(model: Any) -> None:
-    """Replace operators of ONNX Runtime by others, so that ONNX's inference knows their results.
-
-    ``model``: it computes something else afterwards.
-    """
-    for graph in graphs_within(model.graph):
-        for node in graph.node:
-            name = _STAND_INS.get(node.op_type) if node.domain == _DOMAIN else None
-            if name and node.input:
-                _replace(node, name)
 
 
 def _replace(node: Any, name: str) -> None:
