@@ -151,11 +151,13 @@ std::unique_ptr<Book> makeBook(const std::string& text, const std::string& file)
 py::tuple applyRules(const Book& book, const GraphHandle& graph, const AttributeTexts& attributes,
                      const py::list& params, const std::vector<std::size_t>& chosen,
                      const py::object& file, const Assumptions& assumptions,
-                     const py::function& allocate) {
+                     const std::unordered_set<std::string>& kept, const py::function& allocate) {
   const MatchedGraph lending(graph, attributes, params, false);
   const NotedEdit edit{graph.owner.get()};
   Owner owner(graph, lending.arrays(), file, assumptions, allocate);
-  const Applied applied = book.apply(graph.graph, chosen, owner.hooks());
+  rules::Hooks hooks = owner.hooks();
+  hooks.kept = kept;
+  const Applied applied = book.apply(graph.graph, chosen, hooks);
   py::list folds;
   for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
   return py::make_tuple(applied.counts, owner.parameters(), folds);
@@ -181,7 +183,8 @@ void bindRules(py::module_* m) {
                                return made;
                              })
       .def("apply", &applyRules, py::arg("graph"), py::arg("attributes"), py::arg("params"),
-           py::arg("chosen"), py::arg("file"), py::arg("assumptions"), py::arg("allocate"))
+           py::arg("chosen"), py::arg("file"), py::arg("assumptions"), py::arg("kept"),
+           py::arg("allocate"))
       .def("why", &whyNot, py::arg("node"), py::arg("graph"), py::arg("attributes"),
            py::arg("params"), py::arg("rule"), py::arg("file"));
   m->def(

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/graph.h"
@@ -24,6 +25,7 @@ struct Hooks {
   std::function<Known(const NodeEntry&)> known;
   /// Tells of a new operator with its inputs and attributes: `known` is asked about it next.
   std::function<void(Graph*, Node*)> added;
+  std::unordered_set<std::string> kept;  ///< names of operators that no rule may replace
 };
 
 /// The changes that rules made to a model.

@@ -323,6 +323,7 @@ class RuleBook:
         chosen: list[int],
         file: OnnxFile | None,
         assumptions: Assumptions,
+        kept: set[str],
         allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
     ) -> tuple[list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode]]: ...
     def why(

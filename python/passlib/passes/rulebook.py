@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,16 @@ Fold = Callable[[Graph, Sequence[_core.EditableNode]], bool]
 """Replaces operators on constants by their results; returns whether any was."""
 
 
-def apply_rules(book: _core.RuleBook, graph: Graph, chosen: Sequence[int], fold: Fold) -> list[int]:
+def apply_rules(
+    book: _core.RuleBook,
+    graph: Graph,
+    chosen: Sequence[int],
+    fold: Fold,
+    kept_names: Collection[str] = (),
+) -> list[int]:
     """Apply rules, by their numbers, until none applies; return how often each did.
+
+    Operators with the names in kept_names stay.
 
     Raises `RuntimeError` if rules go in a circle, or one contradicts what is known of a result.
     """
@@ -36,7 +44,7 @@ def apply_rules(book: _core.RuleBook, graph: Graph, chosen: Sequence[int], fold:
     for _ in range(_MOST_ROUNDS):
         lent = lent_arrays(graph)
         each, made, folds = book.apply(
-            graph, graph.attributes, lent, numbers, file, assumptions, _allocate
+            graph, graph.attributes, lent, numbers, file, assumptions, set(kept_names), _allocate
         )
         for name, array in made.items():
             graph.args[name] = array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 
 import passlib._core as _core
@@ -22,6 +23,6 @@ def _numbers(groups: tuple[str, ...]) -> list[int]:
     return [number for number, rule in enumerate(_book().rules) if rule["group"] in groups]
 
 
-def apply_groups(graph: Graph, *groups: str) -> None:
-    """Apply the rules of groups until none applies."""
-    apply_rules(_book(), graph, _numbers(groups), fold)
+def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None:
+    """Apply the rules of groups until none applies; the operators with the names in kept stay."""
+    apply_rules(_book(), graph, _numbers(groups), fold, kept)

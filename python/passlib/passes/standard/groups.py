@@ -6,6 +6,7 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.book import apply_groups
+from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.families import no_ops
 
 
@@ -84,7 +85,8 @@ def merge_signs(graph: Graph, *, rounding: bool = False) -> None:
     rounding : bool
         Also where 0.0 may become -0.0.
     """
-    apply_groups(graph, "mergeSigns", *(["fuseSigns"] if rounding else []))
+    more = ["fuseSigns"] if rounding else []
+    apply_groups(graph, "mergeSigns", *more, kept=Fused(graph).names)
 
 
 @graph_pass(
@@ -113,7 +115,7 @@ def merge_clips(graph: Graph, *, rounding: bool = False) -> None:
 )
 def fuse_transposes(graph: Graph) -> None:
     """Let Gemm, and MatMul with constants, read transposed matrices."""
-    apply_groups(graph, "fuseTransposes")
+    apply_groups(graph, "fuseTransposes", kept=Fused(graph).names)
 
 
 @graph_pass(

@@ -88,10 +88,11 @@ class Fused:
         self._graph = graph
 
     def __contains__(self, node: EditableNode) -> bool:
-        return node.name in self._names
+        return node.name in self.names
 
     @cached_property
-    def _names(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
+        """The names of the operators."""
         if _MARKS.isdisjoint(node.op for node in self._graph.nodes):
             return frozenset()
         places = Patterns(_PATTERNS).find(self._graph)

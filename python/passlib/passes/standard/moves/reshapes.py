@@ -46,7 +46,7 @@ def merge_reshapes(graph: Graph) -> None:
                 views.add(made.node)
             model.replace(node, made)
             break
-    apply_groups(graph, "mergeReshapes")
+    apply_groups(graph, "mergeReshapes", kept=fused.names)
 
 
 def _sources(node: EditableNode, views: set[EditableNode]) -> list[EditableValue]:

@@ -11,6 +11,7 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.book import apply_groups
+from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.nodes import Model, given, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes, axes_of
 
@@ -40,7 +41,7 @@ def merge_slices(graph: Graph) -> None:
     model = Model(graph)
     if model.opset >= 10:  # before, Slice has attributes
         _merge_slices(model)
-    apply_groups(graph, "mergeSlices")
+    apply_groups(graph, "mergeSlices", kept=Fused(graph).names)
 
 
 def _merge_slices(model: Model) -> None:
