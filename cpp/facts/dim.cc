@@ -152,6 +152,38 @@ Dim product(const std::vector<Dim>& dims) {
   return total;
 }
 
+namespace {
+
+using Term = Terms::value_type;
+
+Dim dimOf(const Monomial& names, int64_t factor) {
+  Dim made = factor;
+  for (const std::string& name : names) made = made * Dim::named(name);
+  return made;
+}
+
+/// Divides a term by another; unknown if that is not exact.
+Dim divideTerm(const Term& term, const Term& by) {
+  const auto& [names, number] = by;
+  if (number == -1 || term.second % number != 0) return {};
+  if (!std::includes(term.first.begin(), term.first.end(), names.begin(), names.end())) return {};
+  Monomial rest;
+  std::set_difference(term.first.begin(), term.first.end(), names.begin(), names.end(),
+                      std::back_inserter(rest));
+  return dimOf(rest, term.second / number);
+}
+
+/// The term of most names, of these the last one by name: the product of two such terms is that of
+/// the product of two sums.
+const Term& leadingTerm(const Terms& terms) {
+  return *std::max_element(terms.begin(), terms.end(), [](const Term& one, const Term& other) {
+    if (one.first.size() != other.first.size()) return one.first.size() < other.first.size();
+    return one.first < other.first;
+  });
+}
+
+}  // namespace
+
 Dim quotient(const Dim& value, const Dim& divisor) {
   if (!value.isKnown() || !divisor.isKnown() || divisor.is(0)) return {};
   if (divisor.is(1)) return value;
@@ -161,23 +193,18 @@ Dim quotient(const Dim& value, const Dim& divisor) {
   }
   if (value == divisor) return 1;
   Terms scratch;
-  const Terms& below = termsOf(divisor, &scratch);
-  if (below.size() != 1) return {};
-  const auto& [names, number] = below.front();
-  if (number == -1) return {};
-  Terms storage;
+  const Term& lead = leadingTerm(termsOf(divisor, &scratch));
+  Dim rest = value;
   Dim total = 0;
-  for (const auto& [monomial, factor] : termsOf(value, &storage)) {
-    if (factor % number != 0) return {};
-    if (!std::includes(monomial.begin(), monomial.end(), names.begin(), names.end())) return {};
-    Monomial rest;
-    std::set_difference(monomial.begin(), monomial.end(), names.begin(), names.end(),
-                        std::back_inserter(rest));
-    Dim term = factor / number;
-    for (const std::string& name : rest) term = term * Dim::named(name);
-    total = total + term;
+  for (std::size_t step = 0; step <= kMostTerms && !rest.is(0); ++step) {
+    if (!rest.isKnown()) return {};
+    Terms storage;
+    const Dim part = divideTerm(leadingTerm(termsOf(rest, &storage)), lead);
+    if (!part.isKnown()) return {};
+    total = total + part;
+    rest = rest - part * divisor;
   }
-  return total;
+  return rest.is(0) ? total : Dim();
 }
 
 namespace {

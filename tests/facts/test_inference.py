@@ -12,7 +12,7 @@ from passlib.dialects.onnx.reading import read_bytes
 
 HEAD = (
     '<ir_version: 8, opset_import: ["": 17, "l": 1]> g (float[N, 3, 4] x, bool c) => (float y) '
-    "<int64[1] low = {-9223372036854775808}>"
+    "<int64[1] low = {-9223372036854775808}, int64[3] unit = {1, 3, 4}, int64[1] rest = {-1}>"
 )
 
 IF = (
@@ -27,6 +27,15 @@ CASES: list[tuple[str, str, Any, Any]] = [
     ("size", "y = Size(x)", [], ["12*N"]),
     ("element", "s = Shape(x) i = Constant<value_int = 0>() y = Gather<axis = 0>(s, i)", [], ["N"]),
     ("pooled", "y = MaxPool<kernel_shape = [2], strides = [2]>(x)", ["N", 3, 2], None),
+    (
+        "divided by a sum",
+        (
+            "e = ConstantOfShape(unit) z = Concat<axis = 0>(x, e) s = Shape<end = 1>(z) "
+            "t = Concat<axis = 0>(s, rest) y = Reshape(z, t)"
+        ),
+        ["N + 1", 12],
+        None,
+    ),
     ("unknown", "y = NonZero(x)", [3, "NonZero_0:0:1"], None),
     ("choice", IF.format("Neg(x)"), ["N", 3, 4], None),
     ("two sizes", IF.format("Concat<axis = 1>(x, x)"), ["N", "If_0:0:1", 4], None),
