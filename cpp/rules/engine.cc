@@ -639,7 +639,7 @@ class Builder {
                        *made = NodeEntry(parameter(shape, type), 0);
                        return made->node->tensor;
                      });
-    // Of arithmetic; others only move elements.
+    // Operators with attributes only move elements, which stay finite.
     if (is_made && settings.empty() && !isFinite(*made->node->tensor))
       throw Declined{"a constant of the replacement would not be finite"};
     return is_made;
@@ -900,7 +900,7 @@ bool isCheaper(const Session& session, const Builder& builder, const std::vector
           before = before + Dim(array->size() * static_cast<int64_t>(bytesOf(array->dtype)));
       }
     }
-    // What only steps on the way use goes with them.
+    // Constants that only folded steps use go with the steps.
     const auto stays = [&](const Node* node) {
       return std::any_of(node->outputs.begin(), node->outputs.end(),
                          [&](const NodeEntry& use) { return !session.isFolding(use.node); });

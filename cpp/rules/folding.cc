@@ -115,7 +115,7 @@ bool foldExtreme(const std::string& op, const MXTensor& left, const MXTensor& ri
   broadcast(left.shape, right.shape, &whole);
   const MXTensor* made = allocate(whole, left.dtype);
   if (made == nullptr) return false;
-  // Of -0.0 and 0.0 either is right.
+  // Either of -0.0 and 0.0 is right.
   const bool is_less = isReal(type) ? one < other : integerAt(left, 0) < integerAt(right, 0);
   copyElement(is_less == (op == "Max") ? right : left, 0, *made, 0);
   return true;

@@ -1,4 +1,4 @@
-"""What docs/rules-of-others.md says that passlib has."""
+"""passlib has the rules that docs/rules-of-others.md names."""
 
 from __future__ import annotations
 
@@ -126,5 +126,5 @@ def test_the_page_names_rules_and_passes() -> None:
     passes |= {"mergeEqualWeights", "nameUniquely", "weightsToConstants"}
     named = {name for row in ROWS[1:] for name in re.findall(r"`(\w+)`", row[-1])}
     assert named - RULES - passes - OPTIONS - {"auto_pad"} == set()
-    # Those without a row are of passlib alone.
+    # Rules without a row are passlib's alone.
     assert {len(row) for row in ROWS} == {3}

@@ -178,7 +178,7 @@ def _differences(expected: Sequence[Any], found: Sequence[Any], *, exact: bool) 
         numbers = left.dtype.kind == "f" or str(left.dtype) == "bfloat16"
         if not exact and numbers:
             left, right = left.astype(float), right.astype(float)
-            # Of large results that cancel each other, digits are lost.
+            # Large results that cancel each other lose digits.
             size = np.abs(left[np.isfinite(left)]).max(initial=1)
             if np.allclose(left, right, rtol=close, atol=close * size, equal_nan=True):
                 continue

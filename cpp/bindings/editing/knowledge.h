@@ -12,7 +12,7 @@
 
 namespace passlib {
 
-/// What may be assumed of open dimensions, as in facts::Settings.
+/// Assumptions about open dimensions; facts::Settings describes the members.
 struct Assumptions {
   bool large_sizes = true;
   bool empty_errors = true;

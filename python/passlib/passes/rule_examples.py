@@ -24,7 +24,7 @@ _OPEN = 3
 """The number for open sizes where results are compared."""
 
 _MOST_ELEMENTS = 1 << 20
-"""Of one value of an example."""
+"""The most elements of a value in an example."""
 
 _MOST_AXES = 32
 

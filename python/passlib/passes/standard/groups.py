@@ -104,7 +104,8 @@ def merge_clips(graph: Graph, *, rounding: bool = False) -> None:
     rounding : bool
         Also where a NaN may become a bound.
     """
-    apply_groups(graph, "mergeClips", *(["fuseClips"] if rounding else []))
+    more = ["fuseClips"] if rounding else []
+    apply_groups(graph, "mergeClips", *more)
 
 
 @graph_pass(
