@@ -135,6 +135,28 @@ def test_a_refused_library_that_was_overwritten(tmp_path: Path) -> None:
         passlib.library.load(path, verbose=False)
 
 
+OVERWRITTEN = """
+try:
+    pl.library.load(sys.argv[1], verbose=False)
+except pl.LoadError:
+    print("refused")
+open(sys.argv[1], "wb").close()
+print("ends", end="")
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("initialize", "printed"), [("return MX_FAIL;", "refused\nends"), ("", "ends")]
+)
+def test_the_end_after_a_library_was_overwritten(
+    initialize: str, printed: str, tmp_path: Path
+) -> None:
+    path = build(tmp_path / "over.so", "over", initialize=initialize)
+    ended = run(OVERWRITTEN, path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, printed, "")
+
+
 COUNTS = (
     "inline std::map<std::string, int>& seen() { static std::map<std::string, int> s; return s; }"
 )

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "bindings/bindings.h"
 #include "fork_mutex.h"
 #include "library/calls/interrupt.h"
+#include "library/calls/state.h"
 
 namespace passlib {
 
@@ -145,6 +147,20 @@ void reportExit(int status, void* /*unused*/) {
   _exit(status == 0 ? EXIT_FAILURE : status);
 }
 
+/// Before the destructors of libraries whose files were overwritten: their code in memory has
+/// changed.
+void skipDestructors(int status, void* /*unused*/) {
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+int closeGate(double seconds) {
+  const int left = gate().close(seconds);
+  // What is registered last runs first.
+  if (CallState::anyOverwritten()) on_exit(&skipDestructors, nullptr);
+  return left;
+}
+
 }  // namespace
 
 GateHold::GateHold(Gil gil) : gil_(gil) { gate().enter(gil_ == Gil::kOurs); }
@@ -189,9 +205,7 @@ void withGil(void (*body)(void* object), void* object) {
 
 void bindExitGate(py::module_* m) {
   on_exit(&reportExit, nullptr);
-  m->def(
-      "close_gate", [](double seconds) { return gate().close(seconds); }, py::arg("seconds"),
-      py::call_guard<py::gil_scoped_release>());
+  m->def("close_gate", &closeGate, py::arg("seconds"), py::call_guard<py::gil_scoped_release>());
   py::class_<ForeignCall>(*m, "ForeignCall")
       .def(py::init<>())
       .def("__enter__", &ForeignCall::enter)

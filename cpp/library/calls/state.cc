@@ -47,6 +47,15 @@ void CallState::requireUnwritten(const std::string& path) {
   }
 }
 
+bool CallState::anyOverwritten() {
+  const std::lock_guard<ForkMutex<std::mutex>> lock(states().mutex);
+  for (const auto& [handle, state] : states().by_handle) {
+    const std::lock_guard<ForkMutex<std::mutex>> guard(state->guard_);
+    if (state->file_.overwritten()) return true;
+  }
+  return false;
+}
+
 void CallState::noteMessages(const std::vector<std::string>& messages) {
   if (messages.empty()) return;
   const std::lock_guard<ForkMutex<std::mutex>> lock(guard_);

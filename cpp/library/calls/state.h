@@ -24,6 +24,9 @@ class CallState {
   /// Throws LoadError if the file of a path is one that the linker has, and was overwritten since.
   static void requireUnwritten(const std::string& path);
 
+  /// Whether the file of any library was overwritten since the linker mapped it.
+  static bool anyOverwritten();
+
   /// Throws LoadError if the library may not be called any more: its file was overwritten, or the
   /// process is a child that was forked while the library ran. Costs one stat.
   void requireUsable();
