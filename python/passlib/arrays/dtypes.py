@@ -61,13 +61,17 @@ def code(dtype: object) -> int:
     Raises `UnsupportedError` if MXNet has no such type, e.g. complex numbers or text.
     """
     resolved = as_dtype(dtype)
-    number = _NATIVE.get(resolved)
-    if number is None:
-        number = CODES.get(resolved.name)
+    number = code_or_none(resolved)
     if number is None:
         known = ", ".join(NAMES.values())
         raise UnsupportedError(f"MXNet has no dtype for {resolved}; its types are {known}")
     return number
+
+
+def code_or_none(dtype: np.dtype[Any]) -> int | None:
+    """Return MXNet's code of an element type; None if it has none."""
+    number = _NATIVE.get(dtype)
+    return CODES.get(dtype.name) if number is None else number
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:

@@ -56,9 +56,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             return self._new[name]
         if self._given is None or name not in self._names:
             raise KeyError(name)
-        array: np.ndarray[Any, Any] = np.asarray(
-            as_lent_array(f"{self._kind}[{name!r}]", self._given[name])
-        ).view()
+        array: np.ndarray[Any, Any] = np.asarray(self._lent(name, self._given[name])).view()
         array.flags.writeable = False
         return array
 
@@ -70,7 +68,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             )
         if not isinstance(name, str):
             raise TypeError(f"{self._kind} are set by the names of variables, not by {name!r}")
-        made = np.array(array)
+        made = np.array(array, order="C")
         dtypes.code(made.dtype)  # an error where models have no arrays of this type
         made.flags.writeable = False
         self._new[name] = made
@@ -90,6 +88,28 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
 
     def __repr__(self) -> str:
         return f"<{self._kind}: {listed(list(self))}>"
+
+    def lent(self) -> list[tuple[str, np.ndarray[Any, Any], int]]:
+        """Return name, array and code of the type of each array, for the core, which reads them.
+
+        Arrays of types that libraries do not support are left out. The elements of the others are
+        aligned, in native byte order and row-major order.
+        """
+        lent = []
+        given = self._given or {}
+        for name in self._names:
+            array = self._lent(name, self._new[name] if name in self._new else given[name])
+            code = dtypes.code_or_none(array.dtype)
+            if code is None:
+                continue
+            if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+                native = array.dtype.newbyteorder("=")
+                array = np.require(array, native, ["C_CONTIGUOUS", "ALIGNED"])
+            lent.append((name, array, code))
+        return lent
+
+    def _lent(self, name: str, array: Any) -> np.ndarray[Any, Any]:
+        return as_lent_array(f"{self._kind}[{name!r}]", array)
 
     def require_variables(self, names: Iterable[str], editor: str) -> None:
         """Check that every array belongs to a variable of the graph.

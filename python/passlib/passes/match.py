@@ -11,7 +11,6 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects import find
-from passlib.errors import UnsupportedError
 from passlib.library.python import Graph
 
 Value = _core.EditableValue
@@ -164,7 +163,8 @@ class Match:
             ``optimize_for`` was called without a dictionary of parameters.
         """
         made = np.array(array, order="C")
-        value = self._native.variable(suffix, made, dtypes.code(made.dtype))
+        native = made.astype(made.dtype.newbyteorder("="), copy=False)
+        value = self._native.variable(suffix, native, dtypes.code(made.dtype))
         self._whole.args[value.node.name] = made
         self._made.append(value.node.name)
         return value
@@ -200,14 +200,6 @@ def _value(value: object) -> Value:
     raise TypeError(
         f"a rule must return None or a replacement such as m.op(...), not {type(value).__name__}"
     )
-
-
-def dtype_code(dtype: np.dtype[Any]) -> int | None:
-    """Return MXNet's code of a dtype; None if it has none."""
-    try:
-        return dtypes.code(dtype)
-    except UnsupportedError:
-        return None
 
 
 def attribute_text(value: object, dialect: str) -> str:

@@ -15,7 +15,7 @@ from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import ModelGraph, Request, optimize_graph
 from passlib.passes.function import register_function
-from passlib.passes.match import Match, dtype_code
+from passlib.passes.match import Match
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,17 +67,7 @@ class Patterns:
 
 def lent_arrays(graph: Graph) -> list[tuple[str, np.ndarray[Any, Any], int]]:
     """Return the parameters for the matcher, which reads those with one element."""
-    lent = []
-    for arrays in graph.parameters:
-        for name, array in arrays.items():
-            code = dtype_code(array.dtype)
-            if code is None:  # neither libraries nor patterns support it
-                continue
-            shown = array
-            if array.size == 1 and not (array.flags.aligned and array.dtype.isnative):
-                shown = np.array(array, array.dtype.newbyteorder("="))
-            lent.append((name, shown, code))
-    return lent
+    return [each for arrays in graph.parameters for each in arrays.lent()]
 
 
 def rewrite(

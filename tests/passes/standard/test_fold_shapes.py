@@ -309,3 +309,15 @@ def test_stated_shapes_of_inner_values_are_not_believed(tmp_path: Path) -> None:
 def test_the_pass_is_known_without_loading_a_library() -> None:
     declared = passlib.library.passes()["foldShapes"]
     assert declared.dialects == ("onnx",)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_parameters_in_any_byte_order(order: str) -> None:
+    @passlib.graph_pass(name="orderBytes", dialects=["onnx"], replace=True)
+    def order_bytes(graph: passlib.Graph) -> None:
+        graph.args["t"] = graph.args["t"].astype(f"{order}i8")
+
+    text = "g (float[N] x) => (int64[2] y) <int64[2] t = {3, 4}> { r = Reshape(x, t) y = Shape(r) }"
+    made = passlib.load(parsed(text)).optimize_for("orderBytes").simplify()
+    y = made.run({"x": np.zeros(12, np.float32)})["y"]
+    assert y.tolist() == [3, 4]
