@@ -266,6 +266,7 @@ EditedGraph::Heads& EditedGraph::headsOf(const Graph& graph) const {
 int EditedGraph::knownOutputs(const Graph& graph, Node* node) {
   if (node->op == "null") return 1;
   int count = std::max(node->num_outputs, 1);
+  if (!mxnet::ext::host::hasOutput(*node, count)) return count;
   for (const NodeEntry& use : consumersOf(node)) {
     count = std::max(count, use.node->inputs[static_cast<std::size_t>(use.entry)].entry + 1);
   }

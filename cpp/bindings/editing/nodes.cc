@@ -26,9 +26,9 @@ NodeHandle nodeHandle(const ValueHandle& value) {
 
 ValueHandle outputOf(const NodeHandle& handle, int index) {
   Node* node = handle.live();
-  const int count = handle.owner->knownOutputs(*handle.graph, node);
-  if (index < 0) index += count;
+  if (index < 0) index += handle.owner->knownOutputs(*handle.graph, node);
   if (index < 0 || !mxnet::ext::host::hasOutput(*node, index)) {
+    const int count = handle.owner->knownOutputs(*handle.graph, node);
     throw py::index_error("node " + quoted(node->name) + " (" + node->op + ") has " +
                           std::to_string(count) + " outputs");
   }
