@@ -374,6 +374,14 @@ def test_a_reproducer_with_a_wrong_description(what: str, left: Path, tmp_path: 
         play(left)
 
 
+def test_a_reproducer_of_a_machine_with_other_folders(left: Path) -> None:
+    facts = json.loads((left / "reproducer.json").read_text("utf-8"))
+    facts["path"] = ["/elsewhere/lib/python3"]
+    (left / "reproducer.json").write_text(json.dumps(facts), "utf-8")
+    found = passlib_command("run", left, "--trust", timeout=60)
+    assert found.returncode == 0, found.stderr
+
+
 @pytest.mark.parametrize("content", [b"", b"[", b"[" * 100_000, b"null", b"3", b"\xff"])
 def test_a_reproducer_that_is_no_json(content: bytes, left: Path) -> None:
     (left / "reproducer.json").write_bytes(content)

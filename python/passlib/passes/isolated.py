@@ -133,7 +133,8 @@ def answer(folder: Path, work: Callable[[Reproducer], Any]) -> None:
         pr_set_pdeathsig = 1  # <linux/prctl.h>: end this process with its parent
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGKILL))
     reproducer = Reproducer.read(folder)
-    sys.path[:] = reproducer.path
+    # Another machine has its standard library elsewhere.
+    sys.path[:] = dict.fromkeys([*reproducer.path, *sys.path])
     if reproducer.memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (reproducer.memory, reproducer.memory))
     try:
