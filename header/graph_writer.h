@@ -250,8 +250,7 @@ class GraphWriter {
       out_.append(frame->to_name);
       string(node.name);
       const std::size_t count = node.attrs.size();
-      if (count > 1 ||
-          (count == 1 && (omitted_ == nullptr || !AttributeTexts(node.attrs).has(omitted_)))) {
+      if (count > 2 || (count > 0 && hasWritten(node))) {
         out_.append(frame->to_attrs);
         writeAttributes(node, depth);
       }
@@ -269,6 +268,22 @@ class GraphWriter {
       key("subgraphs", true, depth);
       out_.push_back('[');
     }
+  }
+
+  /// Without origins there are no rules either.
+  bool isOmitted(const JsonReader::Slice& key) const {
+    return omitted_ != nullptr &&
+           (key == omitted_ || (key == MX_STR_RULES && strcmp(omitted_, MX_STR_ORIGIN) == 0));
+  }
+
+  bool hasWritten(const Node& node) const {
+    bool found = omitted_ == nullptr;
+    if (found) return true;
+    AttributeTexts(node.attrs)
+        .visit([this, &found](const JsonReader::Slice& key, const JsonReader::Slice&) {
+          found = found || !isOmitted(key);
+        });
+    return found;
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
@@ -295,7 +310,7 @@ class GraphWriter {
     texts_.clear();
     const AttributeTexts attributes(node.attrs);
     attributes.visit([this](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-      if (omitted_ != nullptr && key == omitted_) return;
+      if (isOmitted(key)) return;
       keys_.push_back(NumberedText{key, keys_.size()});
       texts_.push_back(text);
     });

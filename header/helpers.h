@@ -8,6 +8,9 @@
 #define MX_STR_EXTRA_INPUTS "__ext_extra_inputs__"
 /// On new nodes: the names of the nodes that they stand for, as a JSON list. replace sets it.
 #define MX_STR_ORIGIN "__origin__"
+/// On nodes that rules made: the names of the rules, the last one last, as a JSON list. Files have
+/// it where they have the origin.
+#define MX_STR_RULES "__rules__"
 
 namespace detail {
 class AddressTable;

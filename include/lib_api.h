@@ -838,6 +838,9 @@ PassResource* runningPass();
 #define MX_STR_EXTRA_INPUTS "__ext_extra_inputs__"
 /// On new nodes: the names of the nodes that they stand for, as a JSON list. replace sets it.
 #define MX_STR_ORIGIN "__origin__"
+/// On nodes that rules made: the names of the rules, the last one last, as a JSON list. Files have
+/// it where they have the origin.
+#define MX_STR_RULES "__rules__"
 
 namespace detail {
 class AddressTable;
@@ -5100,8 +5103,7 @@ class GraphWriter {
       out_.append(frame->to_name);
       string(node.name);
       const std::size_t count = node.attrs.size();
-      if (count > 1 ||
-          (count == 1 && (omitted_ == nullptr || !AttributeTexts(node.attrs).has(omitted_)))) {
+      if (count > 2 || (count > 0 && hasWritten(node))) {
         out_.append(frame->to_attrs);
         writeAttributes(node, depth);
       }
@@ -5119,6 +5121,22 @@ class GraphWriter {
       key("subgraphs", true, depth);
       out_.push_back('[');
     }
+  }
+
+  /// Without origins there are no rules either.
+  bool isOmitted(const JsonReader::Slice& key) const {
+    return omitted_ != nullptr &&
+           (key == omitted_ || (key == MX_STR_RULES && strcmp(omitted_, MX_STR_ORIGIN) == 0));
+  }
+
+  bool hasWritten(const Node& node) const {
+    bool found = omitted_ == nullptr;
+    if (found) return true;
+    AttributeTexts(node.attrs)
+        .visit([this, &found](const JsonReader::Slice& key, const JsonReader::Slice&) {
+          found = found || !isOmitted(key);
+        });
+    return found;
   }
 
   void writeAttributes(const Node& node, std::size_t depth) {
@@ -5145,7 +5163,7 @@ class GraphWriter {
     texts_.clear();
     const AttributeTexts attributes(node.attrs);
     attributes.visit([this](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-      if (omitted_ != nullptr && key == omitted_) return;
+      if (isOmitted(key)) return;
       keys_.push_back(NumberedText{key, keys_.size()});
       texts_.push_back(text);
     });

@@ -68,6 +68,11 @@ inline void dropAttributes(Node* node, const std::vector<std::string>& keys) {
   if (present) repackAttributes(node, [&drops](std::string_view name) { return !drops(name); });
 }
 
+/// Whether a file that omits a key omits an attribute: without origins there are no rules either.
+inline bool isOmitted(std::string_view key, std::string_view omitted) {
+  return key == omitted || (key == MX_STR_RULES && omitted == MX_STR_ORIGIN);
+}
+
 /// Whether two nodes have the same attributes, those of one key left out.
 inline bool sameAttributesBut(std::string_view key, const Node& left, const Node& right) {
   const auto found = [&](const Node& node) {

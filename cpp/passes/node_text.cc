@@ -12,8 +12,8 @@ namespace {
 /// Whether an attribute has no effect on the result of a node.
 bool isNote(std::string_view key) {
   return key == "__id__" || key == "__tensor__" || key == "__outputs__" ||
-         key == "__profiler_scope__" || key == MX_STR_ORIGIN || key == MX_STR_SHAPE ||
-         key == MX_STR_DTYPE;
+         key == "__profiler_scope__" || key == MX_STR_ORIGIN || key == MX_STR_RULES ||
+         key == MX_STR_SHAPE || key == MX_STR_DTYPE;
 }
 
 /// Size of an element in bytes; 0 for unknown types.

@@ -987,6 +987,27 @@ void Session::count(const CompiledRule& compiled, const Graph* graph, std::size_
       (circle.size() > 1 ? "rules go in a circle: " : "a rule applies to what it makes: ") + names);
 }
 
+/// Returns the rules that made the nodes of a match, and a rule as the last, as a JSON list.
+std::string rulesBehind(const Match& match, const std::string& rule) {
+  std::vector<std::string> names;
+  const auto add = [&names](const std::string& name) {
+    names.erase(std::remove(names.begin(), names.end(), name), names.end());
+    names.push_back(name);
+  };
+  std::string text;
+  for (const Node* node : match.nodes()) {
+    if (!AttributeTexts(node->attrs).get(MX_STR_RULES, &text)) continue;
+    try {
+      for (const mxnet::ext::JsonVal& each : mxnet::ext::JsonVal::parse(text).list) add(each.str);
+    } catch (const mxnet::ext::JsonError&) {  // an attribute of the file
+    }
+  }
+  add(rule);
+  mxnet::ext::JsonVal list(mxnet::ext::LIST);
+  for (const std::string& name : names) list.list.emplace_back(name);
+  return list.dump();
+}
+
 void Session::rewrite(const CompiledRule& compiled, const Alternative& alternative, Match* match) {
   const Rule& rule = *compiled.rule;
   MatchScope scope(*this, compiled, alternative, *match);
@@ -1033,6 +1054,10 @@ void Session::rewrite(const CompiledRule& compiled, const Alternative& alternati
     match->replace(builder.results()[0].second);
   } else {
     for (const auto& result : builder.results()) match->replace(result.first, result.second);
+  }
+  if (!builder.operations().empty()) {
+    const std::string made_by = rulesBehind(*match, rule.name);
+    for (Node* node : builder.operations()) node->attrs[MX_STR_RULES] = made_by;
   }
   count(compiled, match->graph(), builder.operations().size());
 }

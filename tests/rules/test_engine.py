@@ -485,3 +485,44 @@ def test_operators_stand_for_what_they_replace(
     marks = {node.op: node.attrs.get("__origin__", stated) for node in made.symbol.nodes()}
     found = {op: sorted(json.loads(mark)) for op, mark in marks.items() if mark != stated}
     assert found == ({} if stated else expected)
+
+
+CHAINS = {
+    "one rule": (
+        pl.Rules(ADDITION),
+        "m = MatMul(a, b) y = Add(m, c)",
+        {"Gemm": ["addOfMatMul"]},
+    ),
+    "a rule on what another made": (
+        "simplify",
+        "bt = Transpose<perm = [1, 0]>(t) m = MatMul(a, bt) y = Add(m, c)",
+        {"Gemm": ["addOfMatMul", "transposedSecondOfGemm"]},
+    ),
+    "a group": ("fuseMatMulAdd", "m = MatMul(a, b) y = Add(m, c)", {"Gemm": ["addOfMatMul"]}),
+    "nothing made": ("simplify", "m = MatMul(a, b) i = Identity(m) y = Relu(i)", {}),
+}
+
+
+@pytest.mark.parametrize("case", CHAINS)
+def test_files_name_the_rules_that_made_a_node(case: str, tmp_path: Path) -> None:
+    step, body, expected = CHAINS[case]
+    model = parsed(
+        f"(float[2, 3] a, float[3, 4] b, float[4, 3] t, float[4] c) => (float[2, 4] y) {{ {body} }}"
+    )
+    made = model.optimize_for(step)
+    for origins in (True, False):
+        made.save(tmp_path / "m.onnx", origins=origins)
+        found = {
+            node.op_type: json.loads(entry.value)
+            for node in onnx.load(tmp_path / "m.onnx").graph.node
+            for entry in node.metadata_props
+            if entry.key == "__rules__"
+        }
+        assert found == (expected if origins else {})
+    graph = json.loads(made.symbol.tojson())
+    assert not [node for node in graph["nodes"] if not node.get("attrs", {"some": ""})]
+    # A later rule goes on with the list of a file; a later pass leaves it.
+    made.save(tmp_path / "m.onnx", origins=True)
+    again = pl.load(tmp_path / "m.onnx").optimize_for("clean")
+    rules = {node.op: node.attrs.get("__rules__") for node in again.symbol.nodes()}
+    assert {op: json.loads(text) for op, text in rules.items() if text} == expected

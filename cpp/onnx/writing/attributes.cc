@@ -54,7 +54,7 @@ class AttributeWriter {
       for (uint32_t i = 0; i < range.count; ++i) {
         const AttributeRecord& was = original_->graph->level.attributes[range.first + i];
         old.insert(was.attribute.name, &was);
-        const bool kept = was.attribute.name == host_.omitted();
+        const bool kept = isOmitted(was.attribute.name, host_.omitted());
         const Bytes text = attributeOf(kept ? *original_->node : node_, was.attribute.name);
         if (text.data() == nullptr) {
           written_.changed = true;

@@ -58,7 +58,8 @@ void appendMetadata(const Node& node, const WrittenAttributes& attributes, const
                     Bytes own, Bytes omitted, std::string* out) {
   std::map<Bytes, Bytes> marks;
   forEachAttribute(node, [&](Bytes key, Bytes text) {
-    if (isOwnName(key) && !isReservedName(key) && key != omitted) marks.emplace(key, text);
+    if (isOwnName(key) && !isReservedName(key) && !isOmitted(key, omitted))
+      marks.emplace(key, text);
   });
   for (const WrittenAttribute& value : attributes.list) marks.erase(value.name);
   const auto append = [out](Bytes key, Bytes text) {

@@ -67,6 +67,7 @@ class ModelData:
     omitted : str
         Key of an attribute of nodes that `Dialect.save` does not write; empty except for dialects
         that have `omits_attributes`. What the file that the model came from has of this key stays.
+        With ``__origin__``, ``__rules__`` is omitted too.
 
     Examples
     --------

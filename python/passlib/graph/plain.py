@@ -63,6 +63,7 @@ WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
 """The operators of ONNX that have nested graphs."""
 
 ORIGIN = "__origin__"
+RULES = "__rules__"
 """On nodes that patterns made: names of the nodes that they replaced, as a JSON list."""
 
 
@@ -155,11 +156,11 @@ copyreg.pickle(_core.Graph, _reduce)
 
 
 def without_origins(graph: _core.Graph) -> _core.Graph:
-    """Return a graph for a file: the same one, or a copy whose nodes have no ``__origin__``."""
-    if not graph.has_node_attribute(ORIGIN):
+    """Return a graph for a file: the same one, or a copy without ``__origin__``, ``__rules__``."""
+    if not graph.has_node_attribute(ORIGIN) and not graph.has_node_attribute(RULES):
         return graph
     copy = graph.copy()
-    copy.drop_node_attributes([ORIGIN])
+    copy.drop_node_attributes([ORIGIN, RULES])
     return copy
 
 

@@ -214,7 +214,7 @@ class Model:
         Parameters
         ----------
         origins : bool
-            Whether nodes keep ``__origin__``.
+            Whether nodes keep ``__origin__`` and ``__rules__``.
         whole : bool
             Whether all weights are in memory. Otherwise some may be `_core.ScaledArray`.
         """
@@ -678,7 +678,7 @@ class Model:
             the process at any moment, but not that of the machine.
         origins : bool
             Whether to write ``__origin__``, the names of the nodes that a node made by a
-            pattern replaced.
+            pattern replaced, and ``__rules__``, the names of the rules that made it.
         **options
             Of the dialect. MXNet has ``epoch``, by default the one that was read, or 0. ONNX has
             ``external_data`` (True or False), ``location`` and ``size_threshold`` of the data

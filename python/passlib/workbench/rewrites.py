@@ -13,7 +13,7 @@ from passlib import dialects
 from passlib.errors import GraphError, listed, printable
 from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
-from passlib.graph.plain import ORIGIN, freeze
+from passlib.graph.plain import ORIGIN, RULES, freeze
 from passlib.model import Model
 from passlib.model.graph import graph_of
 from passlib.pages.pairing import pair_nodes
@@ -154,7 +154,7 @@ def _same(one: Entry | None, two: Entry | None, old: Mapping[Node, Node]) -> boo
 
 def _body(node: Node) -> tuple[object, ...]:
     nested = [graph.graph.print(pretty=False, attributes={}) for graph in node.subgraphs]
-    attributes = {key: text for key, text in node.attrs.items() if key != ORIGIN}
+    attributes = {key: text for key, text in node.attrs.items() if key not in (ORIGIN, RULES)}
     return node.op, node.name, attributes, node.num_outputs, nested
 
 

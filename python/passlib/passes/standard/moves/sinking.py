@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from passlib._core import EditableNode, EditableValue
-from passlib.graph.plain import ORIGIN
+from passlib.graph.plain import ORIGIN, RULES
 from passlib.passes.standard.facts.kernels import has_kernel
 from passlib.passes.standard.facts.nodes import (
     Model,
@@ -286,6 +286,8 @@ class _Region:
             inputs[1] = self._model.add_constant(f"{node.name}_pads", rows.reshape(-1))
         made = self._model.add(node.name, node.op, inputs, attributes)
         made.attrs[ORIGIN] = node.attrs.get(ORIGIN, json.dumps([node.name]))
+        if RULES in node.attrs:
+            made.attrs[RULES] = node.attrs[RULES]
         return made.outputs[0]
 
     def _source(self, value: EditableValue) -> EditableValue:
