@@ -93,7 +93,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         """Return name, array and code of the type of each array, for the core, which reads them.
 
         Arrays of types that libraries do not support are left out. The elements of the others are
-        aligned, in native byte order and row-major order.
+        in native byte order and row-major order.
         """
         lent = []
         given = self._given or {}
@@ -102,13 +102,14 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             code = dtypes.code_or_none(array.dtype)
             if code is None:
                 continue
-            if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
-                native = array.dtype.newbyteorder("=")
-                array = np.require(array, native, ["C_CONTIGUOUS", "ALIGNED"])
+            if not (array.flags.c_contiguous and array.dtype.isnative):
+                array = np.asarray(array, array.dtype.newbyteorder("="), order="C")
             lent.append((name, array, code))
         return lent
 
     def _lent(self, name: str, array: Any) -> np.ndarray[Any, Any]:
+        if isinstance(array, np.ndarray):
+            return array
         return as_lent_array(f"{self._kind}[{name!r}]", array)
 
     def require_variables(self, names: Iterable[str], editor: str) -> None:
