@@ -354,7 +354,7 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
 
 inline NodeAttributes::Map& NodeAttributes::makeMap() const {
   if (Map* present = map_.load(std::memory_order_acquire)) return *present;
-  std::unique_ptr<Map> made(new Map());
+  detail::Owned<Map> made(new Map());
   detail::AttributeTexts(*this).visitPresent(
       [&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
         detail::setText(key, text, made.get());
@@ -535,7 +535,7 @@ inline bool GraphAttributes::equals(const GraphAttributes& other) const {
 inline GraphAttributes::Map& GraphAttributes::makeMap() const {
   detail::GraphMap* present = map_.load();
   if (present == nullptr) {
-    std::unique_ptr<detail::JsonGraphMap> made(new detail::JsonGraphMap());
+    detail::Owned<detail::JsonGraphMap> made(new detail::JsonGraphMap());
     for (const auto& member : texts_) {
       made->map.emplace_hint(made->map.end(), member.first,
                              detail::readAgain(member.second).readValue());

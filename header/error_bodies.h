@@ -88,37 +88,44 @@ struct MXerrorMsgs::Message {
   const std::string* text;  // as last returned
 };
 
+struct MXerrorMsgs::Store {
+  std::mutex mutex;
+  detail::PlainList<Message*> messages;
+};
+
+inline MXerrorMsgs::MXerrorMsgs() : store_(new Store()) {}
+
 inline MXerrorMsgs* MXerrorMsgs::get() {
   static MXerrorMsgs* const instance = new MXerrorMsgs();
   return instance;
 }
 
 inline std::stringstream& MXerrorMsgs::start() {
-  messages_.push_back(new Message());
-  return messages_.back()->stream;
+  store_->messages.push_back(new Message());
+  return store_->messages.back()->stream;
 }
 
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(store_->mutex);
   std::stringstream& stream = start();
   stream << file << "[" << line << "]: ";
   return stream;
 }
 
 inline void MXerrorMsgs::add(const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(store_->mutex);
   start() << text;
 }
 
 inline int MXerrorMsgs::size() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return static_cast<int>(messages_.size());
+  const std::lock_guard<std::mutex> lock(store_->mutex);
+  return static_cast<int>(store_->messages.size());
 }
 
 inline const std::string* MXerrorMsgs::get(int idx) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
-  Message& message = *messages_[static_cast<std::size_t>(idx)];
+  const std::lock_guard<std::mutex> lock(store_->mutex);
+  if (idx < 0 || static_cast<std::size_t>(idx) >= store_->messages.size()) return nullptr;
+  Message& message = *store_->messages[static_cast<std::size_t>(idx)];
   const std::string text = message.buffer.text();
   if (message.text == nullptr || *message.text != text) message.text = new std::string(text);
   return message.text;

@@ -17,10 +17,10 @@ class MXerrorMsgs {
 
  private:
   struct Message;
-  MXerrorMsgs() {}
+  struct Store;
+  MXerrorMsgs();
   std::stringstream& start();
-  std::mutex mutex_;
-  std::vector<Message*> messages_;  // never deleted: streams may be in use, the host reads texts
+  Store* const store_;  // never deleted: streams may be in use, the host reads texts
 };
 
 /// Reports the reason of a failure: MX_ERROR_MSG << "no weight named " << name; return MX_FAIL;

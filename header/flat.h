@@ -130,8 +130,8 @@ struct FlatStore {
   }
 
   FlatModel model = {};
-  std::unique_ptr<NodeMemory> memory;  // of the graph's nodes
-  std::unique_ptr<Graph> graph;        // if it belongs to this object
+  Owned<NodeMemory> memory;  // of the graph's nodes
+  Owned<Graph> graph;        // if it belongs to this object
 
   /// Sets `model`. Throws GraphStructureError for edges to nodes outside their graph, and for
   /// subgraphs that are null or belong to two nodes. `root` is borrowed.

@@ -125,7 +125,7 @@ inline Graph::~Graph() {
 }
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
-  std::unique_ptr<Graph> graph(new Graph());
+  detail::Owned<Graph> graph(new Graph());
   detail::TextReader(text, size, options).read(graph.get());
   return graph.release();
 }

@@ -129,7 +129,7 @@ class GraphWriter {
     std::size_t depth;
     Node* const* order;  // the graph's own, or `sorted`
     std::size_t count;
-    std::unique_ptr<NodeTable> table;
+    Owned<NodeTable> table;
     std::vector<Node*> sorted;
     PlainList<uint32_t> positions;  // of the producers of a node
     PlainList<uint32_t> outputs;    // of the nodes written so far: how many each has

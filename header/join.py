@@ -17,7 +17,7 @@ HEADERS = {
         *("opening", "graph", "attributes", "passes", "options", "tensors", "helpers"),
         *("operators", "partitioners"),
         *("json", "errors"),
-        *("error_bodies", "tensor_bodies", "node_bodies", "lists", "registry"),
+        *("lists", "error_bodies", "tensor_bodies", "node_bodies", "registry"),
         *("json_reader", "json_values"),
         *("flat_views", "attribute_texts", "tables", "params"),
         *("graph_reader", "graph_writer", "graph_bodies"),

@@ -147,7 +147,7 @@ class ParamTable {
   }
 
   PlainList<Lent> lent_;
-  std::unique_ptr<MXTensor[]> tensors_;  // in the same order
+  Owned<MXTensor[]> tensors_;  // in the same order
 };
 
 /// Lends a resource to the pass that runs in this thread. Nodes ask for it here, so that none has
@@ -306,10 +306,10 @@ class PassResource {
   MXTensor* allocate(int is_arg, const std::string& name, const std::vector<int64_t>& shape,
                      const MXContext& ctx, MXDType dtype);
   MXTensor* hold(const std::string& name, const MXTensor& made) {
-    std::unique_ptr<Made> held(new Made{name, made, made});
     const std::lock_guard<std::mutex> lock(mutex_);
-    made_.push_back(held.get());
-    return &held.release()->tensor;
+    made_.reserve(made_.size() + 1);  // so that the list cannot fail to take it
+    made_.push_back(new Made{name, made, made});
+    return &made_.back()->tensor;
   }
 
   std::mutex mutex_;  // of all that threads of the pass change

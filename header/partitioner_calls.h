@@ -6,7 +6,7 @@ namespace detail {
 struct OwnedSelector {
   explicit OwnedSelector(const ShownGraph& shown) : graph(shown) {}
   GivenGraph graph;
-  std::unique_ptr<CustomOpSelector> selector;  // destroyed first
+  Owned<CustomOpSelector> selector;  // destroyed first
 };
 
 /// The functions behind the entry points of partitioners; null in a library without partitioners.
@@ -75,7 +75,7 @@ inline int callCreateSelector(createSelector_t function, const ShownGraph& shown
                               const GivenTexts& options) {
   return guarded("createSelector", [&]() -> int {
     requireFunction(function, "setCreateSelector");
-    std::unique_ptr<OwnedSelector> owned(new OwnedSelector(shown));
+    Owned<OwnedSelector> owned(new OwnedSelector(shown));
     CustomOpSelector* made = nullptr;
     const MXReturnValue result = function(owned->graph.get(), &made, options.map());
     owned->selector.reset(made);

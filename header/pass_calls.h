@@ -30,8 +30,8 @@ class GivenGraph {
   }
 
  private:
-  std::unique_ptr<FlatStore> store_;
-  std::unique_ptr<Graph> read_;
+  Owned<FlatStore> store_;
+  Owned<Graph> read_;
   Graph* graph_;
 };
 

@@ -1386,10 +1386,10 @@ class MXerrorMsgs {
 
  private:
   struct Message;
-  MXerrorMsgs() {}
+  struct Store;
+  MXerrorMsgs();
   std::stringstream& start();
-  std::mutex mutex_;
-  std::vector<Message*> messages_;  // never deleted: streams may be in use, the host reads texts
+  Store* const store_;  // never deleted: streams may be in use, the host reads texts
 };
 
 /// Reports the reason of a failure: MX_ERROR_MSG << "no weight named " << name; return MX_FAIL;
@@ -1407,6 +1407,140 @@ class AttributeError : public std::invalid_argument {
  public:
   explicit AttributeError(const std::string& message) : std::invalid_argument(message) {}
 };
+
+// ---- memory and lists ----------------------------------------------------------------------
+
+namespace detail {
+
+/// Memory that grows. All kinds of PlainList share its function.
+class PlainMemory {
+ public:
+  PlainMemory() : data_(nullptr), size_(0), room_(0) {}
+  PlainMemory(const PlainMemory&) = delete;
+  PlainMemory& operator=(const PlainMemory&) = delete;
+  ~PlainMemory() { free(data_); }
+
+ protected:
+  /// Makes room for `count` more bytes.
+  void grow(std::size_t count);
+  void add(const void* item, std::size_t size);
+
+  char* data_;
+  std::size_t size_;
+  std::size_t room_;
+};
+
+inline void PlainMemory::grow(std::size_t count) {
+  const std::size_t room = (std::max)(2 * room_ + 64, size_ + count);
+  void* const moved = realloc(data_, room);
+  if (moved == nullptr) throw std::bad_alloc();
+  data_ = static_cast<char*>(moved);
+  room_ = room;
+}
+
+inline void PlainMemory::add(const void* item, std::size_t size) {
+  if (room_ - size_ < size) grow(size);
+  memcpy(data_ + size_, item, size);
+  size_ += size;
+}
+
+/// Deletes an object at its end, as std::unique_ptr, of which each kind takes 1 % of the time that
+/// a small library compiles at -O0 (bench/compile.py).
+template <typename Item>
+class Owned {
+ public:
+  explicit Owned(Item* item = nullptr) : item_(item) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { delete item_; }
+  Item* get() const { return item_; }
+  Item& operator*() const { return *item_; }
+  Item* operator->() const { return item_; }
+  void reset(Item* item) {
+    delete item_;
+    item_ = item;
+  }
+  Item* release() {
+    Item* const item = item_;
+    item_ = nullptr;
+    return item;
+  }
+
+ private:
+  Item* item_;
+};
+
+template <typename Item>
+class Owned<Item[]> {
+ public:
+  explicit Owned(Item* items) : items_(items) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { delete[] items_; }
+  Item* get() const { return items_; }
+  Item& operator[](std::size_t pos) const { return items_[pos]; }
+
+ private:
+  Item* items_;
+};
+
+/// A std::vector of items that may be copied as bytes; resize adds zeros. bench/compile.py: with
+/// std::vector in its place, a small library takes half as long again to compile, and three
+/// quarters of its functions come from the fifteen kinds of std::vector.
+template <typename Item>
+class PlainList : public PlainMemory {
+ public:
+  void push_back(Item item) { add(&item, sizeof(Item)); }
+  void pop_back() { size_ -= sizeof(Item); }
+  void reserve(std::size_t count) {
+    if (room_ < count * sizeof(Item)) grow(count * sizeof(Item) - size_);
+  }
+  void resize(std::size_t count) {
+    reserve(count);
+    if (count > size()) memset(data_ + size_, 0, count * sizeof(Item) - size_);
+    size_ = count * sizeof(Item);
+  }
+  void clear() { size_ = 0; }
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_ / sizeof(Item); }
+  Item* data() { return reinterpret_cast<Item*>(data_); }
+  const Item* data() const { return reinterpret_cast<const Item*>(data_); }
+  Item* begin() { return data(); }
+  Item* end() { return data() + size(); }
+  const Item* begin() const { return data(); }
+  const Item* end() const { return data() + size(); }
+  Item& operator[](std::size_t pos) { return data()[pos]; }
+  const Item& operator[](std::size_t pos) const { return data()[pos]; }
+  Item& back() { return end()[-1]; }
+
+ private:
+  static_assert(std::is_trivially_destructible<Item>::value, "not plain");
+};
+
+inline JsonReader::Slice sliceOf(const JsonReader::Slice& text) { return text; }
+inline JsonReader::Slice sliceOf(const std::string& text) {
+  return JsonReader::Slice{text.data(), text.size()};
+}
+
+/// A text with a number, sorted by both.
+struct NumberedText {
+  JsonReader::Slice text;
+  std::size_t number;
+};
+
+inline int compareNumberedTexts(const void* left, const void* right) {
+  const NumberedText& first = *static_cast<const NumberedText*>(left);
+  const NumberedText& second = *static_cast<const NumberedText*>(right);
+  if (first.text < second.text) return -1;
+  return second.text < first.text || first.number > second.number ? 1 : -1;
+}
+
+inline void sortTexts(PlainList<NumberedText>* texts) {
+  if (texts->empty()) return;
+  qsort(texts->data(), texts->size(), sizeof(NumberedText), &compareNumberedTexts);
+}
+
+}  // namespace detail
 
 // ================================================================================================
 // Bodies
@@ -1498,37 +1632,44 @@ struct MXerrorMsgs::Message {
   const std::string* text;  // as last returned
 };
 
+struct MXerrorMsgs::Store {
+  std::mutex mutex;
+  detail::PlainList<Message*> messages;
+};
+
+inline MXerrorMsgs::MXerrorMsgs() : store_(new Store()) {}
+
 inline MXerrorMsgs* MXerrorMsgs::get() {
   static MXerrorMsgs* const instance = new MXerrorMsgs();
   return instance;
 }
 
 inline std::stringstream& MXerrorMsgs::start() {
-  messages_.push_back(new Message());
-  return messages_.back()->stream;
+  store_->messages.push_back(new Message());
+  return store_->messages.back()->stream;
 }
 
 inline std::stringstream& MXerrorMsgs::add(const char* file, int line) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(store_->mutex);
   std::stringstream& stream = start();
   stream << file << "[" << line << "]: ";
   return stream;
 }
 
 inline void MXerrorMsgs::add(const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(store_->mutex);
   start() << text;
 }
 
 inline int MXerrorMsgs::size() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return static_cast<int>(messages_.size());
+  const std::lock_guard<std::mutex> lock(store_->mutex);
+  return static_cast<int>(store_->messages.size());
 }
 
 inline const std::string* MXerrorMsgs::get(int idx) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (idx < 0 || static_cast<std::size_t>(idx) >= messages_.size()) return nullptr;
-  Message& message = *messages_[static_cast<std::size_t>(idx)];
+  const std::lock_guard<std::mutex> lock(store_->mutex);
+  if (idx < 0 || static_cast<std::size_t>(idx) >= store_->messages.size()) return nullptr;
+  Message& message = *store_->messages[static_cast<std::size_t>(idx)];
   const std::string text = message.buffer.text();
   if (message.text == nullptr || *message.text != text) message.text = new std::string(text);
   return message.text;
@@ -1706,100 +1847,6 @@ inline void Node::operator delete(void* node) noexcept {
   void* const memory = static_cast<char*>(node) - detail::kNodeMark;
   if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
 }
-
-// ---- lists of plain items ----------------------------------------------------------------------
-
-namespace detail {
-
-/// Memory that grows. All kinds of PlainList share its function.
-class PlainMemory {
- public:
-  PlainMemory() : data_(nullptr), size_(0), room_(0) {}
-  PlainMemory(const PlainMemory&) = delete;
-  PlainMemory& operator=(const PlainMemory&) = delete;
-  ~PlainMemory() { free(data_); }
-
- protected:
-  /// Makes room for `count` more bytes.
-  void grow(std::size_t count);
-  void add(const void* item, std::size_t size);
-
-  char* data_;
-  std::size_t size_;
-  std::size_t room_;
-};
-
-inline void PlainMemory::grow(std::size_t count) {
-  const std::size_t room = (std::max)(2 * room_ + 64, size_ + count);
-  void* const moved = realloc(data_, room);
-  if (moved == nullptr) throw std::bad_alloc();
-  data_ = static_cast<char*>(moved);
-  room_ = room;
-}
-
-inline void PlainMemory::add(const void* item, std::size_t size) {
-  if (room_ - size_ < size) grow(size);
-  memcpy(data_ + size_, item, size);
-  size_ += size;
-}
-
-/// A std::vector of items that may be copied as bytes; resize adds zeros. bench/compile.py: with
-/// std::vector in its place, a small library takes half as long again to compile, and three
-/// quarters of its functions come from the fifteen kinds of std::vector.
-template <typename Item>
-class PlainList : public PlainMemory {
- public:
-  void push_back(Item item) { add(&item, sizeof(Item)); }
-  void pop_back() { size_ -= sizeof(Item); }
-  void reserve(std::size_t count) {
-    if (room_ < count * sizeof(Item)) grow(count * sizeof(Item) - size_);
-  }
-  void resize(std::size_t count) {
-    reserve(count);
-    if (count > size()) memset(data_ + size_, 0, count * sizeof(Item) - size_);
-    size_ = count * sizeof(Item);
-  }
-  void clear() { size_ = 0; }
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_ / sizeof(Item); }
-  Item* data() { return reinterpret_cast<Item*>(data_); }
-  const Item* data() const { return reinterpret_cast<const Item*>(data_); }
-  Item* begin() { return data(); }
-  Item* end() { return data() + size(); }
-  const Item* begin() const { return data(); }
-  const Item* end() const { return data() + size(); }
-  Item& operator[](std::size_t pos) { return data()[pos]; }
-  const Item& operator[](std::size_t pos) const { return data()[pos]; }
-  Item& back() { return end()[-1]; }
-
- private:
-  static_assert(std::is_trivially_destructible<Item>::value, "not plain");
-};
-
-inline JsonReader::Slice sliceOf(const JsonReader::Slice& text) { return text; }
-inline JsonReader::Slice sliceOf(const std::string& text) {
-  return JsonReader::Slice{text.data(), text.size()};
-}
-
-/// A text with a number, sorted by both.
-struct NumberedText {
-  JsonReader::Slice text;
-  std::size_t number;
-};
-
-inline int compareNumberedTexts(const void* left, const void* right) {
-  const NumberedText& first = *static_cast<const NumberedText*>(left);
-  const NumberedText& second = *static_cast<const NumberedText*>(right);
-  if (first.text < second.text) return -1;
-  return second.text < first.text || first.number > second.number ? 1 : -1;
-}
-
-inline void sortTexts(PlainList<NumberedText>* texts) {
-  if (texts->empty()) return;
-  qsort(texts->data(), texts->size(), sizeof(NumberedText), &compareNumberedTexts);
-}
-
-}  // namespace detail
 
 // ---- registries --------------------------------------------------------------------------------
 
@@ -3561,7 +3608,7 @@ inline bool NodeAttributes::equals(const NodeAttributes& other) const {
 
 inline NodeAttributes::Map& NodeAttributes::makeMap() const {
   if (Map* present = map_.load(std::memory_order_acquire)) return *present;
-  std::unique_ptr<Map> made(new Map());
+  detail::Owned<Map> made(new Map());
   detail::AttributeTexts(*this).visitPresent(
       [&made](const JsonReader::Slice& key, const JsonReader::Slice& text) {
         detail::setText(key, text, made.get());
@@ -3742,7 +3789,7 @@ inline bool GraphAttributes::equals(const GraphAttributes& other) const {
 inline GraphAttributes::Map& GraphAttributes::makeMap() const {
   detail::GraphMap* present = map_.load();
   if (present == nullptr) {
-    std::unique_ptr<detail::JsonGraphMap> made(new detail::JsonGraphMap());
+    detail::Owned<detail::JsonGraphMap> made(new detail::JsonGraphMap());
     for (const auto& member : texts_) {
       made->map.emplace_hint(made->map.end(), member.first,
                              detail::readAgain(member.second).readValue());
@@ -4072,7 +4119,7 @@ class ParamTable {
   }
 
   PlainList<Lent> lent_;
-  std::unique_ptr<MXTensor[]> tensors_;  // in the same order
+  Owned<MXTensor[]> tensors_;  // in the same order
 };
 
 /// Lends a resource to the pass that runs in this thread. Nodes ask for it here, so that none has
@@ -4231,10 +4278,10 @@ class PassResource {
   MXTensor* allocate(int is_arg, const std::string& name, const std::vector<int64_t>& shape,
                      const MXContext& ctx, MXDType dtype);
   MXTensor* hold(const std::string& name, const MXTensor& made) {
-    std::unique_ptr<Made> held(new Made{name, made, made});
     const std::lock_guard<std::mutex> lock(mutex_);
-    made_.push_back(held.get());
-    return &held.release()->tensor;
+    made_.reserve(made_.size() + 1);  // so that the list cannot fail to take it
+    made_.push_back(new Made{name, made, made});
+    return &made_.back()->tensor;
   }
 
   std::mutex mutex_;  // of all that threads of the pass change
@@ -4982,7 +5029,7 @@ class GraphWriter {
     std::size_t depth;
     Node* const* order;  // the graph's own, or `sorted`
     std::size_t count;
-    std::unique_ptr<NodeTable> table;
+    Owned<NodeTable> table;
     std::vector<Node*> sorted;
     PlainList<uint32_t> positions;  // of the producers of a node
     PlainList<uint32_t> outputs;    // of the nodes written so far: how many each has
@@ -5400,7 +5447,7 @@ inline Graph::~Graph() {
 }
 
 inline Graph* Graph::fromString(const char* text, std::size_t size, const JsonOptions& options) {
-  std::unique_ptr<Graph> graph(new Graph());
+  detail::Owned<Graph> graph(new Graph());
   detail::TextReader(text, size, options).read(graph.get());
   return graph.release();
 }
@@ -6767,8 +6814,8 @@ struct FlatStore {
   }
 
   FlatModel model = {};
-  std::unique_ptr<NodeMemory> memory;  // of the graph's nodes
-  std::unique_ptr<Graph> graph;        // if it belongs to this object
+  Owned<NodeMemory> memory;  // of the graph's nodes
+  Owned<Graph> graph;        // if it belongs to this object
 
   /// Sets `model`. Throws GraphStructureError for edges to nodes outside their graph, and for
   /// subgraphs that are null or belong to two nodes. `root` is borrowed.
@@ -7116,8 +7163,8 @@ class GivenGraph {
   }
 
  private:
-  std::unique_ptr<FlatStore> store_;
-  std::unique_ptr<Graph> read_;
+  Owned<FlatStore> store_;
+  Owned<Graph> read_;
   Graph* graph_;
 };
 
@@ -7569,7 +7616,7 @@ namespace detail {
 struct OwnedSelector {
   explicit OwnedSelector(const ShownGraph& shown) : graph(shown) {}
   GivenGraph graph;
-  std::unique_ptr<CustomOpSelector> selector;  // destroyed first
+  Owned<CustomOpSelector> selector;  // destroyed first
 };
 
 /// The functions behind the entry points of partitioners; null in a library without partitioners.
@@ -7638,7 +7685,7 @@ inline int callCreateSelector(createSelector_t function, const ShownGraph& shown
                               const GivenTexts& options) {
   return guarded("createSelector", [&]() -> int {
     requireFunction(function, "setCreateSelector");
-    std::unique_ptr<OwnedSelector> owned(new OwnedSelector(shown));
+    Owned<OwnedSelector> owned(new OwnedSelector(shown));
     CustomOpSelector* made = nullptr;
     const MXReturnValue result = function(owned->graph.get(), &made, options.map());
     owned->selector.reset(made);
