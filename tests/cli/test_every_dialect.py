@@ -74,7 +74,7 @@ MODELS: dict[str, tuple[Callable[[Path], Path], str, list[str]]] = {
     "ark": (copied("ark/gen_seed-mlp_softmax.full.json"), "out.json", []),
     "dlprim": (copied("dlprim/onnxcpp_resblock.json"), "out.json", []),
 }
-"""What makes a model, the name of a result, and the options for inputs that it does not state."""
+"""The maker of a model, the name of a result, and the options for inputs that it does not state."""
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ VALUES: dict[str, Any] = {
     "nested": {"a": {"b": [[], {}, [[1]], {"a": {"a": 1}}]}, "c": [{"d": [2, {"e": 3}]}]},
     "scalar": "alone",
 }
-"""What Python's json and passlib must read alike."""
+"""Texts that Python's json and passlib must read alike."""
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -1,4 +1,4 @@
-"""What standard passes leave of MXNet's models, run by MXNet itself."""
+"""MXNet runs its models after the standard passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled passes declare, how their options are checked by it, and what they are lent."""
+"""Declarations of compiled passes, the checks of their options, and lent weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models look like: a line, a table, a page."""
+"""Models as a line, a table and a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MXNet refuses when it infers shapes and types, and what it infers from the data alone."""
+"""Errors of MXNet's inference of shapes and types, and inference from the data alone."""
 
 from __future__ import annotations
 

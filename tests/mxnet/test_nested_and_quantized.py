@@ -1,4 +1,4 @@
-"""What loops, branches and operators on 8-bit numbers refuse, and how."""
+"""Errors of loops, branches and operators on 8-bit numbers."""
 
 from __future__ import annotations
 

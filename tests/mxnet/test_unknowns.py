@@ -1,4 +1,4 @@
-"""What inference leaves unknown: MXNet 1.9.1's own results for inputs that are partly known."""
+"""Unknowns of inference: MXNet 1.9.1's own results for inputs that are partly known."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ TARGETS = (
     *("lint", "docs", "docs-links", "interop", "test", "test-rest", "test-lowest", "demo"),
     *("wheel", "sdist"),
 )
-"""What has to succeed; the last two make the files that are looked at."""
+"""The commands of a release; the last two make the files that are checked."""
 
 TO_COME = re.compile(r"until \S+ is released|is to have wheels", re.IGNORECASE)
 """How pages say that the first release is still to come."""

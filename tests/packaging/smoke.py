@@ -1,4 +1,4 @@
-"""What an installed wheel must do, in an environment that has only its extra ``run`` besides.
+"""Check an installed wheel in an environment that has only its extra ``run`` besides.
 
 Run as ``python smoke.py DATA``, where DATA is the folder tests/data, outside the repository: loads,
 rewrites and saves a model of every dialect, compiles libraries by the command line and by CMake,

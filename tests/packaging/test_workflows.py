@@ -21,7 +21,7 @@ CALLERS = [
     ROOT / "README.md",
 ]
 CALL = re.compile(r"(?:^|^clean |run: |entry: |`)make (?!for )([^`#|$=\n]+)", re.MULTILINE)
-"""What follows the command on its line; "make for a high one" in CONTRIBUTING.md is prose."""
+"""The rest of the command's line; "make for a high one" in CONTRIBUTING.md is prose."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""What pages hold, of all dialects, without a browser."""
+"""The content of pages of all dialects, without a browser."""
 
 from __future__ import annotations
 

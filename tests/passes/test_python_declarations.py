@@ -1,4 +1,4 @@
-"""What passes in Python declare by their signatures, and how options are checked by it."""
+"""Declarations of passes in Python by their signatures, and the checks of their options."""
 
 from __future__ import annotations
 

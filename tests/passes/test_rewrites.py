@@ -1,4 +1,4 @@
-"""What patterns become, in C++ and in Python: each kind of binding, and where no match may be."""
+"""Replacements of patterns, in C++ and in Python: each kind of binding, and where none matches."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ MODELS: dict[str, tuple[Callable[[Path], pl.Model], str, str]] = {
     "nnvm": (nnvm_model, "r", ""),
     "ark": (lambda folder: pl.load(DATA / "ark" / "gen_seed-mlp_softmax.full.json"), "gelu", ""),
 }
-"""What loads a model, one of its nodes with an input, and one of its weights with four axes."""
+"""The loader of a model, one of its nodes with an input, and one of its weights with four axes."""
 
 
 def misspell(graph: pl.Graph, node: Any, weight: str) -> None:

@@ -28,12 +28,12 @@ PIECES = (b"", b"\0", b"\xff", b"{", b"[", b"]", b'"', b",", b"-1", b"1e999", b"
           b"null", b"\xff\xff\xff\xff", b"\0\0\0\x80", b"\x01\0\0\0\0\0\0\0",
           b"[" * 3000, b'{"a":' * 500, b"9" * 5000, b"\\ud800", b"\xed\xa0\x80",
           b"true", b"PK\x01\x02", b"<f8")  # fmt: skip
-"""What takes the place of bytes of a file."""
+"""Replacements for bytes of a file."""
 
 VALUES = (None, True, -1, 0, 1, 2**31, 2**63, 1e400, 0.5, "", "null", "\0", "(1, -1)", "[[0,0]]",
           "Convolution", "BatchNorm", [], [0, 0, 0], [-1, 0, 0], [9, 9, 9], [[]], {},
           {"a": 1})  # fmt: skip
-"""What takes the place of values in JSON."""
+"""Replacements for values in JSON."""
 
 
 def damaged(original: bytes, source: random.Random) -> bytes:

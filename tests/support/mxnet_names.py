@@ -1,4 +1,4 @@
-"""What passlib has of MXNet's public names, and the page in docs/ that lists it.
+"""MXNet's public names that passlib has, and the page in docs/ that lists them.
 
 Usage: python mxnet_names.py
 

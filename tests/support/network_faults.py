@@ -131,7 +131,7 @@ def _insert(home: Home, node: Any, operators: list[tuple[str, dict[str, str]]]) 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is wrong, and the operator at whose middle node it is."""
+    """The fault, and the operator whose middle node has it."""
 
     operator: str
     change: Callable[[Any, Home, Any], None]

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 import passlib
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
-"""What a model in text starts with."""
+"""The beginning of a model in text."""
 
 NESTED = """
 <ir_version: 8, opset_import: ["" : 17]>

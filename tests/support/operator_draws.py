@@ -11,7 +11,7 @@ from onnx import TensorProto, defs, helper
 Maker = Callable[["Draw"], "Node"]
 
 MAKERS: dict[str, Maker] = {}
-"""What makes a random node, by operator."""
+"""The makers of random nodes, by operator."""
 
 
 def maker_of(*names: str) -> Callable[[Maker], Maker]:

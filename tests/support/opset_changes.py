@@ -31,7 +31,7 @@ from passlib.errors import GraphError, UnsupportedError
 from rewriting import results
 
 _MADE = (operator_nodes_other, operator_nodes_plain, operator_nodes_shaped)
-"""What fills `MAKERS`."""
+"""The modules that fill `MAKERS`."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What ONNX Runtime fuses: graphs for its fusions, alone and next to layers.
+"""Graphs for the fusions of ONNX Runtime, alone and next to layers.
 
 ``python tests/support/runtime_fusions.py [WORD...]`` simplifies every fusion whose name has one of
 the words between all pairs of neighbours, and prints those of which ONNX Runtime then fuses less.
@@ -67,7 +67,7 @@ NEIGHBOURS: dict[str, Part] = {
     "halves": lambda drawing, x: drawing("Mul", drawing("Mul", x, drawing.of(0.5)), drawing.of(4)),
     "residual": lambda drawing, x: drawing("Add", drawing("Relu", x), x),
 }
-"""What may stand before or behind a fusion, by name."""
+"""Neighbours of a fusion, by name."""
 
 
 def drawn(name: str, before: str = "nothing", behind: str = "nothing") -> bytes:

@@ -1,4 +1,4 @@
-"""What a build with sanitizers cannot show: see tests/sanitize.sh."""
+"""Tests that a build with sanitizers cannot run: see tests/sanitize.sh."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _SECONDS: Final = 20
 _MEMORY: Final = 8 << 30
 
 _OTHERS: Final = ("onnx", "basic", "text")
-"""What may differ: ONNX's inference, ONNX Runtime's own folding, ONNX's reference."""
+"""Packages that may differ: ONNX's inference, ONNX Runtime's own folding, ONNX's reference."""
 
 
 def swept(check: Check, first: int, count: int) -> Iterator[dict[str, Any]]:

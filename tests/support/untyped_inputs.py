@@ -24,7 +24,7 @@ PLACES: Final = ("graph", "If", "Loop", "Scan", "function", "branch in a functio
 
 TYPES: Final = ("custom", "no type", "no element type", "no rank", "scalar", "vector", "sequence",
                 "optional", "map")  # fmt: skip
-"""What is known of an input: "custom" is the result of an operator that ONNX does not know."""
+"""The knowledge of an input: "custom" is the result of an operator that ONNX does not know."""
 
 ATTRIBUTES: Final = ("required", "all", "none")
 

@@ -1,4 +1,4 @@
-"""What differs for one tool differs for all: the same inputs, numbers and names."""
+"""All tools judge alike: the same inputs, tolerances and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What saving writes passes ONNX's checker and ONNX Runtime, or saving refuses it, by name."""
+"""Saved files pass ONNX's checker and ONNX Runtime, or the save is refused by name."""
 
 from __future__ import annotations
 

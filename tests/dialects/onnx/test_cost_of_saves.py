@@ -1,4 +1,4 @@
-"""What a save checks: the kinds of nodes that passes changed, not the whole model."""
+"""A save checks the kinds of nodes that passes changed, not the whole model."""
 
 from __future__ import annotations
 

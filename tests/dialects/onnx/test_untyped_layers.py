@@ -118,7 +118,7 @@ def test_a_bias_of_another_type_is_refused(op: str, tmp_path: Path) -> None:
 
 
 def test_a_shape_that_is_computed_from_a_normalized_value(tmp_path: Path) -> None:
-    """What takes elements of its input for a shape has another type if they change."""
+    """An operator that reads a shape from an input is inferred anew when its elements change."""
     source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
     write(source, "Conv", 2, behind="Shape", output="b1")
     model = passlib.load(source)

@@ -1,4 +1,4 @@
-"""What a model costs, and simplification by each measure."""
+"""The cost of a model, and simplification by each measure."""
 
 from __future__ import annotations
 

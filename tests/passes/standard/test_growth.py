@@ -17,7 +17,7 @@ def test_steps_for_each_operator(link: str, shape: str) -> None:
 
 
 def test_a_chain_with_one_constant() -> None:
-    """What a thousand operators share is not looked through for each of them."""
+    """The uses of a shared constant are not searched for each operator."""
     models = [graph("Add of a number", "chain", count) for count in (100, 1600)]
     passlib.load(models[0]).optimize_for("mergeFactors")  # imports
     assert growth(lambda model: model.optimize_for("mergeFactors"), models) <= GROWTH

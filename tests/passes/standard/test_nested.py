@@ -110,7 +110,7 @@ def test_names_of_branches_stay_unique(tmp_path: Any) -> None:
 
 
 def test_the_body_of_a_loop_whose_sizes_change(tmp_path: Any) -> None:
-    """What the file states of the first round does not hold in the next ones."""
+    """The shapes that the file states hold in the first round only."""
     data = parsed(
         """g (float[2] x, int64 m) => (float[K] y) <bool go = {1}, int64[1] s = {-1}>
         {

@@ -1,4 +1,4 @@
-"""What ONNX Runtime fuses before simplification it fuses afterwards, too."""
+"""ONNX Runtime fuses as much after simplification as before."""
 
 from __future__ import annotations
 
