@@ -17,8 +17,9 @@ def test_a_rule_does_what_its_examples_show(rule: Rule, opset: int | None) -> No
     assert list(problems(rule, opset)) == []
 
 
-def test_the_page_lists_functions_and_rules() -> None:
-    assert rule_page.PAGE.read_text() == rule_page.text()
+def test_the_pages_list_functions_and_rules() -> None:
+    assert rule_page.PAGE.read_text() == rule_page.page()
+    assert rule_page.CATALOGUE.read_text() == rule_page.catalogue()
 
 
 def test_the_rules_of_a_group_are_all_exact_or_none() -> None:

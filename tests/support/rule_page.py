@@ -1,4 +1,4 @@
-"""The parts of docs/rules.md that are made from the core and the rules.
+"""The functions in docs/rules.md, from the core, and docs/rule-catalogue.md, from the rules.
 
 Run ``.venv/bin/python tests/support/rule_page.py`` to write them again.
 """
@@ -9,35 +9,56 @@ import re
 from pathlib import Path
 
 from passlib import _core
-from passlib.passes.rules import books
+from passlib.passes.rules import Rule, books
 
-PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "rules.md"
+CATALOGUE = DOCS / "rule-catalogue.md"
+
+_HEAD = """\
+# Rules of passlib
+
+Each rule with its example; [rules.md](rules.md) describes the language. A standard pass that is a
+group applies the rules of the group, as [standard-passes.md](standard-passes.md) describes. Rules
+without a group run by `passlib opt --rules` or `pl.Rules` only. An exact rule keeps every bit; the
+others are equal in real arithmetic. [Rewrites of other tools](rules-of-others.md) lists what other
+tools have, and under which name passlib has it.
+"""
 
 
-def _functions() -> str:
+def page() -> str:
+    """Return docs/rules.md with the functions as they are now."""
     rows = [f"| `{name}({given})` | {text} |" for name, given, text in _core.rule_functions()]
-    return "\n".join(["| function | |", "|---|---|", *rows])
+    made = "\n".join(["| function | |", "|---|---|", *rows])
+    part = f"<!-- functions -->\n{made}\n<!-- end of functions -->"
+    found = r"(?s)<!-- functions -->\n.*?<!-- end of functions -->"
+    return re.sub(found, lambda _: part, PAGE.read_text())
 
 
-def _rules() -> str:
-    rows = ["| rule | keeps | group | |", "|---|---|---|---|"]
+def catalogue() -> str:
+    """Return docs/rule-catalogue.md."""
+    parts = [_HEAD]
     for book in books():
-        for rule in book:
-            kept = "every bit" if rule.exact else ""
-            group = rule.group and f"`{rule.group}`"
-            rows.append(f"| `{rule.name}` | {kept} | {group} | {rule.sentence} |")
-    return "\n".join(rows)
+        parts.append(f"## {Path(book.file).stem.capitalize()}\n")
+        parts += map(_section, book)
+    return "\n".join(parts)
 
 
-def text() -> str:
-    """Return the page with these parts as they are now."""
-    page = PAGE.read_text()
-    for name, made in (("functions", _functions()), ("rules", _rules())):
-        found = rf"(?s)<!-- {name} -->\n.*?<!-- end of {name} -->"
-        part = f"<!-- {name} -->\n{made}\n<!-- end of {name} -->"
-        page = re.sub(found, lambda _, part=part: part, page)
-    return page
+def _section(rule: Rule) -> str:
+    kept = "Exact" if rule.exact else "Rounding"
+    group = f", in the group `{rule.group}`" if rule.group else ""
+    _, _, body = rule.text.partition("\n")
+    return f"### {rule.name}\n\n{rule.sentence} {kept}{group}.\n\n```\n{_dedented(body)}\n```\n"
+
+
+def _dedented(body: str) -> str:
+    """Return what the text of a rule adds to its section, without the indent."""
+    lines = [line.removeprefix("  ") for line in body.strip("\n").splitlines()]
+    told = ("exact", "rounding")
+    kept = [line for line in lines if line not in told and not line.startswith("group ")]
+    return "\n".join(kept).strip("\n")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(text())
+    PAGE.write_text(page())
+    CATALOGUE.write_text(catalogue())
