@@ -154,6 +154,19 @@ class GraphFacts {
     return found;
   }
 
+  /// For each function that is called, by domain and name: the number of calls, and what holds of
+  /// its inputs at all of them.
+  py::dict calls() const {
+    py::dict found;
+    for (const auto& [key, calls] : facts_->calls()) {
+      py::list inputs;
+      for (const Fact& fact : calls.inputs) inputs.append(described(fact));
+      found[py::make_tuple(decode(key.first), decode(key.second))] =
+          py::make_tuple(calls.nodes.size(), inputs);
+    }
+    return found;
+  }
+
   /// For each node the texts of __ext_shape__ and __ext_dtype__; None if a value is not known in
   /// full, or the file states another type. `codes`: MXNet's numbers of element types by ONNX's.
   py::object texts(const std::map<int, int>& codes) const {
@@ -291,6 +304,7 @@ void bindFacts(py::module_* m) {
       .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
       .def("nested", &GraphFacts::nested)
+      .def("calls", &GraphFacts::calls)
       .def("unknown", &GraphFacts::unknown);
 }
 

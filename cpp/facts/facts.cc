@@ -88,6 +88,25 @@ bool isRandom(std::string_view op) {
 
 }  // namespace
 
+namespace {
+
+/// Leaves of a type and a shape what another fact says, too.
+void meet(const Fact& other, Fact* fact) {
+  if (fact->type != other.type || fact->key != other.key || fact->wrappers != other.wrappers) {
+    *fact = Fact();
+    return;
+  }
+  if (!fact->shape || !other.shape || fact->shape->size() != other.shape->size()) {
+    fact->shape.reset();
+    return;
+  }
+  for (std::size_t i = 0; i < fact->shape->size(); ++i) {
+    if ((*fact->shape)[i] != (*other.shape)[i]) (*fact->shape)[i] = Dim();
+  }
+}
+
+}  // namespace
+
 bool same(const Fact& left, const Fact& right) {
   if (left.type != right.type || left.present != right.present || left.key != right.key ||
       left.constant != right.constant || left.least != right.least ||
@@ -174,6 +193,11 @@ class Facts::Inference : public Surroundings {
   }
 
   const std::vector<const Node*>& unknownNodes() const { return unknown_; }
+
+  const std::map<std::pair<std::string, std::string>, Calls>& calls() const {
+    static const std::map<std::pair<std::string, std::string>, Calls> none;
+    return cut_ ? none : calls_;
+  }
 
   // Surroundings.
 
@@ -280,6 +304,7 @@ class Facts::Inference : public Surroundings {
   /// Infers a graph in a frame and returns the facts of its outputs.
   std::vector<Fact> run(const Graph& graph, Frame frame) {
     std::vector<Fact> made(graph.outputs.size());
+    cut_ = cut_ || frames_.size() > kDeepest || visits_ > kMostVisits;
     if (frames_.size() > kDeepest || visits_ > kMostVisits) return made;
     visits_ += graph.nodes.size();
     // Rules go on after this with their own node.
@@ -383,7 +408,8 @@ class Facts::Inference : public Surroundings {
     const std::string_view domain = domainOf(node);
     current_ = &node;
     owner_inputs_ = std::move(inputs);
-    const Function* function = settings_.function ? settings_.function(domain, node.op) : nullptr;
+    const bool follows = settings_.function && attributeOf(node, "__overload__").empty();
+    const Function* function = follows ? settings_.function(domain, node.op) : nullptr;
     Rule rule = nullptr;
     if (function != nullptr) {
       call(node, *function, made);
@@ -482,7 +508,6 @@ class Facts::Inference : public Surroundings {
   }
 
   void call(const Node& node, const Function& function, std::vector<Fact>* made) {
-    if (frames_.size() > kDeepest || visits_ > kMostVisits) return;
     for (const Frame& frame : frames_) {
       if (frame.function == &function) return;  // it calls itself
     }
@@ -494,6 +519,7 @@ class Facts::Inference : public Surroundings {
     });
     std::vector<Fact> formals;
     for (const Fact* input : owner_inputs_) formals.push_back(*input);
+    noteCall(node, formals);
     // An input that the call leaves out.
     Fact absent;
     absent.present = false;
@@ -511,6 +537,15 @@ class Facts::Inference : public Surroundings {
     for (std::size_t i = 0; i < made->size() && i < found.size(); ++i) (*made)[i] = found[i];
   }
 
+  void noteCall(const Node& node, const std::vector<Fact>& formals) {
+    Calls& calls = calls_[{std::string(domainOf(node)), node.op}];
+    const bool first = calls.nodes.empty();
+    calls.nodes.insert(&node);
+    if (first) calls.inputs = formals;
+    if (formals.size() < calls.inputs.size()) calls.inputs.resize(formals.size());
+    for (std::size_t i = 0; i < calls.inputs.size(); ++i) meet(formals[i], &calls.inputs[i]);
+  }
+
   const Graph* graph_;
   Settings settings_;
   std::unordered_map<const Node*, uint32_t> index_;
@@ -522,6 +557,8 @@ class Facts::Inference : public Surroundings {
   const Node* current_ = nullptr;
   std::vector<const Fact*> owner_inputs_;  ///< of the current node, with captured ones
   std::size_t visits_ = 0;
+  bool cut_ = false;  ///< whether something was too deep or too large to follow
+  std::map<std::pair<std::string, std::string>, Calls> calls_;
 };
 
 Facts::Facts(const Graph* graph, Settings settings)
@@ -537,5 +574,8 @@ void Facts::set(const Node* node, std::size_t output, Fact fact) {
   inference_->set(node, output, std::move(fact));
 }
 const std::vector<const Node*>& Facts::unknownNodes() const { return inference_->unknownNodes(); }
+const std::map<std::pair<std::string, std::string>, Calls>& Facts::calls() const {
+  return inference_->calls();
+}
 
 }  // namespace passlib::facts

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct Function {
   Opsets opsets;
   std::map<std::string, std::string, std::less<>> defaults;  ///< texts of attributes
   std::function<Fact(const Node& variable)> describe;
+};
+
+/// The calls of a function.
+struct Calls {
+  std::unordered_set<const Node*> nodes;  ///< in graphs, and in the bodies of other functions
+  std::vector<Fact> inputs;               ///< what holds at all of them: types and shapes
 };
 
 /// The sources of facts besides the graph. All members but `opsets` may be empty.
@@ -69,6 +76,8 @@ class Facts {
   void set(const Node* node, std::size_t output, Fact fact);
   /// The main graph's nodes whose operator has no rule.
   const std::vector<const Node*>& unknownNodes() const;
+  /// Returns the calls of functions by domain and name; none if there are too many to follow.
+  const std::map<std::pair<std::string, std::string>, Calls>& calls() const;
 
  private:
   class Inference;

@@ -221,6 +221,14 @@ void bindOnnx(py::module_* m) {
                              [](const OnnxFile& file) { return file.model.ir_version; })
       .def_property_readonly("has_external",
                              [](const OnnxFile& file) { return file.model.has_external; })
+      .def_property_readonly("has_functions",
+                             [](const OnnxFile& file) {
+                               file.memory.check();
+                               bool found = false;
+                               onnx::forEachBody(file.memory.bytes(), onnx::numbers::kFunctions,
+                                                 [&found](Bytes) { found = true; });
+                               return found;
+                             })
       .def_property_readonly("refers_to_results",
                              [](OnnxFile& file) { return file.originals()->refersToResults(); })
       .def("holds", &holds, py::arg("graph"), py::arg("but"))

@@ -310,7 +310,7 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
         for attribute in node.attribute
         if attribute.HasField("g") and len(attribute.g.node) > 1
     ]
-    if not places or model.functions:
+    if not places:
         return None
     outside = _Outside(model)
     done = [_change(outside, node, graph, change) for node, graph in places]
@@ -333,7 +333,7 @@ class _Outside:
             graph = light.graph
         values = (*graph.value_info, *graph.input, *graph.output)
         self.types = {value.name: value for value in values}
-        self.names = NameSource(set(_names_of(model.graph)))
+        self.names = NameSource(set(names_of(model.graph)))
 
     def sizes(self, name: str) -> list[Any] | None:
         """Return the sizes of a value as ONNX's Dimension; None for an unknown rank."""
@@ -376,6 +376,7 @@ def _alone(outside: _Outside, node: Any, graph: Any, captured: list[str]) -> Any
     made = type(outside.model)()
     made.ir_version = outside.model.ir_version
     made.opset_import.extend(outside.model.opset_import)
+    made.functions.extend(outside.model.functions)
     made.graph.CopyFrom(graph)
     if node.op_type != "If":
         for value in made.graph.input:
@@ -415,7 +416,7 @@ def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
 
 def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> None:
     """Replace the contents of a nested graph; its inputs and outputs keep names and types."""
-    own = set(_names_of(graph))
+    own = set(names_of(graph))
     fixed = {value.name for value in (*graph.input, *graph.output)}
     shared = {
         tensor.name
@@ -427,7 +428,7 @@ def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> 
     for name in _defined(made):
         if name and name not in known and (name not in own or name in captured):
             renamed[name] = outside.names.fresh(name)
-    _rename(made, renamed)
+    rename_values(made, renamed)
     for tensor in [tensor for tensor in made.initializer if tensor.name in fixed]:
         # An output needs a node.
         node = made.node.add(op_type="Constant", output=[tensor.name])
@@ -458,7 +459,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
             pending += [inner for a in node.attribute for inner in a.graphs]
 
 
-def _names_of(graph: Any) -> Iterator[str]:
+def names_of(graph: Any) -> Iterator[str]:
     """Iterate over the names of all values of a graph, nested graphs included."""
     for inner in _graphs(graph):
         yield from (value.name for value in (*inner.input, *inner.output, *inner.initializer))
@@ -492,7 +493,8 @@ def _captured(graph: Any) -> list[str]:
     return list(found)
 
 
-def _rename(graph: Any, names: dict[str, str]) -> None:
+def rename_values(graph: Any, names: Mapping[str, str]) -> None:
+    """Rename values of a graph, but not its inputs, nested graphs included."""
     for inner in _graphs(graph):
         for tensor in inner.initializer:
             tensor.name = names.get(tensor.name, tensor.name)

@@ -12,12 +12,14 @@ from functools import partial
 from typing import Any, Final, get_args
 
 import passlib._core as _core
+from passlib.dialects.onnx.reading import document_of
 from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
 from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of
 from passlib.model import Model, load
-from passlib.model.edits import changed_nested, content_of, of_content, with_sizes
+from passlib.model.edits import Change, changed_nested, content_of, of_content, with_sizes
+from passlib.model.functions import changed_functions
 from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank_of
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
@@ -129,7 +131,8 @@ class Simplification(NamedPipeline):
     def run(self, model: Model, options: Mapping[str, Any], watch: Watch | None = None) -> Model:
         """Return the simplified model.
 
-        The step ``simplifyNested`` simplifies nested graphs as separate models.
+        The steps ``simplifyNested`` and ``simplifyFunctions`` simplify nested graphs, and the
+        bodies of local functions, as separate models.
 
         Parameters
         ----------
@@ -153,7 +156,17 @@ class Simplification(NamedPipeline):
                 raise OptionError(f"option 'fixed': {error}", "fixed") from None
         if fixed:
             model = with_sizes(model, fixed)
-        run = _Run(self, watch or (lambda step, subject, body: body()), **given)
+        run = _Run(self, watch or _unwatched, **given)
+        made = self._graphs(run, model, given)
+        while _has_functions(made):
+            inside = run.watch(Step("simplifyFunctions"), made, partial(self._bodies, made, given))
+            if inside is made:
+                break
+            made = self._graphs(run, inside, given)
+        return made
+
+    def _graphs(self, run: _Run, model: Model, given: Mapping[str, Any]) -> Model:
+        """Return the model with a simplified main graph and simplified nested graphs."""
         made = run.rounds(model)
         if not has_nested(made.symbol):
             return made
@@ -170,14 +183,34 @@ class Simplification(NamedPipeline):
         if not has_nested(model.symbol):
             return model
 
+        return self._inside(changed_nested, model, options)
+
+    def _bodies(self, model: Model, options: Mapping[str, Any]) -> Model:
+        """Return the model with simplified functions; the same object if nothing changed."""
+        return self._inside(changed_functions, model, options)
+
+    def _inside(
+        self,
+        changed: Callable[[bytes, Change], bytes | None],
+        model: Model,
+        options: Mapping[str, Any],
+    ) -> Model:
         def smaller(content: bytes) -> bytes | None:
             before = of_content(model, content)
-            after = self.run(before, options)
+            after = self._graphs(_Run(self, _unwatched, **options), before, options)
             return content_of(after) if cost_of(after) < cost_of(before) else None
 
         whole = content_of(model)
-        content = None if whole is None else changed_nested(whole, smaller)
+        content = None if whole is None else changed(whole, smaller)
         return model if content is None else model.unless_refused(of_content(model, content))
+
+
+def _has_functions(model: Model) -> bool:
+    return model.dialect == "onnx" and document_of(model.symbol.attributes).file.has_functions
+
+
+def _unwatched(_step: Step, _model: Model, body: Callable[[], Model]) -> Model:
+    return body()
 
 
 def _itself(model: Model) -> Model:

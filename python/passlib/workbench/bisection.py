@@ -226,7 +226,7 @@ def _name(error: PipelineError) -> str:
 
 
 def _library(name: str) -> str:
-    """Return the library of a step; ``simplifyNested`` is not a pass."""
+    """Return the library of a step; ``simplifyNested`` and ``simplifyFunctions`` are no passes."""
     try:
         return find_backend(name).declaration.library
     except PasslibError:
