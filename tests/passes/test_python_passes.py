@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import passlib
 from onnx_models import save as save_onnx
@@ -101,6 +102,25 @@ class TestVerbs:
             "equal": True,
             "hashed": 2,
         }
+
+    def test_nodes_of_some_operators(self) -> None:
+        nodes = [
+            helper.make_node("Relu", ["x"], ["a"], "first"),
+            helper.make_node("Relu", ["a"], ["b"], "other", domain="own"),
+            helper.make_node("Neg", ["b"], ["c"], "third"),
+        ]
+        value = helper.make_tensor_value_info
+        ends = [value("x", 1, [2])], [value("c", 1, [2])]
+        sets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+        model = helper.make_model(helper.make_graph(nodes, "g", *ends), opset_imports=sets)
+        found: list[list[str]] = []
+
+        def body(graph: Graph) -> None:
+            kinds = (("Relu",), ("own.Relu",), ("Neg", "Relu"), ("u",), ("",), ("Relu.Relu",))
+            found.extend([node.name for node in graph.sorted(*each)] for each in kinds)
+
+        run(body, passlib.load(model).symbol)
+        assert found == [["first"], ["other"], ["first", "third"], [], [], []]
 
     def test_nodes_are_added_after_others(self) -> None:
         def insert(graph: Graph) -> None:

@@ -3,6 +3,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,9 +67,20 @@ py::list nodeList(const GraphHandle& graph, const std::vector<Node*>& nodes) {
   return list;
 }
 
-py::list sortedNodes(const GraphHandle& graph) {
+/// `kinds`: of which operators, as fullOperator names them; all nodes if there are none.
+py::list sortedNodes(const GraphHandle& graph, const py::args& kinds) {
+  const auto wanted = kinds.cast<std::vector<std::string>>();
   const std::vector<Node*>& nodes = graph.owner->nodes(graph.graph);
-  return nodeList(graph, mxnet::ext::sortNodes(nodes, mxnet::ext::NodeTable(nodes)));
+  std::vector<Node*> sorted = mxnet::ext::sortNodes(nodes, mxnet::ext::NodeTable(nodes));
+  const auto is_other = [&wanted](const Node* node) {
+    return std::none_of(wanted.begin(), wanted.end(), [node](const std::string& kind) {
+      const std::size_t rest = kind.size() - std::min(kind.size(), node->op.size());
+      return kind.compare(rest, kind.npos, node->op) == 0 && fullOperator(*node) == kind;
+    });
+  };
+  if (!wanted.empty())
+    sorted.erase(std::remove_if(sorted.begin(), sorted.end(), is_other), sorted.end());
+  return nodeList(graph, sorted);
 }
 
 py::object find(const GraphHandle& graph, const std::string& name) {

@@ -150,6 +150,12 @@ std::string describeValue(const ValueHandle& value) {
 
 }  // namespace
 
+std::string fullOperator(const Node& node) {
+  const std::string_view domain = attributeOf(node, "__domain__");
+  const bool is_own = domain.empty() || domain == "ai.onnx";
+  return is_own ? node.op : std::string(domain) + "." + node.op;
+}
+
 void bindEditedNodes(py::module_* m) {
   py::class_<ValueHandle> values(*m, "EditableValue");
   py::class_<NodeHandle>(*m, "EditableNode")
@@ -159,13 +165,7 @@ void bindEditedNodes(py::module_* m) {
             if (op.empty()) throw py::value_error("a node needs an operator");
             h.live()->op = op;
           })
-      .def_property_readonly("kind",
-                             [](const NodeHandle& h) {
-                               const Node& node = *h.live();
-                               const std::string_view domain = attributeOf(node, "__domain__");
-                               const bool is_own = domain.empty() || domain == "ai.onnx";
-                               return is_own ? node.op : std::string(domain) + "." + node.op;
-                             })
+      .def_property_readonly("kind", [](const NodeHandle& h) { return fullOperator(*h.live()); })
       .def_property(
           "name", [](const NodeHandle& h) { return h.live()->name; },
           [](const NodeHandle& h, const std::string& name) {

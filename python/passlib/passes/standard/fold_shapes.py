@@ -49,9 +49,7 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
     left = set() if conditions else _for_conditions(graph)
     folding.note_constants([value for value in shapes.computed() if value.node not in left])
     if model.opset >= 5:
-        folding.note_targets(
-            node for node in graph.sorted() if node not in left and operator(node) == "Reshape"
-        )
+        folding.note_targets(node for node in graph.sorted("Reshape") if node not in left)
     folding.finish()
 
 
