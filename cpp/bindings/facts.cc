@@ -141,6 +141,22 @@ class GraphFacts {
     return nodes;
   }
 
+  /// For each node, for each output, type and shape as text; empty for what is absent.
+  py::list printed() const {
+    py::list nodes;
+    for (const Node* node : graph_->nodes) {
+      py::list outputs;
+      const auto count = static_cast<std::size_t>(std::max(node->num_outputs, 1));
+      for (std::size_t i = 0; i < count; ++i) {
+        const Fact& fact = facts_->of(node, i);
+        outputs.append(fact.present && !source_->isOmitted(*node, i) ? decode(print(fact))
+                                                                     : py::str(""));
+      }
+      nodes.append(outputs);
+    }
+    return nodes;
+  }
+
   /// The same for the nodes of nested graphs, by name.
   py::dict nested() const {
     py::dict found;
@@ -303,6 +319,7 @@ void bindFacts(py::module_* m) {
            py::arg("large_sizes") = true)
       .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
+      .def("printed", &GraphFacts::printed)
       .def("nested", &GraphFacts::nested)
       .def("calls", &GraphFacts::calls)
       .def("unknown", &GraphFacts::unknown);

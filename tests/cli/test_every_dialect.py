@@ -122,6 +122,9 @@ def test_inspect_and_validate(model: Given, printed: Printed) -> None:
     assert len(json.loads(printed("inspect", path, "--weights", "--json"))) == facts["weights"]
     name = next(node.name for node in loaded.symbol.nodes() if not node.is_variable)
     assert json.loads(printed("inspect", path, "--node", name, "--json"))["name"] == name
+    shapes = json.loads(printed("inspect", path, "--shapes", "--json"))
+    assert {row["operator"] for row in shapes} <= {"input", *facts["operators"]}
+    assert all(row["value"] and row["type"] for row in shapes)
     assert json.loads(printed("validate", path, "--json")) == [{"file": path, "problems": []}]
 
 

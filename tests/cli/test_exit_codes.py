@@ -363,6 +363,7 @@ def test_where_an_error_comes_from(
         "inspect m.onnx",
         "inspect m.onnx --ops",
         "inspect m.onnx --weights",
+        "inspect m.onnx --shapes",
         "inspect m.onnx --node Add_1",
         "validate m.onnx bad.onnx",
         "compare m.onnx other.onnx --per-node",

@@ -77,6 +77,7 @@ LINES = [
     "inspect m.onnx --ops",
     "inspect unknown.onnx --ops",
     "inspect m.onnx --weights",
+    "inspect m.onnx --shapes",
     "inspect m.onnx --node nowhere",
     "inspect m.onnx --json",
     "inspect broken.onnx",

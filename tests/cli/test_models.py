@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import onnx
+import onnx.parser
 import pytest
 
 import passlib
@@ -26,6 +27,21 @@ text (string[N] x) => (string[N] y)
 @pytest.fixture
 def chain(tmp_path: Path) -> Path:
     return save(CHAIN, tmp_path / "chain.onnx")
+
+
+SHAPES = """<ir_version: 8, opset_import: ["": 17, "f": 1]>
+g (float[N, 3] x, string[k] t) => (float[L, 4] u, seq(float[L, 4]) q, float[M] w)
+<float[3, 4] b = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>
+{
+  h = f.product(x, b)
+  c = Concat<axis = 0>(h, h)
+  u, m = Dropout(c)
+  q = SequenceConstruct(h)
+  w = f.Unknown(t)
+}
+<domain: "f", opset_import: ["": 17]>
+product (p, q) => (o) { o = MatMul(p, q) }
+"""
 
 
 class TestInspect:
@@ -78,6 +94,22 @@ class TestInspect:
         assert {row["weight"]: row["bytes"] for row in rows} == {
             name: array.nbytes for name, array in weights.items()
         }
+
+    def test_shapes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "shapes.onnx"
+        onnx.save(onnx.parser.parse_model(SHAPES), path)
+        assert main(["inspect", str(path), "--shapes", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert [tuple(row.values()) for row in rows] == [
+            ("x", "input", "float[N, 3]"),
+            ("t", "input", "string[k]"),
+            ("h", "product", "float[N, 4]"),
+            ("c", "Concat", "float[2*N, 4]"),
+            ("u", "Dropout", "float[2*N, 4]"),
+            ("m", "Dropout", "bool[2*N, 4]"),
+            ("q", "SequenceConstruct", "seq(float[N, 4])"),
+            ("w", "Unknown", "float[M]"),
+        ]
 
     def test_one_node(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(chain), "--node", "Add_1", "--json"]) == 0

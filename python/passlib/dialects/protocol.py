@@ -410,6 +410,17 @@ class Dialect(ABC):
         """Return `ext_shape` and `ext_dtype` of all nodes if they are known without `infer`."""
         return None
 
+    def described(self, graph: PlainGraph, model: ModelData) -> dict[Node, Sequence[str]]:
+        """Return the types of all outputs as text: ``float32[2, 3]``, ``?`` for what is unknown.
+
+        ``graph``: the model's. The text of an output that is left out is empty.
+        """
+        weights = {**model.args, **model.aux}
+        shapes = {name: array.shape for name, array in weights.items()}
+        types = {name: array.dtype for name, array in weights.items()}
+        known = self.infer(graph, shapes, types)
+        return {node: [_text_of(spec) for spec in specs] for node, specs in known.items()}
+
     def has_open_sizes(self, graph: Graph) -> bool:
         """Whether `open_sizes` has anything to find."""
         return False
@@ -446,3 +457,8 @@ class Dialect(ABC):
         raise UnsupportedError(
             f"models of {self.title} cannot have the operator {rules.name!r} of a library"
         )
+
+
+def _text_of(spec: TypeSpec) -> str:
+    sizes = ["..."] if spec.shape is None else ["?" if n is None else str(n) for n in spec.shape]
+    return f"{'?' if spec.dtype is None else spec.dtype}[{', '.join(sizes)}]"

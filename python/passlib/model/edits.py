@@ -15,9 +15,10 @@ from passlib import dialects
 from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
-from passlib.dialects.onnx.attributes import INPUTS_ALSO
+from passlib.dialects.onnx.attributes import ID, INPUTS_ALSO
 from passlib.dialects.onnx.lowering.types import fix_sizes
-from passlib.dialects.onnx.soundness.inference import inferred
+from passlib.dialects.onnx.nested import value_info
+from passlib.dialects.onnx.reading import read_bytes
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -312,7 +313,7 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
     ]
     if not places:
         return None
-    outside = _Outside(model)
+    outside = _Outside(model, content)
     done = [_change(outside, node, graph, change) for node, graph in places]
     return bytes(model.SerializeToString()) if any(done) else None
 
@@ -320,19 +321,24 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
 class _Outside:
     """Values that nested graphs can use."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, content: bytes) -> None:
         self.model = model
         fed = {value.name for value in model.graph.input if model.ir_version >= INPUTS_ALSO}
         self.initializers = {
             tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
         }
-        light = _light(model)
-        try:
-            graph = inferred(light, data=True).graph
-        except GraphError:  # running the model will report it
-            graph = light.graph
-        values = (*graph.value_info, *graph.input, *graph.output)
-        self.types = {value.name: value for value in values}
+        self.types = {value.name: value for value in model.graph.input}
+        read = read_bytes(content)
+        facts = _core.GraphFacts(
+            read.template.file, read.graph, read.template.imports, {}, stated=True
+        )
+        for node, outputs in zip(read.graph.nodes(), facts.listed(), strict=True):
+            number = node.attrs.get(ID, "")
+            if number.isdigit():
+                names = model.graph.node[int(number)].output
+                for name, (code, containers, sizes, *_) in zip(names, outputs, strict=False):
+                    if code and not containers:
+                        self.types[name] = value_info(name, code, sizes)
         self.names = NameSource(set(names_of(model.graph)))
 
     def sizes(self, name: str) -> list[Any] | None:
@@ -341,18 +347,6 @@ class _Outside:
         if value is None or not value.type.tensor_type.HasField("shape"):
             return None
         return list(value.type.tensor_type.shape.dim)
-
-
-def _light(model: Any) -> Any:
-    """Return a model without the elements of its larger weights."""
-    light = type(model)()
-    light.CopyFrom(model)
-    for tensor in light.graph.initializer:
-        if len(tensor.raw_data) > 1024:
-            tensor.ClearField("raw_data")
-            tensor.data_location = tensor.EXTERNAL
-            tensor.external_data.add(key="location", value="weights")
-    return light
 
 
 def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import passlib._core as _core
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import graphs_within
+from passlib.dialects.onnx.nested import graphs_within, value_info
 from passlib.dialects.onnx.reading import read_bytes
 from passlib.errors import PasslibError
 from passlib.files.optional import require
@@ -107,17 +107,15 @@ class _Body:
         graph = made.graph
         graph.name = function.name
         graph.node.extend(function.node)
-        for name in function.input:
-            graph.input.add(name=name)
+        graph.input.extend(value_info(name, None, None) for name in function.input)
         for number, name in enumerate(function.output):
-            graph.output.add(name=f"{name}{_RESULT}").type.tensor_type.elem_type = 1
-            graph.output[number].type.tensor_type.shape.SetInParent()
+            graph.output.append(value_info(f"{name}{_RESULT}", 1, ()))
             result = graph.node.add(op_type=f"{_RESULT}{number}", domain=self._domain)
             result.input.append(name)
             result.output.append(f"{name}{_RESULT}")
         for value, (code, containers, sizes, *_) in zip(graph.input, inputs, strict=False):
             if code and not containers:
-                _state(value.type.tensor_type, code, sizes)
+                value.CopyFrom(value_info(value.name, code, sizes))
         for body in graphs_within(graph):
             for node in body.node:
                 if any(attribute.ref_attr_name for attribute in node.attribute):
@@ -228,16 +226,3 @@ _REFERRING = "Referring"
 def _price(function: Any) -> tuple[int, int]:
     nodes = (node for graph in graphs_within(function) for node in graph.node)
     return sum(node.op_type != "Constant" for node in nodes), function.ByteSize()
-
-
-def _state(kind: Any, code: int, sizes: Sequence[int | str | None] | None) -> None:
-    kind.elem_type = code
-    if sizes is None:
-        return
-    kind.shape.SetInParent()
-    for size in sizes:
-        dimension = kind.shape.dim.add()
-        if isinstance(size, int):
-            dimension.dim_value = size
-        elif size is not None:
-            dimension.dim_param = size

@@ -14,7 +14,7 @@ from passlib.cli.options import add_json
 from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.dialects import Dialect, ModelData
-from passlib.graph.node import Node
+from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph, operators_of
 
 DESCRIPTION = "Show the inputs, outputs, operators and weights of a model of any dialect."
@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--ops", action="store_true", help="count each operator")
     which.add_argument(
         "--weights", action="store_true", help="list weights with dtype, shape and size"
+    )
+    which.add_argument(
+        "--shapes", action="store_true", help="list inputs and results with dtype and shape"
     )
     which.add_argument("--node", metavar="NAME", help="show attributes and edges of a node")
     add_json(parser)
@@ -41,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print_rows(arguments, ("operator", "count"), _operators(data))
     elif arguments.weights:
         _print_rows(arguments, ("weight", "type", "shape", "bytes"), _weights(data))
+    elif arguments.shapes:
+        _print_rows(arguments, ("value", "operator", "type"), _values(family, data))
     elif arguments.node is not None:
         _print_facts(arguments, _node(family, data, arguments.node))
     else:
@@ -79,6 +84,24 @@ def _weights(data: ModelData) -> list[tuple[str, str, str, int]]:
         size = math.prod(array.shape) * array.dtype.itemsize
         rows.append((name, str(array.dtype), _shape_text(array.shape), size))
     return rows
+
+
+def _values(family: Dialect, data: ModelData) -> list[tuple[str, str, str]]:
+    graph = PlainGraph.of_native(data.graph, data.attributes, family)
+    described = family.described(graph, data)
+    weights = data.args.keys() | data.aux.keys()
+    found = {
+        Entry(node, index): text
+        for node in graph.nodes()
+        if not node.is_variable or node.name not in weights
+        for index, text in enumerate(described[node][: family.visible_outputs(node)])
+        if text
+    }
+    names = graph.with_entries(list(found)).list_outputs()
+    return [
+        (name, "input" if entry.node.is_variable else entry.node.op, text)
+        for name, (entry, text) in zip(names, found.items(), strict=True)
+    ]
 
 
 def _summary(family: Dialect, data: ModelData) -> dict[str, Any]:

@@ -191,6 +191,14 @@ class ONNX(Dialect):
 
         return known_texts(graph, params)
 
+    def described(self, graph: PlainGraph, model: ModelData) -> dict[Node, Sequence[str]]:
+        """Return the types of all outputs as text; open dimensions are in terms of named ones."""
+        document = document_of(graph.attributes)
+        facts = _core.GraphFacts(
+            document.file, graph.graph, document.imports, dict(model.args), stated=True
+        )
+        return dict(zip(graph.nodes(), facts.printed(), strict=True))
+
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         from passlib.dialects.onnx.lowering.types import other_inputs
 

@@ -34,11 +34,11 @@ def with_name(message: Any, name: str, field: str = "name") -> Any:
     return made
 
 
-def value_info(name: str, code: int | None, shape: Sequence[int | None] | None) -> Any:
+def value_info(name: str, code: int | None, shape: Sequence[int | str | None] | None) -> Any:
     """Make a ValueInfoProto for a tensor.
 
     ``code``: ONNX's number of the element type, if known. ``shape``: None if unknown, as are sizes
-    that are None.
+    that are None; those that are text are names.
     """
     made = require("onnx", extra="onnx").ValueInfoProto(name=name)
     if code is not None:
@@ -47,7 +47,9 @@ def value_info(name: str, code: int | None, shape: Sequence[int | None] | None) 
         made.type.tensor_type.shape.SetInParent()
         for size in shape:
             dim = made.type.tensor_type.shape.dim.add()
-            if size is not None:
+            if isinstance(size, str):
+                dim.dim_param = size
+            elif size is not None:
                 dim.dim_value = size
     return made
 
