@@ -1668,6 +1668,7 @@ class PatternSession {
     const PatternOperation& operation =
         rule_->pattern.operations[static_cast<std::size_t>(root.climb[step])];
     const Node* last = nullptr;
+    std::size_t left = hooks_.most_users;
     for (const NodeEntry& use : from.node->outputs) {
       if (use.node == last || isDead(use.node)) continue;
       const NodeEntry& input = use.node->inputs[static_cast<std::size_t>(use.entry)];
@@ -1680,6 +1681,7 @@ class PatternSession {
         continue;
       }
       last = use.node;
+      if (left-- == 0) break;
       const bool top = step + 1 == root.climb.size();
       if (top ? tryRoot(root, NodeEntry(use.node, valueAt(root.value).output))
               : climb(root, NodeEntry(use.node, 0), step + 1)) {

@@ -205,6 +205,8 @@ struct PatternHooks {
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
   std::function<void(Graph*, Node*)> remove_node;
   const OptionValues* options = nullptr;
+  /// Of the users of a value, so many are tried as a later result of a pattern with several.
+  std::size_t most_users = (std::numeric_limits<std::size_t>::max)();
 };
 
 /// One pattern with its conditions and what replaces it: a handle, copied freely.

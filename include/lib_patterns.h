@@ -250,6 +250,8 @@ struct PatternHooks {
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
   std::function<void(Graph*, Node*)> remove_node;
   const OptionValues* options = nullptr;
+  /// Of the users of a value, so many are tried as a later result of a pattern with several.
+  std::size_t most_users = (std::numeric_limits<std::size_t>::max)();
 };
 
 /// One pattern with its conditions and what replaces it: a handle, copied freely.
@@ -1989,6 +1991,7 @@ class PatternSession {
     const PatternOperation& operation =
         rule_->pattern.operations[static_cast<std::size_t>(root.climb[step])];
     const Node* last = nullptr;
+    std::size_t left = hooks_.most_users;
     for (const NodeEntry& use : from.node->outputs) {
       if (use.node == last || isDead(use.node)) continue;
       const NodeEntry& input = use.node->inputs[static_cast<std::size_t>(use.entry)];
@@ -2001,6 +2004,7 @@ class PatternSession {
         continue;
       }
       last = use.node;
+      if (left-- == 0) break;
       const bool top = step + 1 == root.climb.size();
       if (top ? tryRoot(root, NodeEntry(use.node, valueAt(root.value).output))
               : climb(root, NodeEntry(use.node, 0), step + 1)) {

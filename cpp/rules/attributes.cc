@@ -1,7 +1,6 @@
 #include "rules/attributes.h"
 
 #include <array>
-#include <cstring>
 
 namespace passlib::rules {
 namespace {
@@ -42,8 +41,8 @@ constexpr std::array<Moved, 31> kMoved = {{
 }};
 
 struct Default {
-  const char* op;  ///< ends in *: all operators that begin so
-  const char* attribute;
+  std::string_view op;  ///< ends in *: all operators that begin so
+  std::string_view attribute;
   const char* text;
   int64_t since;
 };
@@ -148,10 +147,10 @@ constexpr std::array<Default, 96> kDefaults = {{
     {"Trilu", "upper", "1", 1},
 }};
 
-bool isNamed(const char* wanted, const std::string& op) {
-  const std::size_t size = std::strlen(wanted);
-  if (wanted[size - 1] != '*') return op == wanted;
-  return op.compare(0, size - 1, wanted, size - 1) == 0;
+bool isNamed(std::string_view wanted, const std::string& op) {
+  if (wanted.back() != '*') return op == wanted;
+  wanted.remove_suffix(1);
+  return op.compare(0, wanted.size(), wanted) == 0;
 }
 
 }  // namespace
@@ -159,7 +158,7 @@ bool isNamed(const char* wanted, const std::string& op) {
 const char* defaultOf(const std::string& op, const std::string& attribute, int64_t opset) {
   const char* found = nullptr;
   for (const Default& each : kDefaults) {
-    if (isNamed(each.op, op) && attribute == each.attribute && each.since <= opset)
+    if (attribute == each.attribute && isNamed(each.op, op) && each.since <= opset)
       found = each.text;
   }
   return found;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace passlib::rules {
 
@@ -14,8 +15,8 @@ const char* defaultOf(const std::string& op, const std::string& attribute, int64
 /// An attribute that is an input from an operator set on.
 struct Moved {
   enum Form { kIntegers, kInteger, kScalar, kFloat, kFloats };
-  const char* op;
-  const char* attribute;
+  std::string_view op;
+  std::string_view attribute;
   int input;
   int64_t since;
   Form form;  ///< kScalar: of the type of the first input

@@ -131,7 +131,7 @@ class Printer {
       const bool has_input = static_cast<int>(expression.inputs.size()) > moved->input;
       if (!is_named && !has_input && opset_ < moved->since && expression.names.size() == 1 &&
           op != "Dropout")
-        kept += std::string(kept.empty() ? "[" : ", ") + "!" + moved->attribute;
+        kept += std::string(kept.empty() ? "[" : ", ") + "!" + std::string(moved->attribute);
     }
     if (!kept.empty()) add(kept + "]", expression.place);
     add("(", expression.place);

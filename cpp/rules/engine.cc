@@ -48,6 +48,10 @@ constexpr std::size_t kOperatorsAtOnce = 8;
 /// The most inputs that a condition counts: patterns may ask about one value at each of its uses.
 constexpr std::size_t kMostUses = 1000;
 
+/// Of the users of a value, so many are tried as a later result: a value may have them all in
+/// pairs.
+constexpr std::size_t kMostUsers = 32;
+
 /// Compiles a pattern; its errors are at their places in the text of all rules.
 Pattern patternOf(const Alternative& alternative, const Rule& rule, const std::string& text,
                   const std::string& file) {
@@ -166,6 +170,7 @@ class Session {
       : text_(text), file_(file), graph_(graph), hooks_(hooks), sets_(operatorSetsOf(*graph)) {
     applied_.counts.resize(rules);
     patterns_hooks_.add_node = hooks.add_node;
+    patterns_hooks_.most_users = kMostUsers;
     patterns_hooks_.remove_node = [this](Graph* where, Node* node) {
       dead_.insert(node);
       if (hooks_.remove_node) hooks_.remove_node(where, node);

@@ -30,7 +30,7 @@ def exchange(model: Model, node: EditableNode, shapes: Shapes) -> None:
     node : EditableNode
         The last of them.
     """
-    chain = _chain(node)
+    chain = _chain(node, shapes)
     source = chain[-1].inputs[0] if chain else None
     rank = shapes.rank(source)
     if source is None or rank is None:
@@ -64,13 +64,26 @@ def exchange(model: Model, node: EditableNode, shapes: Shapes) -> None:
     model.replace(node, value)
 
 
-def _chain(node: EditableNode) -> list[EditableNode]:
+def _is_link(node: EditableNode, shapes: Shapes) -> bool:
+    """Whether a node is an operator of these kinds with known axes."""
+    kind = operator(node)
+    known = kind == "Transpose" or (kind in _KINDS and bool(axes_of(node, shapes)))
+    return known and not node.control_deps
+
+
+def _ends_a_chain(node: EditableNode, shapes: Shapes) -> bool:
+    value = node.outputs[0]
+    use = None if value.is_output else value.only_use
+    return use is None or use[1] != 0 or not _is_link(use[0], shapes)
+
+
+def _chain(node: EditableNode, shapes: Shapes) -> list[EditableNode]:
     """Return the operators of these kinds that end in one, the last first; none without Transpose.
 
     Nothing else uses what is between them.
     """
     found: list[EditableNode] = []
-    while operator(node) in _KINDS and not node.control_deps:
+    while _is_link(node, shapes):
         found.append(node)
         value = node.inputs[0]
         if not value.only_use or value.is_output:
@@ -138,8 +151,8 @@ def cancel_transposes(
         if operator(node) == "Reshape":
             _split_again(model, node, shapes, empty_errors)
     _compose_all(model, graph.sorted(), shapes)
-    for node in graph.sorted():
-        if node not in model.gone and operator(node) in ("Squeeze", "Transpose", "Unsqueeze"):
+    for node in [node for node in graph.sorted(*_KINDS) if _ends_a_chain(node, shapes)]:
+        if node not in model.gone:
             exchange(model, node, shapes)
 
 
