@@ -16,8 +16,14 @@ def test_steps_for_each_operator(link: str, shape: str) -> None:
     assert growth(lambda model: model.simplify(), models) <= GROWTH
 
 
-def test_a_chain_with_one_constant() -> None:
-    """The uses of a shared constant are not searched for each operator."""
-    models = [graph("Add of a number", "chain", count) for count in (100, 1600)]
-    passlib.load(models[0]).optimize_for("mergeFactors")  # imports
-    assert growth(lambda model: model.optimize_for("mergeFactors"), models) <= GROWTH
+CHAINS = [
+    ("Add of a number", "mergeFactors"),  # the uses of the shared number are not searched
+    ("Unsqueeze", "cancelTransposes"),  # each chain is followed once
+]
+
+
+@pytest.mark.parametrize(("link", "name"), CHAINS)
+def test_steps_of_one_pass_on_chains(link: str, name: str) -> None:
+    models = [graph(link, "chain", count) for count in (100, 1600)]
+    passlib.load(models[0]).optimize_for(name)  # imports
+    assert growth(lambda model: model.optimize_for(name), models) <= GROWTH
