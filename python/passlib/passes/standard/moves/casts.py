@@ -43,7 +43,7 @@ def propagate_casts(graph: Graph) -> None:
     the first type. Both casts are removed if the second one returns to this type.
     """
     model = Model(graph)
-    casts = [node for node in graph.sorted() if operator(node) == "Cast"]
+    casts = graph.sorted("Cast")
     if not any(_chain(node) for node in casts):
         return
     shapes = Shapes(model)

@@ -33,7 +33,7 @@ def merge_concats(graph: Graph) -> None:
 
 def _merge_concats(graph: Graph) -> None:
     model = Model(graph)
-    found = [node for node in graph.sorted() if operator(node) == "Concat"]
+    found = graph.sorted("Concat")
     if not any(_inner(value) for node in found for value in node.inputs):
         return
     shapes = Shapes(model)

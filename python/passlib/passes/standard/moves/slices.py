@@ -47,12 +47,12 @@ def merge_slices(graph: Graph) -> None:
 def _merge_slices(model: Model) -> None:
     shapes = Shapes(model)
     _split(model, shapes)
-    for node in model.graph.sorted():
-        if node in model.gone or node.is_variable or node.control_deps:
+    for node in model.graph.sorted("Slice", "Unsqueeze"):
+        if node in model.gone or node.control_deps:
             continue
         if operator(node) == "Slice":
             _merge(model, node, shapes)
-        elif operator(node) == "Unsqueeze":
+        else:
             _keep_axis(model, node, shapes)
     _split(model, shapes)
 
@@ -157,8 +157,8 @@ def _keep_axis(model: Model, node: EditableNode, shapes: Shapes) -> None:
 def _split(model: Model, shapes: Shapes) -> None:
     """Replace Slices that together take all of a value by one Split."""
     found: dict[tuple[EditableValue, int], list[tuple[int, int, EditableNode]]] = {}
-    for node in model.graph.sorted():
-        if operator(node) != "Slice" or node.control_deps or node in model.gone:
+    for node in model.graph.sorted("Slice"):
+        if node.control_deps or node in model.gone:
             continue
         part, shape = part_of(node, shapes), shapes.shape(node.inputs[0])
         if part is None or shape is None or len(part.ranges) != 1:

@@ -37,7 +37,7 @@ def fuse_space_to_depth(graph: Graph, *, reorder_weights: bool = False) -> None:
     model = Model(graph)
     if model.opset < 10:
         return
-    found = [node for node in graph.sorted() if _is_candidate(node)]
+    found = [node for node in graph.sorted("Concat") if _is_candidate(node)]
     if not found:
         return
     shapes = Shapes(model)
@@ -48,8 +48,7 @@ def fuse_space_to_depth(graph: Graph, *, reorder_weights: bool = False) -> None:
 def _is_candidate(node: EditableNode) -> bool:
     count = len(node.inputs)
     return (
-        operator(node) == "Concat"
-        and count in (4, 9, 16)
+        count in (4, 9, 16)
         and not node.control_deps
         and all(operator(value.node) == "Slice" for value in node.inputs)
     )

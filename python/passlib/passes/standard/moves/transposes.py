@@ -138,19 +138,17 @@ def cancel_transposes(
         moves.cancel_transposes(graph)
         return
     model = Model(graph)
-    pairs = [node for node in graph.sorted() if _ends_a_pair(node)]
+    pairs = [node for node in graph.sorted("Transpose") if _ends_a_pair(node)]
     if pairs:
         # The second would go on otherwise, and leave the first one between a layer and what
         # ONNX Runtime makes one with it.
         _compose_all(model, pairs, Shapes(model))
     sink_transposes(model, reorder_sums)
     shapes = Shapes(model)
-    for node in graph.sorted():
-        if node in model.gone or node.is_variable or node.control_deps:
-            continue
-        if operator(node) == "Reshape":
+    for node in graph.sorted("Reshape"):
+        if node not in model.gone and not node.control_deps:
             _split_again(model, node, shapes, empty_errors)
-    _compose_all(model, graph.sorted(), shapes)
+    _compose_all(model, graph.sorted("Transpose"), shapes)
     for node in [node for node in graph.sorted(*_KINDS) if _ends_a_chain(node, shapes)]:
         if node not in model.gone:
             exchange(model, node, shapes)
@@ -158,14 +156,14 @@ def cancel_transposes(
 
 def _ends_a_pair(node: EditableNode) -> bool:
     """Whether a Transpose follows another one that no third one can meet."""
-    if operator(node) != "Transpose" or operator(node.inputs[0].node) != "Transpose":
+    if operator(node.inputs[0].node) != "Transpose":
         return False
     return operator(node.inputs[0].node.inputs[0].node) not in THROUGH
 
 
 def _compose_all(model: Model, nodes: Sequence[EditableNode], shapes: Shapes) -> None:
     for node in nodes:
-        if node not in model.gone and operator(node) == "Transpose" and not node.control_deps:
+        if node not in model.gone and not node.control_deps:
             _compose(model, node, shapes)
 
 
