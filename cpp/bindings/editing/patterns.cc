@@ -161,6 +161,16 @@ class Rules {
     return places;
   }
 
+  /// The names of the nodes of all matches.
+  py::set names(const GraphHandle& graph, const AttributeTexts& attributes,
+                const py::list& params) const {
+    const MatchedGraph lending(graph, attributes, params);
+    py::set names;
+    for (const FoundMatch& found : compile({}).find(graph.graph))
+      for (const Node* node : found.nodes) names.add(py::str(node->name));
+    return names;
+  }
+
   std::string why(const NodeHandle& node, const GraphHandle& graph,
                   const AttributeTexts& attributes, const py::list& params) const {
     const MatchedGraph lending(graph, attributes, params);
@@ -216,6 +226,7 @@ void bindPatterns(py::module_* m) {
       .def("apply", &Rules::apply, py::arg("graph"), py::arg("attributes"), py::arg("params"),
            py::arg("function"))
       .def("find", &Rules::find, py::arg("graph"), py::arg("attributes"), py::arg("params"))
+      .def("names", &Rules::names, py::arg("graph"), py::arg("attributes"), py::arg("params"))
       .def("why", &Rules::why, py::arg("node"), py::arg("graph"), py::arg("attributes"),
            py::arg("params"));
 }

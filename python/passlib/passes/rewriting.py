@@ -60,6 +60,10 @@ class Patterns:
         """Return the matches: index of the pattern, nodes, values and attributes."""
         return self._rules.find(graph, graph.attributes, lent_arrays(graph))
 
+    def names(self, graph: Graph) -> set[str]:
+        """Return the names of the nodes of all matches."""
+        return self._rules.names(graph, graph.attributes, lent_arrays(graph))
+
     def why(self, graph: Graph, node: _core.EditableNode) -> str:
         """Return why no pattern matches at a node; an empty text if one does."""
         return self._rules.why(node, graph, graph.attributes, lent_arrays(graph))

@@ -77,8 +77,7 @@ _PATTERNS: Final = (
 Others lose nothing by what goes into the weights of a layer.
 """
 
-_MARKS: Final = frozenset(("Erf", "Tanh", "Sqrt", "Softmax"))
-"""Each pattern has one of these operators."""
+_FUSIONS: Final = Patterns(_PATTERNS)
 
 
 class Fused:
@@ -91,9 +90,6 @@ class Fused:
         return node.name in self.names
 
     @cached_property
-    def names(self) -> frozenset[str]:
+    def names(self) -> set[str]:
         """The names of the operators."""
-        if _MARKS.isdisjoint(node.op for node in self._graph.nodes):
-            return frozenset()
-        places = Patterns(_PATTERNS).find(self._graph)
-        return frozenset(name for _, nodes, _, _ in places for name in nodes)
+        return _FUSIONS.names(self._graph)
