@@ -421,6 +421,10 @@ class Dialect(ABC):
         known = self.infer(graph, shapes, types)
         return {node: [_text_of(spec) for spec in specs] for node, specs in known.items()}
 
+    def has_functions(self, graph: PlainGraph) -> bool:
+        """Whether the model of a graph has local functions."""
+        return False
+
     def has_open_sizes(self, graph: Graph) -> bool:
         """Whether `open_sizes` has anything to find."""
         return False

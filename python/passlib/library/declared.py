@@ -326,6 +326,8 @@ class Declaration:
     is_partitioner : bool
     any_options : bool
         Whether it takes other options than those that it declares.
+    enters_functions : bool
+        Whether `Model.optimize_for` also runs it on the bodies of local functions of ONNX models.
 
     Examples
     --------
@@ -351,6 +353,7 @@ class Declaration:
     exact: bool = False
     triggers: tuple[str, ...] = ()
     joins: Joins | None = None
+    enters_functions: bool = False
 
     @property
     def lending(self) -> Lending:

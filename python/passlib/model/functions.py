@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import passlib._core as _core
 from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT
 from passlib.dialects.onnx.nested import graphs_within, value_info
-from passlib.dialects.onnx.reading import read_bytes
-from passlib.errors import PasslibError
+from passlib.dialects.onnx.reading import Document, Reference, document_of
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
+from passlib.graph.plain import PlainGraph
 from passlib.model.edits import Change, names_of, rename_values
+from passlib.model.graph import graph_of
+
+M = TypeVar("M")
 
 
 class _Key(NamedTuple):
@@ -30,38 +35,114 @@ def _call_of(node: Any) -> _Key:
     return _Key(schema.plain(node.domain), node.op_type, node.overload)
 
 
-def changed_functions(content: bytes, change: Change) -> bytes | None:
-    """Change the bodies of the local functions that a model calls.
-
-    Result: the changed model, None if nothing was changed.
+def with_functions(model: M, change: Change, *, falls: bool) -> M:
+    """Return an ONNX model whose local functions have other bodies; itself if nothing changes.
 
     Parameters
     ----------
-    content : bytes
-        An ONNX model with all of its weights.
+    model : Model
     change : callable
-        Gets a model whose graph is a body, and returns a model that computes the same, or None. Its
-        inputs have the types and dimensions that are the same at all calls.
+        Gets a model whose graph is the body of a function that is called, and returns a model that
+        computes the same, or None. The inputs have the types and dimensions that are the same at
+        all calls.
+    falls : bool
+        Keep a new body only if it has fewer operators or bytes.
     """
-    model = require("onnx", extra="run").ModelProto.FromString(content)
-    bodies = {_key_of(function): function for function in model.functions}
-    training = [body for t in model.training_info for body in (t.initialization, t.algorithm)]
-    calls: dict[_Key, list[Any]] = defaultdict(list)
-    for graph in graphs_within(model.graph, *bodies.values(), *training):
-        for node in graph.node:
-            if _call_of(node) in bodies:
-                calls[_call_of(node)].append(node)
-    read = read_bytes(content)
-    facts = _core.GraphFacts(read.template.file, read.graph, read.template.imports, {}).calls()
-    done = []
-    for key, function in bodies.items():
-        count, inputs = facts.get((key.domain, key.name), (0, []))
-        known = inputs if not key.overload and count == len(calls[key]) else []
+    like: Any = model
+    data = like.data(whole=False)
+    document = document_of(data.attributes)
+    proto = document.model
+    bodies = {_key_of(function): function for function in proto.functions}
+    calls = _calls(like.symbol, proto, bodies)
+    imports = json.loads(data.attributes["opset_import"])
+    facts = _core.GraphFacts(document.file, data.graph, imports, dict(data.args)).calls()
+    changed = False
+    for key, function in list(bodies.items()):
+        own = calls.get(key, [])
         # An input that a call leaves out is absent in the body.
-        whole = all(len(c.input) >= len(function.input) and all(c.input) for c in calls[key])
-        body = _Body(model, function, bodies)
-        done.append(bool(calls[key]) and whole and body.change(known, change))
-    return bytes(model.SerializeToString()) if any(done) else None
+        if not own or min(own) < len(function.input):
+            continue
+        count, inputs = facts.get((key.domain, key.name), (0, []))
+        known = inputs if not key.overload and count == len(own) else []
+        made = _Body(proto, function, bodies).changed(known, change)
+        if made is not None and (not falls or _price(made) < _price(function)):
+            bodies[key] = made
+            changed = True
+    if not changed:
+        return model
+    content = _spliced(document.data, [body.SerializeToString() for body in bodies.values()])
+    file = _core.OnnxFile(content)
+    new = Document(content, document.path, file, document.arrays, document.folder)
+    attributes = {**data.attributes, DOCUMENT: Reference.to(new)}
+    symbol = graph_of(data.graph, attributes, like.dialect)
+    made_model: M = type(like).of_parts(symbol, like.args, like.aux, new)
+    return made_model
+
+
+def _calls(symbol: PlainGraph, proto: Any, bodies: Mapping[_Key, Any]) -> dict[_Key, list[int]]:
+    """Return for each function, for each call, the number of inputs; 0 if one is left out."""
+    found: dict[_Key, list[int]] = defaultdict(list)
+    training = [body for t in proto.training_info for body in (t.initialization, t.algorithm)]
+    for graph in graphs_within(*bodies.values(), *training):
+        for call in graph.node:
+            found[_call_of(call)].append(len(call.input) if all(call.input) else 0)
+    pending: list[PlainGraph] = [symbol]
+    while pending:
+        for node in pending.pop().nodes():
+            pending += node.subgraphs
+            key = _Key(
+                schema.plain(node.attrs.get("__domain__", "")),
+                node.op,
+                node.attrs.get("__overload__", ""),
+            )
+            if key in bodies:
+                is_whole = all(entry.node.name != ABSENT for entry in node.inputs)
+                found[key].append(len(node.inputs) if is_whole else 0)
+    return found
+
+
+_FUNCTIONS = 25
+"""The number of the field of ``onnx.ModelProto``."""
+
+
+def _spliced(data: Any, functions: Sequence[bytes]) -> bytes:
+    """Replace the functions of a serialized model; all other bytes stay."""
+    view = memoryview(data)
+    pieces: list[Any] = []
+    start = place = 0
+    while place < len(view):
+        first = place
+        tag, place = _varint(view, place)
+        kind = tag & 7
+        if kind == 2:
+            size, place = _varint(view, place)
+            place += size
+        elif kind == 0:
+            _, place = _varint(view, place)
+        else:
+            place += {1: 8, 5: 4}.get(kind, 0)
+        if tag >> 3 == _FUNCTIONS:
+            pieces.append(view[start:first])
+            start = place
+    pieces.append(view[start:])
+    onnx: Any = require("onnx", extra="run")
+    for function in functions:
+        # A model of nothing but a function is the field.
+        field = onnx.ModelProto()
+        field.functions.add().ParseFromString(function)
+        pieces.append(field.SerializeToString())
+    return b"".join(pieces)
+
+
+def _varint(view: memoryview, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = view[place]
+        place += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, place
+        shift += 7
 
 
 class _Body:
@@ -82,19 +163,14 @@ class _Body:
         while self._domain in taken:
             self._domain += "_"
 
-    def change(self, inputs: Sequence[tuple[Any, ...]], change: Change) -> bool:
-        """Replace the body by what a function makes of it; return whether it is another one.
+    def changed(self, inputs: Sequence[tuple[Any, ...]], change: Change) -> Any:
+        """Return the function with the body that ``change`` makes; None if there is no other one.
 
         ``inputs``: facts of the inputs, as far as they are known.
         """
         made = self._alone(inputs)
-        if made is None:
-            return False
-        try:
-            changed = change(made.SerializeToString())
-        except PasslibError:  # a body that is no model stays as it is
-            return False
-        return changed is not None and self._put_back(type(made).FromString(changed), made)
+        content = None if made is None else change(made.SerializeToString())
+        return None if content is None else self._put_back(type(made).FromString(content), made)
 
     def _alone(self, inputs: Sequence[tuple[Any, ...]]) -> Any:
         """Return the model; None for a graph next to an attribute that refers."""
@@ -147,14 +223,14 @@ class _Body:
                         made.functions.add().CopyFrom(self._bodies[key])
                         pending.append(self._bodies[key])
 
-    def _put_back(self, changed: Any, made: Any) -> bool:
+    def _put_back(self, changed: Any, made: Any) -> Any:
         onnx: Any = require("onnx", extra="run")
         function, graph = self._function, changed.graph
         imports = {(schema.plain(entry.domain), entry.version) for entry in made.opset_import}
         new = {(schema.plain(entry.domain), entry.version) for entry in changed.opset_import}
         has_own = any(not domain for domain, _ in imports)
         if new - imports or graph.sparse_initializer or not has_own:
-            return False
+            return None
         nodes = []
         for tensor in graph.initializer:
             node = onnx.NodeProto(op_type="Constant", output=[tensor.name])
@@ -182,10 +258,7 @@ class _Body:
         for field, items in (("node", graph.node), ("value_info", stated)):
             result.ClearField(field)
             getattr(result, field).extend(items)
-        if _price(result) >= _price(function):
-            return False
-        function.CopyFrom(result)
-        return True
+        return None if result == function else result
 
     def _name_results(self, graph: Any, nodes: list[Any], onnx: Any) -> None:
         """Set the nodes of a graph, whose results get their names back."""

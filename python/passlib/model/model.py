@@ -22,13 +22,20 @@ from passlib.dialects.table import check_target
 from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError
 from passlib.files.regular import durability, written_from
 from passlib.graph.plain import ORIGIN, collection_off, without_origins
-from passlib.library.backends import find_pipeline, is_one_of_ours, pipelines
+from passlib.library.backends import (
+    find_backend,
+    find_pipeline,
+    is_one_of_ours,
+    passes,
+    pipelines,
+)
 from passlib.library.compiled import NumpyArrays
 from passlib.library.pipeline import (
     Step,
     Steps,
     check,
     execute,
+    flat,
     has_named,
     name_of,
     steps_of,
@@ -383,9 +390,11 @@ class Model:
         if callable(name):
             name = name_of(name)
         steps = as_steps(name)
-        if steps is not None and has_named(steps):
+        if steps is not None and (has_named(steps) or self._enters_functions(steps)):
             return self._through(steps, name if isinstance(name, str) else "", options)
         made = self.after_passes(name, steps, **options)
+        if steps is None:
+            made = made._after_functions(name, options)
         if steps is None and not is_one_of_ours(name):
             return made
         kept = self.unless_refused(made)
@@ -401,6 +410,35 @@ class Model:
         with collection_off():
             _drop_removed(self._symbol, graph, args, aux)
             return self.of_parts(graph, args, aux, self._template, owned=True)
+
+    def _enters_functions(self, steps: Steps) -> bool:
+        """Whether a step is a pass that has to be run on local functions of this model, too."""
+        if not self._format.has_functions(self._symbol):
+            return False
+        known = passes()
+        found = [known[step.name] for step in flat(steps) if step.name in known]
+        return any(declaration.enters_functions for declaration in found)
+
+    def _after_functions(self, name: Any, options: Mapping[str, Any]) -> Model:
+        """Run a pass on the bodies of local functions, if it enters them."""
+        if not self._format.has_functions(self._symbol):
+            return self
+        backend = find_backend(name) if isinstance(name, str) else name
+        if not backend.declaration.enters_functions:
+            return self
+        from passlib.model.edits import content_of, of_content
+        from passlib.model.functions import with_functions
+
+        own = {key: value for key, value in options.items() if key not in INFERENCE}
+
+        def change(content: bytes) -> bytes | None:
+            before = of_content(self, content)
+            after = before.after_passes(backend, **own)
+            if after.symbol.graph.equals(before.symbol.graph):
+                return None
+            return content_of(after)
+
+        return with_functions(self, change, falls=False)
 
     def unless_refused(self, made: Model) -> Model:
         """Return a model that standard passes made of this one; this one if it cannot be saved.

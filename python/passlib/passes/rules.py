@@ -156,6 +156,7 @@ class Rules(Sequence[Rule]):
             ),
             exact=exact,
             library=file or "rules",
+            enters_functions=True,
         )
         self._pass = PythonPass(self.declaration, self._run, f"rules {file or name}")
         if registers:

@@ -12,14 +12,15 @@ from functools import partial
 from typing import Any, Final, get_args
 
 import passlib._core as _core
-from passlib.dialects.onnx.reading import document_of
+from passlib.dialects import find
+from passlib.errors import PasslibError
 from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
 from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of
 from passlib.model import Model, load
-from passlib.model.edits import Change, changed_nested, content_of, of_content, with_sizes
-from passlib.model.functions import changed_functions
+from passlib.model.edits import changed_nested, content_of, of_content, with_sizes
+from passlib.model.functions import with_functions
 from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank_of
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
@@ -158,7 +159,7 @@ class Simplification(NamedPipeline):
             model = with_sizes(model, fixed)
         run = _Run(self, watch or _unwatched, **given)
         made = self._graphs(run, model, given)
-        while _has_functions(made):
+        while find(made.dialect).has_functions(made.symbol):
             inside = run.watch(Step("simplifyFunctions"), made, partial(self._bodies, made, given))
             if inside is made:
                 break
@@ -182,31 +183,27 @@ class Simplification(NamedPipeline):
         """Return the model with simplified nested graphs; the same object if nothing changed."""
         if not has_nested(model.symbol):
             return model
-
-        return self._inside(changed_nested, model, options)
+        whole = content_of(model)
+        smaller = partial(self._smaller, model, options)
+        content = None if whole is None else changed_nested(whole, smaller)
+        return model if content is None else model.unless_refused(of_content(model, content))
 
     def _bodies(self, model: Model, options: Mapping[str, Any]) -> Model:
         """Return the model with simplified functions; the same object if nothing changed."""
-        return self._inside(changed_functions, model, options)
 
-    def _inside(
-        self,
-        changed: Callable[[bytes, Change], bytes | None],
-        model: Model,
-        options: Mapping[str, Any],
-    ) -> Model:
         def smaller(content: bytes) -> bytes | None:
-            before = of_content(model, content)
-            after = self._graphs(_Run(self, _unwatched, **options), before, options)
-            return content_of(after) if cost_of(after) < cost_of(before) else None
+            try:
+                return self._smaller(model, options, content)
+            except PasslibError:  # a body that is no model stays as it is
+                return None
 
-        whole = content_of(model)
-        content = None if whole is None else changed(whole, smaller)
-        return model if content is None else model.unless_refused(of_content(model, content))
+        return with_functions(model, smaller, falls=True)
 
-
-def _has_functions(model: Model) -> bool:
-    return model.dialect == "onnx" and document_of(model.symbol.attributes).file.has_functions
+    def _smaller(self, model: Model, options: Mapping[str, Any], content: bytes) -> bytes | None:
+        """Return a part of a model, which is a model itself, simplified; None if it is the same."""
+        before = of_content(model, content)
+        after = self._graphs(_Run(self, _unwatched, **options), before, options)
+        return content_of(after) if cost_of(after) < cost_of(before) else None
 
 
 def _unwatched(_step: Step, _model: Model, body: Callable[[], Model]) -> Model:

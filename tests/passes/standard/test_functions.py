@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,6 +203,116 @@ def test_bodies_are_simplified(case: str, exact: bool, tmp_path: Any) -> None:
     again = passlib.simplify(passlib.load(tmp_path / "made.onnx"), exact=exact)
     again.save(tmp_path / "again.onnx")
     assert list(onnx.load(tmp_path / "again.onnx").functions) == list(after.functions)
+
+
+RULES = """
+rule reluOfRelu "Relu of Relu is Relu."
+  y = Relu(Relu(x))
+  => y = Relu(x)
+  exact
+rule addOfMatMul "A product of two matrices and a sum become Gemm."
+  onnx 7..
+  m = MatMul(a, b)
+  y = Add(m, c)
+  where rank(a) = 2, rank(b) = 2, broadcasts(c, m)
+  => y = Gemm(a, b, c)
+  rounding
+rule negTwice "Relu of a difference is longer."
+  y = Relu(x)
+  where rank(x) = 1
+  => y = Neg(Min(Neg(x), 0.0))
+  exact
+  enables
+rule anyLeakyRelu "An operator of any slope but one."
+  y = LeakyRelu[alpha=$a](x)
+  where $a != 1
+  => y = x
+  exact
+"""
+
+RULED = Case(
+    f"{MATRICES} {{ h = f.one(a, b, c) y = f.two<alpha = 0.5>(h) }}",
+    {
+        "one (p, q, r) => (o)": "m = MatMul(p, q) s = Add(m, r) t = Relu(s) u = Relu(t) "
+        "o = f.three(r, u)",
+        "two <alpha> (p) => (o)": "o = LeakyRelu<alpha: float = @alpha>(p)",
+        "three (p, q) => (o)": "n = Relu(p) o = Add(n, q)",
+    },
+    {
+        "one": ["Gemm", "Relu", "three"],
+        "two": ["LeakyRelu"],
+        "three": ["Neg", "Min", "Neg", "Add", "Constant"],
+    },
+)
+
+APPLIED = {
+    "one pass": lambda rules: rules,
+    "a list": lambda rules: [rules],
+    "after others": lambda rules: ["removeDeadNodes", rules, "nameUniquely"],
+}
+
+
+@pytest.mark.parametrize("way", APPLIED)
+def test_rules_of_users_enter_functions(way: str, tmp_path: Any) -> None:
+    before = model_of(RULED)
+    made = passlib.load(before).optimize_for(APPLIED[way](passlib.Rules(RULES)))
+    made.save(tmp_path / "made.onnx")
+    after = onnx.load(tmp_path / "made.onnx")
+    found = bodies(after)
+    assert {name: found[name] for name in RULED.left} == {
+        name: sorted(left) for name, left in RULED.left.items()
+    }
+    feeds = feeds_of(before)
+    given = [results(model.SerializeToString(), feeds) for model in (before, after)]
+    np.testing.assert_allclose(given[1][0], given[0][0], rtol=1e-5)
+
+
+def test_a_wrong_rule_is_an_error_in_a_function() -> None:
+    wrong = """rule wrong "A sum of fewer axes."
+  y = Relu(x)
+  => y = ReduceSum[keepdims=0](x)
+  exact
+  enables
+"""
+    model = passlib.load(model_of(RULED))
+    with pytest.raises(passlib.PassError, match="rule 'wrong' is wrong at"):
+        model.optimize_for(passlib.Rules(wrong))
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_the_rest_of_the_model_stays(external: bool, tmp_path: Any) -> None:
+    """Unknown fields, data in other files and origins, which are written on request."""
+    proto = model_of(
+        Case(
+            "(float[2, 3] a, float[4] c) => (float[2, 4] y) <float[3, 4] b = {0, 1, 2, 3, 4, 5, "
+            "6, 7, 8, 9, 10, 11}> { m = MatMul(a, b) h = Add(m, c) y = f.one(h) }",
+            {"one (p) => (o)": "r = Relu(p) i = Identity(r) o = Relu(i)"},
+            {},
+        )
+    )
+    proto.metadata_props.add(key="k", value="v")
+    given = {"location": "data", "size_threshold": 0} if external else {}
+    onnx.save(proto, tmp_path / "given.onnx", save_as_external_data=external, **given)
+    field = b"\xba\x3e\x05other"  # of number 999
+    with (tmp_path / "given.onnx").open("ab") as file:
+        file.write(field)
+    model = passlib.load(tmp_path / "given.onnx")
+    want = results((tmp_path / "given.onnx").read_bytes(), feeds_of(proto)) if not external else []
+    made = model.simplify()
+    (tmp_path / "out").mkdir()
+    for origins in (True, False):
+        made.save(tmp_path / "out" / "made.onnx", origins=origins)
+        after = onnx.load(tmp_path / "out" / "made.onnx")
+        assert bodies(after) == {"": ["Gemm", "one"], "one": ["Relu"]}
+        marks = {entry.key for node in after.graph.node for entry in node.metadata_props}
+        assert marks == ({"__origin__", "__rules__"} if origins else set())
+    assert field in (tmp_path / "out" / "made.onnx").read_bytes()
+    assert [(entry.key, entry.value) for entry in after.metadata_props] == [("k", "v")]
+    feeds = feeds_of(proto)
+    have = made.run(feeds)["y"].asnumpy()
+    np.testing.assert_allclose(have, want[0] if want else model.run(feeds)["y"].asnumpy(), 1e-5)
+    again = pickle.loads(pickle.dumps(made))
+    assert bodies(again.data().template.model)["one"] == ["Relu"]
 
 
 def in_functions(model: onnx.ModelProto, random: np.random.Generator) -> onnx.ModelProto:

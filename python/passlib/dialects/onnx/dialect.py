@@ -199,6 +199,10 @@ class ONNX(Dialect):
         )
         return dict(zip(graph.nodes(), facts.printed(), strict=True))
 
+    def has_functions(self, graph: PlainGraph) -> bool:
+        found = graph.attributes.get(DOCUMENT)
+        return isinstance(found, Reference) and found.document.file.has_functions
+
     def passed_on(self, graph: PlainGraph) -> frozenset[str]:
         from passlib.dialects.onnx.lowering.types import other_inputs
 
