@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -81,6 +82,24 @@ py::list sortedNodes(const GraphHandle& graph, const py::args& kinds) {
   if (!wanted.empty())
     sorted.erase(std::remove_if(sorted.begin(), sorted.end(), is_other), sorted.end());
   return nodeList(graph, sorted);
+}
+
+/// The operators that depend on these variables only, in topological order.
+py::list operatorsOn(const GraphHandle& graph, const py::iterable& variables) {
+  std::unordered_set<const Node*> known;
+  for (const py::handle& variable : variables) {
+    known.insert(nodeOf(graph, variable.cast<const NodeHandle&>()));
+  }
+  const std::vector<Node*>& nodes = graph.owner->nodes(graph.graph);
+  std::vector<Node*> found;
+  for (Node* node : mxnet::ext::sortNodes(nodes, mxnet::ext::NodeTable(nodes))) {
+    const auto is_known = [&known](const NodeEntry& input) { return known.count(input.node) != 0; };
+    if (node->op == "null" || !std::all_of(node->inputs.begin(), node->inputs.end(), is_known))
+      continue;
+    known.insert(node);
+    found.push_back(node);
+  }
+  return nodeList(graph, found);
 }
 
 py::object find(const GraphHandle& graph, const std::string& name) {
@@ -183,6 +202,7 @@ void bindEditing(py::module_* m) {
       .def_property_readonly(
           "nodes", [](const GraphHandle& g) { return nodeList(g, g.owner->nodes(g.graph)); })
       .def("sorted", &sortedNodes)
+      .def("operators_on", &operatorsOn, py::arg("variables"))
       .def("find", &find, py::arg("name"))
       .def_property(
           "outputs",

@@ -116,12 +116,8 @@ class _Folding:
 
     def _find(self) -> None:
         heads = set(self._graph.outputs)
-        constant: set[EditableNode] = set()
-        for node in self._graph.sorted():
-            if node.is_variable:
-                if self._constants.is_constant(node):
-                    constant.add(node)
-                continue
+        constant = set(filter(self._constants.is_constant, self._graph.sorted("null")))
+        for node in self._graph.operators_on(constant):
             sources = [value.node for value in node.inputs]
             if not all(source in constant or source in self._sources for source in sources):
                 continue
