@@ -71,16 +71,18 @@ def _order(node: EditableNode) -> Order | None:
 
 
 class _Sorted:
-    """The places of a graph's nodes, and the Transposes of each order."""
+    """The Transposes of each order, and the places of operators that they may go through."""
 
     def __init__(self, model: Model) -> None:
         self.places: dict[EditableNode, int] = {}
         self.turning: dict[Order, list[EditableNode]] = {}
-        for place, node in enumerate(model.graph.sorted()):
-            self.places[node] = place
+        for node in model.graph.sorted("Transpose"):
             order = _order(node)
             if order is not None:
                 self.turning.setdefault(order, []).append(node)
+        if self.turning:
+            nodes = model.graph.sorted(*THROUGH, "Pad")
+            self.places = {node: place for place, node in enumerate(nodes)}
 
 
 class _Region:
@@ -96,14 +98,14 @@ class _Region:
         self._replaced: list[EditableNode] = []
         self._turning = frozenset(nodes.turning.get(order, ()))
         # An operator is looked at after its inputs, and only if one of them is turned.
-        found = {user for node in self._turning for user in node.users}
+        found = {user for node in self._turning for user in node.users if user in self._places}
         pending = [(nodes.places[user], user) for user in found]
         heapify(pending)
         while pending:
             _, node = heappop(pending)
             if self.fits(node):
                 self._inside[node] = None
-                new = {user for user in node.users if user not in found}
+                new = {user for user in node.users if user in self._places} - found
                 found |= new
                 for user in new:
                     heappush(pending, (nodes.places[user], user))
