@@ -13,6 +13,9 @@ from typing import Any, Final, get_args
 
 import passlib._core as _core
 from passlib.dialects import find
+from passlib.dialects.onnx.reading import document_of
+from passlib.dialects.onnx.soundness.acceptance import loses_captured_casts
+from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.errors import PasslibError
 from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
 from passlib.library.call import Backend
@@ -197,13 +200,24 @@ class Simplification(NamedPipeline):
             except PasslibError:  # a body that is no model stays as it is
                 return None
 
-        return with_functions(model, smaller, falls=True)
+        made = with_functions(model, smaller, falls=True)
+        if made is model or not _loses_casts(made) or _loses_casts(model):
+            return made
+        return model
 
     def _smaller(self, model: Model, options: Mapping[str, Any], content: bytes) -> bytes | None:
         """Return a part of a model, which is a model itself, simplified; None if it is the same."""
         before = of_content(model, content)
         after = self._graphs(_Run(self, _unwatched, **options), before, options)
         return content_of(after) if cost_of(after) < cost_of(before) else None
+
+
+def _loses_casts(model: Model) -> bool:
+    data = model.data(whole=False)
+    written = assemble(
+        data.graph, data.attributes, document_of(data.attributes), dict(data.args), renew=False
+    )
+    return loses_captured_casts(written.outline)
 
 
 def _unwatched(_step: Step, _model: Model, body: Callable[[], Model]) -> Model:

@@ -139,6 +139,15 @@ CASES = {
         },
         {"one": ["Split", "Neg", "Neg"]},
     ),
+    "casts there and back around a call": Case(
+        "(float[2, 3] x, bool c) => (float[2, 3] y) { d = Cast<to = 11>(x) y = f.one(d, c) }",
+        {
+            "one (p, c) => (o)": "t = Transpose<perm = [0, 1]>(p) e = Cast<to = 1>(t) "
+            "o = If (c) < then_branch = t () => (float[2, 3] v) { v = Abs(e) }, "
+            "else_branch = e () => (float[2, 3] w) { w = Neg(e) } >"
+        },
+        {},
+    ),
     "a function that nobody calls": Case(
         f"{VECTORS} {{ y = Neg(x) }}",
         {"one (p) => (o)": "i = Identity(p) o = Abs(i)"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -92,8 +93,13 @@ def loses_captured_casts(model: Any) -> bool:
     """Whether ONNX Runtime may lose a value that a nested graph captures.
 
     ONNX Runtime 1.32 removes casts there and back, also with all optimizations off. If no node
-    computes what they begin with, nested graphs that capture their result lack it.
+    computes what they begin with, nested graphs that capture their result lack it. It inlines
+    functions before.
     """
+    if model.functions:
+        inliner: Any = require("onnx.inliner", extra="onnx")
+        with suppress(RuntimeError, ValueError):
+            model = inliner.inline_local_functions(model)
     for graph in graphs_within(model.graph):
         casts = {
             node.output[0]: node.input[0]
