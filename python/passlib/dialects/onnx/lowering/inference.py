@@ -1,16 +1,18 @@
-"""Types of all values of an ONNX graph, by ONNX's own inference."""
+"""Types of all values of an ONNX graph, by facts of the core."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.dialects.onnx.attributes import ABSENT, ID
-from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
+from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, spec_of_sizes, tensor_spec
 from passlib.dialects.onnx.reading import Document, document_of
-from passlib.dialects.onnx.soundness.inference import inferred
+from passlib.dialects.onnx.soundness.acceptance import without_weights
+from passlib.dialects.onnx.soundness.model import check_model
 from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import whole
 from passlib.lowering import Graph, Shape
@@ -47,13 +49,12 @@ def infer(
     plain = whole(graph)
     document = document_of(plain.attributes)
     nodes = plain.nodes()
-    unknown = TypeSpec(None, None)
     given = {
         name: TypeSpec((types or {}).get(name), tuple(shape)) for name, shape in shapes.items()
     }
     new = {node.name for node in nodes if node.is_variable and ID not in node.attrs} - {ABSENT}
     new |= {node.name for node in nodes if _is_replaced(node, given.get(node.name), document)}
-    fed = {name: given.get(name, unknown) for name in new}
+    fed = {name: given.get(name, _UNKNOWN) for name in new}
     assembled = assemble(plain.graph, plain.attributes, document, {}, fed)
     for value in assembled.outline.graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
@@ -66,7 +67,7 @@ def infer(
         specs = []
         for output in range(max(node.num_outputs, 1)):
             name = names.get((position, output), "")
-            spec = known.get(name, unknown)
+            spec = known.get(name, _UNKNOWN)
             own = given.get(node.name)
             if node.is_variable and own is not None:
                 spec = TypeSpec(own.dtype or spec.dtype, own.shape)
@@ -85,14 +86,31 @@ def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool
 
 
 def _inferred(model: Any) -> dict[str, TypeSpec]:
-    """Return the inferred types by name; those that the file states if inference fails."""
-    graph = inferred(model).graph
-    known: dict[bytes, TypeSpec] = {}
-    specs = {}
-    for value in (*graph.value_info, *graph.input, *graph.output):
-        # A model has few types, and many values of each.
-        data = value.type.SerializeToString()
-        if data not in known:
-            known[data] = spec_of(value.type)
-        specs[value.name] = known[data]
+    """Return the types of values by name, as far as facts know them or the file states them."""
+    check_model(model)
+    model = without_weights(model, {})
+    graph = model.graph
+    specs = {v.name: spec_of(v.type) for v in (*graph.value_info, *graph.output, *graph.input)}
+    file = _core.OnnxFile(model.SerializeToString())
+    facts = _core.GraphFacts(file, file.graph, dict(file.imports()), {}, stated=True)
+    for node, outputs in zip(file.graph.nodes(), facts.listed(), strict=True):
+        number = node.attrs.get(ID, "")
+        if not number.isdigit():
+            continue
+        names = graph.node[int(number)].output
+        for name, (code, containers, sizes, *_) in zip(names, outputs, strict=False):
+            if name and not containers:
+                specs[name] = _filled(spec_of_sizes(code, sizes), specs.get(name, _UNKNOWN))
     return specs
+
+
+_UNKNOWN: Final = TypeSpec(None, None)
+
+
+def _filled(spec: TypeSpec, stated: TypeSpec) -> TypeSpec:
+    """Fill in what is open in a type by what the file states."""
+    dtype = stated.dtype if spec.dtype is None else spec.dtype
+    if spec.shape is None or stated.shape is None or len(spec.shape) != len(stated.shape):
+        return TypeSpec(dtype, stated.shape if spec.shape is None else spec.shape)
+    sizes = zip(spec.shape, stated.shape, strict=True)
+    return TypeSpec(dtype, tuple(other if size is None else size for size, other in sizes))
