@@ -160,7 +160,9 @@ py::tuple applyRules(const Book& book, const GraphHandle& graph, const Attribute
   const Applied applied = book.apply(graph.graph, chosen, hooks);
   py::list folds;
   for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
-  return py::make_tuple(applied.counts, owner.parameters(), folds);
+  py::list left;
+  for (Node* node : applied.left) left.append(NodeHandle{graph.owner, graph.graph, node});
+  return py::make_tuple(applied.counts, owner.parameters(), folds, left);
 }
 
 std::string whyNot(const Book& book, const NodeHandle& node, const GraphHandle& graph,

@@ -14,9 +14,20 @@ constexpr std::size_t kMostAlternatives = 256;
 constexpr std::size_t kMostPattern = 1000;
 constexpr std::size_t kMostReplacement = 256;
 
+/// Where a rule has several forms: an expression with alternatives, or a statement with results
+/// that may be absent.
+struct Choice {
+  const void* at;
+  std::size_t count;
+  std::size_t place;
+};
+/// The number of the form for each.
+using Chosen = std::map<const void*, std::size_t>;
+
 /// Collects the expressions that have alternatives, outermost first.
-void collect(const Expression& expression, std::vector<const Expression*>* found) {
-  if (!expression.alternatives.empty()) found->push_back(&expression);
+void collect(const Expression& expression, std::vector<Choice>* found) {
+  if (!expression.alternatives.empty())
+    found->push_back({&expression, expression.alternatives.size() + 1, expression.place});
   for (const Expression& input : expression.inputs) collect(input, found);
   for (const Expression& other : expression.alternatives) collect(other, found);
 }
@@ -32,7 +43,7 @@ std::size_t countOf(const Expression& expression) {
 /// Prints one choice of alternatives as a pattern.
 class Printer {
  public:
-  Printer(const Rule& rule, int64_t opset, const std::map<const Expression*, std::size_t>& chosen)
+  Printer(const Rule& rule, int64_t opset, const Chosen& chosen)
       : rule_(rule), opset_(opset), chosen_(chosen) {}
 
   Alternative print() {
@@ -43,7 +54,10 @@ class Printer {
         continue;
       }
       if (!made_.text.empty()) add("\n", statement.place);
-      for (std::size_t pos = 0; pos < statement.targets.size(); ++pos) {
+      const auto absent = chosen_.find(&statement);
+      const std::size_t count =
+          statement.targets.size() - (absent == chosen_.end() ? 0 : absent->second);
+      for (std::size_t pos = 0; pos < count; ++pos) {
         add((pos > 0 ? ", " : "") + statement.targets[pos], statement.place);
         note(statement.targets[pos]);
       }
@@ -192,7 +206,7 @@ class Printer {
 
   const Rule& rule_;
   int64_t opset_;
-  const std::map<const Expression*, std::size_t>& chosen_;
+  const Chosen& chosen_;
   Alternative made_;
   std::size_t operations_ = 0;
 };
@@ -201,7 +215,7 @@ class Printer {
 
 std::vector<Alternative> compileLeft(const Rule& rule, const std::string& text,
                                      const std::string& file, int64_t opset) {
-  std::vector<const Expression*> branching;
+  std::vector<Choice> branching;
   std::size_t operations = 0;
   for (const Statement& statement : rule.left) {
     operations += countOf(statement.expression);
@@ -209,24 +223,26 @@ std::vector<Alternative> compileLeft(const Rule& rule, const std::string& text,
       failAt(file, text, statement.place,
              "more than " + std::to_string(kMostPattern) + " operations and values");
     }
+    if (statement.optional > 0)
+      branching.push_back({&statement, statement.optional + 1, statement.place});
     collect(statement.expression, &branching);
   }
   std::size_t count = 1;
-  for (const Expression* each : branching) {
-    count *= each->alternatives.size() + 1;
+  for (const Choice& each : branching) {
+    count *= each.count;
     if (count > kMostAlternatives) {
-      failAt(file, text, each->place,
+      failAt(file, text, each.place,
              "more than " + std::to_string(kMostAlternatives) + " choices of alternatives");
     }
   }
   std::vector<Alternative> made;
   std::set<std::string> texts;
   for (std::size_t number = 0; number < count; ++number) {
-    std::map<const Expression*, std::size_t> chosen;
+    Chosen chosen;
     std::size_t rest = number;
-    for (const Expression* each : branching) {
-      chosen[each] = rest % (each->alternatives.size() + 1);
-      rest /= each->alternatives.size() + 1;
+    for (const Choice& each : branching) {
+      chosen[each.at] = rest % each.count;
+      rest /= each.count;
     }
     Alternative each = Printer(rule, opset, chosen).print();
     std::string key = each.text;

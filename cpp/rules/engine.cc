@@ -102,9 +102,7 @@ class MatchScope : public Scope {
   bool entries(const std::string& name, std::vector<NodeEntry>* found) const override {
     if (rule_.names.count(name) == 0) return false;
     const std::string known = nameOf(name);
-    if (std::find(alternative_.names.begin(), alternative_.names.end(), known) ==
-        alternative_.names.end())
-      return true;  // a name of another alternative
+    if (!has(known)) return true;  // a name of another alternative
     if (!match_.has(known)) return true;
     if (match_.isList(known)) {
       *found = match_.list(known);
@@ -147,6 +145,14 @@ class MatchScope : public Scope {
   Value attributeOf(const Node& node, const std::string& key) const;
   bool states(const Node& node, const std::string& key) const;
 
+  /// Whether the alternative lacks a name that another has.
+  bool isAbsentName(const std::string& name) const {
+    return rule_.names.count(name) != 0 && !has(nameOf(name));
+  }
+  bool has(const std::string& name) const {
+    return std::find(alternative_.names.begin(), alternative_.names.end(), name) !=
+           alternative_.names.end();
+  }
   std::string nameOf(const std::string& name) const {
     const auto alias = alternative_.aliases.find(name);
     return alias == alternative_.aliases.end() ? name : alias->second;
@@ -173,6 +179,10 @@ class Session {
     patterns_hooks_.most_users = kMostUsers;
     patterns_hooks_.remove_node = [this](Graph* where, Node* node) {
       dead_.insert(node);
+      for (const NodeEntry& input : node->inputs) {
+        if (where == graph_ && input.node->op != "null" && left_.insert(input.node).second)
+          applied_.left.push_back(input.node);
+      }
       if (hooks_.remove_node) hooks_.remove_node(where, node);
     };
     graph->forEachGraph([this](Graph* each) {
@@ -195,6 +205,11 @@ class Session {
     const auto is_gone = [this](const Node* node) { return dead_.count(node) != 0; };
     applied_.folds.erase(std::remove_if(applied_.folds.begin(), applied_.folds.end(), is_gone),
                          applied_.folds.end());
+    const auto is_needed = [&](const Node* node) {
+      return is_gone(node) || !node->outputs.empty() || !headsOf(node).empty();
+    };
+    applied_.left.erase(std::remove_if(applied_.left.begin(), applied_.left.end(), is_needed),
+                        applied_.left.end());
     return std::move(applied_);
   }
 
@@ -373,6 +388,7 @@ class Session {
   std::vector<const CompiledRule*> rules_;
   PatternSet patterns_;
   std::unordered_set<const Node*> dead_;
+  std::unordered_set<const Node*> left_;     ///< operators that one used which is gone
   std::unordered_set<const Node*> folding_;  ///< operators on constants, computed later
   std::unordered_map<const Graph*, std::size_t> limits_;
   /// Numbers of the outputs that a node computed once; whether it still does, the graph tells.
@@ -484,19 +500,19 @@ class Builder {
 
   void build(const Rule& rule) {
     for (const Statement& statement : rule.right) {
-      const int outputs = static_cast<int>(std::max<std::size_t>(statement.targets.size(), 1));
+      std::size_t count = statement.targets.size();
+      while (count > 0 && scope_.isAbsentName(statement.targets[count - 1])) --count;
+      if (count == 0 && !statement.targets.empty()) continue;
+      const int outputs = static_cast<int>(std::max<std::size_t>(count, 1));
       const NodeEntry made = value(statement.expression, outputs);
       if (made.node == nullptr) throw Declined{"an input that it would keep is absent"};
       if (statement.targets.empty()) results_.emplace_back(std::string(), made);
-      for (std::size_t pos = 0; pos < statement.targets.size(); ++pos) {
+      for (std::size_t pos = 0; pos < count; ++pos) {
         const std::string& name = statement.targets[pos];
         const NodeEntry each(made.node, made.entry + static_cast<int>(pos));
         if (name == "_") continue;
         locals_[name] = each;
-        if (scope_.nameOf(name) == name &&
-            std::find(alternative_.names.begin(), alternative_.names.end(), name) !=
-                alternative_.names.end())
-          results_.emplace_back(name, each);
+        if (scope_.nameOf(name) == name && scope_.has(name)) results_.emplace_back(name, each);
       }
     }
   }
@@ -644,8 +660,8 @@ class Builder {
                        *made = NodeEntry(parameter(shape, type), 0);
                        return made->node->tensor;
                      });
-    // Operators with attributes only move elements, which stay finite.
-    if (is_made && settings.empty() && !isFinite(*made->node->tensor))
+    // Other operators with attributes only move elements, which stay finite.
+    if (is_made && (settings.empty() || op == "ReduceSum") && !isFinite(*made->node->tensor))
       throw Declined{"a constant of the replacement would not be finite"};
     return is_made;
   }

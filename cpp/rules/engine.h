@@ -33,6 +33,7 @@ struct Applied {
   std::vector<std::size_t> counts;  ///< replacements of each rule
   /// New operators on constants whose results the owner computes, if they are still there.
   std::vector<Node*> folds;
+  std::vector<Node*> left;  ///< operators of the main graph that nothing needs any more
 };
 
 /// The operator sets that a model imports, by domain; that of ONNX's own operators is "".

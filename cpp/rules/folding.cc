@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 namespace passlib::rules {
@@ -31,21 +32,44 @@ std::vector<int64_t> strides(const Shape& shape) {
 template <typename Visit>
 void walk(const Shape& shape, const std::vector<int64_t>& first, const std::vector<int64_t>& second,
           Visit visit) {
+  struct Axis {
+    int64_t size;
+    int64_t first;
+    int64_t second;
+    int64_t index;
+  };
+  // From the innermost on, without those of 1; axes whose steps go on from one to the next are one.
+  std::vector<Axis> axes = {{1, 0, 0, 0}};
   int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  std::vector<int64_t> index(shape.size(), 0);
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    count *= shape[axis];
+    if (shape[axis] == 1) continue;
+    Axis& inner = axes.back();
+    if (inner.size == 1) {
+      inner = {shape[axis], first[axis], second[axis], 0};
+    } else if (first[axis] == inner.first * inner.size &&
+               second[axis] == inner.second * inner.size) {
+      inner.size *= shape[axis];
+    } else {
+      axes.push_back({shape[axis], first[axis], second[axis], 0});
+    }
+  }
   int64_t one = 0;
   int64_t other = 0;
-  for (int64_t pos = 0; pos < count; ++pos) {
-    visit(static_cast<std::size_t>(pos), static_cast<std::size_t>(one),
-          static_cast<std::size_t>(other));
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      one += first[axis];
-      other += second[axis];
-      if (++index[axis] < shape[axis]) break;
-      one -= first[axis] * shape[axis];
-      other -= second[axis] * shape[axis];
-      index[axis] = 0;
+  const Axis inner = axes.front();
+  for (int64_t pos = 0; pos < count;) {
+    for (int64_t each = 0; each < inner.size; ++each, ++pos) {
+      visit(static_cast<std::size_t>(pos), static_cast<std::size_t>(one + each * inner.first),
+            static_cast<std::size_t>(other + each * inner.second));
+    }
+    for (std::size_t axis = 1; axis < axes.size(); ++axis) {
+      Axis& outer = axes[axis];
+      one += outer.first;
+      other += outer.second;
+      if (++outer.index < outer.size) break;
+      one -= outer.first * outer.size;
+      other -= outer.second * outer.size;
+      outer.index = 0;
     }
   }
 }
@@ -73,6 +97,14 @@ bool broadcast(const Shape& left, const Shape& right, Shape* whole) {
   return true;
 }
 
+/// The elements of most weights; null of other types, and where they are not aligned.
+const float* floatsOf(const MXTensor& tensor) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.data_ptr) % alignof(float) == 0;
+  return tensor.dtype == mxnet::ext::kFloat32 && aligned
+             ? static_cast<const float*>(tensor.data_ptr)
+             : nullptr;
+}
+
 bool foldArithmetic(const std::string& op, const MXTensor& left, const MXTensor& right,
                     const Allocate& allocate) {
   if (left.dtype != right.dtype || !isReal(onnxType(left.dtype))) return false;
@@ -82,16 +114,27 @@ bool foldArithmetic(const std::string& op, const MXTensor& left, const MXTensor&
   if (made == nullptr) return false;
   const char kind = op[0];  // of Add, Sub, Mul, Div
   // Double has so many bits that the second rounding, to the type, changes nothing.
-  walk(whole, broadcastSteps(left.shape, whole), broadcastSteps(right.shape, whole),
-       [&](std::size_t pos, std::size_t first, std::size_t second) {
-         const double one = elementAt(left, first);
-         const double other = elementAt(right, second);
-         setElementAt(*made, pos,
-                      kind == 'A'   ? one + other
-                      : kind == 'S' ? one - other
-                      : kind == 'M' ? one * other
-                                    : one / other);
-       });
+  const auto result = [kind](double one, double other) {
+    return kind == 'A'   ? one + other
+           : kind == 'S' ? one - other
+           : kind == 'M' ? one * other
+                         : one / other;
+  };
+  const std::vector<int64_t> own = broadcastSteps(left.shape, whole);
+  const std::vector<int64_t> its = broadcastSteps(right.shape, whole);
+  const float* const ones = floatsOf(left);
+  const float* const others = floatsOf(right);
+  if (ones != nullptr && others != nullptr) {
+    float* const target = static_cast<float*>(made->data_ptr);
+    walk(whole, own, its, [&](std::size_t pos, std::size_t first, std::size_t second) {
+      target[pos] = static_cast<float>(
+          result(static_cast<double>(ones[first]), static_cast<double>(others[second])));
+    });
+    return true;
+  }
+  walk(whole, own, its, [&](std::size_t pos, std::size_t first, std::size_t second) {
+    setElementAt(*made, pos, result(elementAt(left, first), elementAt(right, second)));
+  });
   return true;
 }
 
@@ -130,6 +173,36 @@ bool foldUnary(const std::string& op, const MXTensor& input, const Allocate& all
     const double each = elementAt(input, pos);
     setElementAt(*made, pos, op == "Neg" ? -each : op == "Sqrt" ? std::sqrt(each) : 1.0 / each);
   }
+  return true;
+}
+
+/// Adds the elements along axes, which the result does not have, in double precision.
+bool foldSum(const MXTensor& input, const Shape& axes, const Allocate& allocate) {
+  if (!isReal(onnxType(input.dtype))) return false;
+  const int64_t rank = static_cast<int64_t>(input.shape.size());
+  std::vector<char> is_gone(input.shape.size(), 0);
+  for (const int64_t axis : axes) {
+    if (axis < -rank || axis >= rank) return false;
+    is_gone[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = 1;
+  }
+  Shape shape;
+  for (std::size_t axis = 0; axis < is_gone.size(); ++axis) {
+    if (is_gone[axis] == 0) shape.push_back(input.shape[axis]);
+  }
+  std::vector<int64_t> steps(is_gone.size(), 0);
+  int64_t step = 1;
+  for (std::size_t axis = is_gone.size(); axis-- > 0;) {
+    if (is_gone[axis] != 0) continue;
+    steps[axis] = step;
+    step *= input.shape[axis];
+  }
+  const MXTensor* made = allocate(shape, input.dtype);
+  if (made == nullptr) return false;
+  std::vector<double> sums(static_cast<std::size_t>(made->size()), 0);
+  walk(input.shape, steps, steps, [&](std::size_t pos, std::size_t target, std::size_t) {
+    sums[target] += elementAt(input, pos);
+  });
+  for (std::size_t pos = 0; pos < sums.size(); ++pos) setElementAt(*made, pos, sums[pos]);
   return true;
 }
 
@@ -251,6 +324,9 @@ bool foldNatively(const std::string& op, const std::map<std::string, Value>& set
     return foldUnary(op, input, allocate);
   if (op == "Concat" && settings.count("axis") != 0 && settings.at("axis").number())
     return foldConcat(inputs, *settings.at("axis").number(), allocate);
+  if (op == "ReduceSum" && count == 1 && settings.count("keepdims") != 0 &&
+      settings.at("keepdims").number() == 0 && integers("axes") && !integers("axes")->empty())
+    return foldSum(input, *integers("axes"), allocate);
   if (count != 1 || settings.size() > 1) return false;
   if (op == "Transpose") {
     Shape order;

@@ -15,7 +15,8 @@ using Allocate = std::function<const mxnet::ext::MXTensor*(const std::vector<int
                                                            mxnet::ext::MXDType type)>;
 
 /// Computes an operator on dense arrays, bit for bit as ONNX Runtime does: movements of elements of
-/// any type, and arithmetic that IEEE 754 defines. Returns false for everything else.
+/// any type, and arithmetic that IEEE 754 defines; sums in double precision. Returns false for
+/// everything else.
 bool foldNatively(const std::string& op, const std::map<std::string, Value>& settings,
                   const std::vector<const mxnet::ext::MXTensor*>& inputs, const Allocate& allocate);
 

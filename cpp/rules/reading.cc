@@ -430,12 +430,18 @@ class Reader {
     do {
       if (!beginsWord(peek())) break;
       made.targets.push_back(word("a name"));
+      if (side == kLeft && made.targets.size() > 1 && take("?")) {
+        ++made.optional;
+      } else if (made.optional > 0) {
+        expected("? after '" + made.targets.back() + "', as after the result before it");
+      }
     } while (take(","));
     peek();
     const bool equals = !made.targets.empty() && text_.compare(cursor_, 2, "=>") != 0 && take("=");
     if (!equals) {
       if (made.targets.size() > 1) expected("= after the names of results");
       made.targets.clear();
+      made.optional = 0;
       cursor_ = start;
     } else {
       skipLines();

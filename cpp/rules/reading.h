@@ -77,6 +77,7 @@ struct Expression {
 
 struct Statement {
   std::vector<std::string> targets;  ///< none: unnamed
+  std::size_t optional = 0;          ///< left side: so many of the last ones may be absent
   Expression expression;
   std::size_t place = 0;
 };

@@ -7,6 +7,10 @@
 #include <cstring>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
+
+#include "facts/node_view.h"
+#include "graph/attributes.h"
 
 namespace passlib::rules {
 
@@ -402,6 +406,71 @@ Value functionFinite(const Scope& scope, const Term& call) {
   return isReadable(constant) ? Value::of(isFinite(*constant)) : notKnown("value", term);
 }
 
+bool isPositiveZero(const MXTensor& tensor) {
+  const std::size_t count = static_cast<std::size_t>(std::max<int64_t>(tensor.size(), 0));
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    const double each = elementAt(tensor, pos);
+    if (each != 0 || std::signbit(each)) return false;
+  }
+  return true;
+}
+
+/// Whether an operator fills its result with 0.0.
+bool fillsZero(const mxnet::ext::Node& node) {
+  const std::string_view text = attributeOf(node, "value");
+  if (text.data() == nullptr) return true;
+  const std::optional<facts::Fact> value = facts::parseTensor(text);
+  if (!value || value->content == nullptr) return false;
+  const auto is_zero = [](double each) { return each == 0 && !std::signbit(each); };
+  const facts::Content& content = *value->content;
+  return content.reals.empty()
+             ? !content.items.empty() && std::all_of(content.items.begin(), content.items.end(),
+                                                     [](const Dim& each) { return each.is(0); })
+             : std::all_of(content.reals.begin(), content.reals.end(), is_zero);
+}
+
+bool isOwn(const mxnet::ext::Node& node) {
+  const std::string_view domain = attributeOf(node, "__domain__");
+  return domain.empty() || domain == "ai.onnx";
+}
+
+/// How many inputs of an operator have all elements of its results; none of most operators.
+std::size_t countMoved(const mxnet::ext::Node& node) {
+  static const std::unordered_set<std::string> movements = {
+      "Expand",    "Slice",    "Reshape", "Squeeze", "Unsqueeze", "Flatten",
+      "Transpose", "Identity", "Gather",  "Tile",    "Split"};
+  if (!isOwn(node) || node.inputs.empty()) return 0;
+  return node.op == "Concat" ? node.inputs.size() : movements.count(node.op);
+}
+
+Value functionZeros(const Scope& scope, const Term& call) {
+  NodeEntry entry;
+  if (!entryOf(scope, call.children[0], &entry)) return absent(call.children[0]);
+  std::vector<const mxnet::ext::Node*> pending = {entry.node};
+  std::unordered_set<const mxnet::ext::Node*> seen = {entry.node};
+  while (!pending.empty()) {
+    const mxnet::ext::Node& node = *pending.back();
+    pending.pop_back();
+    const MXTensor* constant =
+        scope.known(NodeEntry(const_cast<mxnet::ext::Node*>(&node), 0)).constant;
+    if (constant != nullptr) {
+      if (!isReadable(constant)) return notKnown("value", call.children[0]);
+      if (!isPositiveZero(*constant)) return Value::of(false);
+      continue;
+    }
+    if (node.op == "ConstantOfShape" && isOwn(node)) {
+      if (!fillsZero(node)) return Value::of(false);
+      continue;
+    }
+    const std::size_t count = countMoved(node);
+    if (count == 0 || seen.size() > kMostItems) return notKnown("value", call.children[0]);
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      if (seen.insert(node.inputs[pos].node).second) pending.push_back(node.inputs[pos].node);
+    }
+  }
+  return Value::of(true);
+}
+
 Value reduced(const Scope& scope, const Term& call, bool all) {
   const Value value = argument(scope, call, 0);
   if (value.kind == Value::kTruth || !value.known()) return value;
@@ -480,6 +549,13 @@ Value functionOperator(const Scope& scope, const Term& call) {
   NodeEntry entry;
   if (!entryOf(scope, call.children[0], &entry)) return absent(call.children[0]);
   return Value::of(std::string(entry.node->op));
+}
+
+Value functionResults(const Scope& scope, const Term& call) {
+  NodeEntry entry;
+  if (!entryOf(scope, call.children[0], &entry)) return absent(call.children[0]);
+  const int count = entry.node->num_outputs;
+  return count > 0 ? Value::of(int64_t{count}) : notKnown("number of results", call.children[0]);
 }
 
 Value functionInputs(const Scope& scope, const Term& call) {
@@ -1253,6 +1329,9 @@ const std::vector<Function>& functions() {
       {"signbit", "c", "for each element of c whether its sign is negative, also of -0.0", 1, 1,
        &functionSign},
       {"finite", "c", "whether no element of c is infinite or NaN", 1, 1, &functionFinite},
+      {"zeros", "x",
+       "whether all elements of x are 0.0, not -0.0, also where they are filled in and moved", 1, 1,
+       &functionZeros},
       {"all", "t", "whether all elements meet a comparison", 1, 1, &functionAll},
       {"any", "t", "whether some element meets a comparison", 1, 1, &functionAny},
       {"scalar", "c", "whether c is a constant of one element", 1, 1, &functionScalar},
@@ -1262,6 +1341,8 @@ const std::vector<Function>& functions() {
       {"captured", "y", "whether a nested graph uses y", 1, 1, &functionCaptured},
       {"given", "x", "whether an optional input or $attribute is present", 1, 1, &functionGiven},
       {"op", "y", "the operator that computes y, as text", 1, 1, &functionOperator},
+      {"results", "y", "the number of results of the operator that computes y", 1, 1,
+       &functionResults},
       {"inputs", "*xs", "the number of values of a variadic input", 1, 1, &functionInputs},
       {"same", "a, b", "whether two values are one, or equal constants", 2, 2, &functionSame},
       {"broadcasts", "b, y", "whether b broadcasts to the shape of y and does not enlarge it", 2, 2,

@@ -331,7 +331,9 @@ class RuleBook:
         assumptions: Assumptions,
         kept: set[str],
         allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
-    ) -> tuple[list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode]]: ...
+    ) -> tuple[
+        list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode], list[EditableNode]
+    ]: ...
     def why(
         self,
         node: EditableNode,

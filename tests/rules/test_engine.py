@@ -526,3 +526,35 @@ def test_files_name_the_rules_that_made_a_node(case: str, tmp_path: Path) -> Non
     again = pl.load(tmp_path / "m.onnx").optimize_for("clean")
     rules = {node.op: node.attrs.get("__rules__") for node in again.symbol.nodes()}
     assert {op: json.loads(text) for op, text in rules.items() if text} == expected
+
+
+@pytest.mark.parametrize("results", [["y"], ["y", "h"], ["y", "h", "c"]])
+def test_a_replacement_lacks_the_results_that_the_operation_lacks(
+    results: list[str], tmp_path: Path
+) -> None:
+    rules = pl.Rules("""
+rule noBias "The bias is left out."
+  y, h?, c? = LSTM(x, w, r, b)
+  => y, h, c = @y(x, w, r)
+  rounding
+  enables
+""")
+    shapes = {"y": "float[3, 1, 1, 2] y", "h": "float[1, 1, 2] h", "c": "float[1, 1, 2] c"}
+    outputs = ", ".join(shapes[name] for name in results)
+    model = parsed(
+        f"""(float[3, 1, 4] x, float[1, 8, 4] w, float[1, 8, 2] r, float[1, 16] b) => ({outputs})
+        {{ {", ".join(results)} = LSTM <hidden_size = 2> (x, w, r, b) }}"""
+    )
+    model.optimize_for(rules).save(tmp_path / "made.onnx")
+    (node,) = onnx.load(tmp_path / "made.onnx").graph.node
+    assert list(node.input) == ["x", "w", "r"]
+    assert list(node.output) == results
+
+
+def test_what_only_a_replaced_operation_used_goes_with_it() -> None:
+    rule = 'rule first "The first."\n  y = Relu(Sum(a, d))\n  => y = Relu(a)\n  rounding'
+    model = parsed(
+        """(float[2] a, float[2] x) => (float[2] y, float[2] z)
+        { e = Exp(x) d = Mul(e, x) s = Sum(a, d) y = Relu(s) z = Neg(x) }"""
+    )
+    assert sorted(applied(rule, model)) == ["Neg", "Relu"]

@@ -38,20 +38,31 @@ def apply_rules(
 
     Raises `RuntimeError` if rules go in a circle, or one contradicts what is known of a result.
     """
+    from passlib.passes.standard.facts.nodes import Model
+
     numbers, file = list(chosen), file_of(graph)
     assumptions = _core.Assumptions(**(kept() or {}))
     counts: list[int] = []
+    given: set[str] = set()
     for _ in range(_MOST_ROUNDS):
         lent = lent_arrays(graph)
-        each, made, folds = book.apply(
+        each, made, folds, left = book.apply(
             graph, graph.attributes, lent, numbers, file, assumptions, set(kept_names), _allocate
         )
         for name, array in made.items():
             graph.args[name] = array
+        Model(graph).remove_unused(left)
+        # What the round before folded, this one may have replaced.
+        for name in [name for name in graph.args if given and name not in given]:
+            if graph.find(name) is None:
+                del graph.args[name]
         counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
         # Simplification folds those in nested graphs, on its own.
         own = [node for node in folds if graph.find(node.name) == node]
-        if not own or not fold(graph, own):
+        if not own:
+            break
+        given = given or set(graph.args)
+        if not fold(graph, own):
             break
     return counts
 
