@@ -9,10 +9,8 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     fold_constants,
     fold_shapes,
     groups,
-    linear,
     moves,
     names,
     rebuild_shapes,
     resolve_if,
-    states,
 )

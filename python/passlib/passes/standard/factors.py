@@ -10,6 +10,7 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
+from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.nodes import Model, is_old_broadcast, operator
 
@@ -19,12 +20,18 @@ _REAL = ("float32", "float64")
 @graph_pass(
     name="mergeFactors",
     dialects=["onnx"],
-    triggers=["Add", "Mul"],
+    triggers=["Add", "Mul", "Reciprocal", "Pow"],
     joins=Joins(["simplify"], after="foldLinear"),
 )
 def merge_factors(graph: Graph) -> None:
-    """Merge two multiplications by constants, or two additions of constants."""
+    """Merge two multiplications by constants, two additions of constants, and reciprocals."""
     model, fused = Model(graph), Fused(graph)
+    _merge_constants(model, fused)
+    apply_groups(graph, "mergeFactors", kept=fused.names)
+
+
+def _merge_constants(model: Model, fused: Fused) -> None:
+    graph = model.graph
     for node in graph.sorted():
         if node in model.gone or not _is_plain(node):
             continue

@@ -7,7 +7,9 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.facts.kernels import Fused
-from passlib.passes.standard.families import no_ops
+from passlib.passes.standard.families import linear, no_ops
+
+_LAYERS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
 
 
 @graph_pass(
@@ -25,17 +27,60 @@ def remove_no_ops(graph: Graph, *, signed_zeros: bool = True, rounding: bool = F
         Keep the addition of 0.0, which turns -0.0 into 0.0. The addition of -0.0 or an integer 0,
         and the subtraction of 0.0, are removed in any case.
     rounding : bool
-        Also remove what returns its input but for -0.0 and NaN, such as pooling of one element.
+        Also remove what returns its input but for -0.0 and NaN, such as pooling of one element and
+        Where with a known condition.
     """
     if graph.dialect != "onnx":
         no_ops.remove_no_ops(graph)
         return
     groups = ["removeNoOps"]
     if rounding:
-        groups.append("removePools")
+        groups += ["removePools", "removeChoices"]
     if not signed_zeros:
         groups.append("removeZeros")
     apply_groups(graph, *groups)
+
+
+@graph_pass(
+    name="fuseFunctions",
+    dialects=["onnx"],
+    triggers=["Exp", "Clip", "HardSigmoid", "Abs", "ReduceSum", "ReduceSumSquare"],
+    joins=Joins(["simplify"], after="foldBatchNormalization"),
+)
+def fuse_functions(graph: Graph) -> None:
+    """Replace Sigmoid, HardSwish, ReduceL2 and the like, written as many operators, by these."""
+    apply_groups(graph, "fuseFunctions", kept=Fused(graph).names)
+
+
+@graph_pass(
+    name="foldLinear",
+    dialects=["onnx", "mxnet", "nnvm"],
+    triggers=[
+        "Conv",
+        "ConvTranspose",
+        "Gemm",
+        "MatMul",
+        "Convolution",
+        "Deconvolution",
+        "FullyConnected",
+        "MaxPool",
+        "AveragePool",
+    ],
+    joins=Joins(["simplify"], after="fuseFunctions", cost="weights"),
+)
+def fold_linear(graph: Graph) -> None:
+    """Fold Mul, Div, Add, Sub and Pad with constants into the weights of linear layers.
+
+    The layers are Conv, ConvTranspose, Gemm and MatMul with floating-point weights.
+    BatchNormalization before Conv and Gemm is folded, too; an addition before a layer with padding
+    stays.
+    """
+    if graph.dialect != "onnx":
+        linear.fold_linear(graph)
+        return
+    # Layers may change: only the arithmetic next to them is what the runtime fuses.
+    layers = {node.name for node in graph.nodes if node.op in _LAYERS}
+    apply_groups(graph, "foldLinear", kept=Fused(graph).names - layers)
 
 
 @graph_pass(
@@ -68,6 +113,18 @@ def fuse_dequantize(graph: Graph, *, rounding: bool = False) -> None:
     """
     more = ["removeBounds"] if rounding else []
     apply_groups(graph, "fuseDequantize", "moveQuantized", *more)
+
+
+@graph_pass(
+    name="dropZeroStates",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["RNN", "GRU", "LSTM", "DynamicQuantizeLSTM"],
+    joins=Joins(["clean", "simplify"], after="fuseSpaceToDepth"),
+)
+def drop_zero_states(graph: Graph) -> None:
+    """Omit what is the default of RNN, GRU and LSTM: states of 0.0, lengths of full sequences."""
+    apply_groups(graph, "dropZeroStates")
 
 
 @graph_pass(

@@ -17,13 +17,30 @@ from passlib.passes.standard.facts.views import add_view, is_view
     name="mergeReshapes",
     dialects=["onnx"],
     exact=True,
-    triggers=["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Tile", "Pad", "Expand"],
-    joins=Joins(["clean", "simplify"], after="propagateCasts"),
+    triggers=[
+        "Reshape",
+        "Squeeze",
+        "Unsqueeze",
+        "Flatten",
+        "Tile",
+        "Pad",
+        "Expand",
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+    ],
+    joins=Joins(["clean", "simplify"], after="propagateCasts", rounding={"rounding": True}),
 )
-def merge_reshapes(graph: Graph) -> None:
+def merge_reshapes(graph: Graph, *, rounding: bool = False) -> None:
     """Replace chains of operators that keep the order of the elements by one operator or none.
 
     Also successive Tile, Pad and Expand, and reductions whose axes are added again.
+
+    Parameters
+    ----------
+    rounding : bool
+        Also merge successive reductions of one kind, which may add in another order.
     """
     model = Model(graph)
     shapes = Shapes(model)
@@ -46,7 +63,8 @@ def merge_reshapes(graph: Graph) -> None:
                 views.add(made.node)
             model.replace(node, made)
             break
-    apply_groups(graph, "mergeReshapes", kept=fused.names)
+    more = ["fuseReductions"] if rounding else []
+    apply_groups(graph, "mergeReshapes", *more, kept=fused.names)
 
 
 def _sources(node: EditableNode, views: set[EditableNode]) -> list[EditableValue]:
