@@ -78,9 +78,11 @@ def fold_linear(graph: Graph) -> None:
     if graph.dialect != "onnx":
         linear.fold_linear(graph)
         return
-    # Layers may change: only the arithmetic next to them is what the runtime fuses.
-    layers = {node.name for node in graph.nodes if node.op in _LAYERS}
-    apply_groups(graph, "foldLinear", kept=Fused(graph).names - layers)
+    kept = Fused(graph).names
+    if kept:
+        # Layers may change: only the arithmetic next to them is what the runtime fuses.
+        kept = kept - {node.name for node in graph.sorted(*_LAYERS)}
+    apply_groups(graph, "foldLinear", kept=kept)
 
 
 @graph_pass(
