@@ -24,12 +24,16 @@ _MOST_ROUNDS = 16
 Fold = Callable[[Graph, Sequence[_core.EditableNode]], bool]
 """Replaces operators on constants by their results; returns whether any was."""
 
+Remove = Callable[[Graph, Sequence[_core.EditableNode]], None]
+"""Removes operators that nothing needs, and those that only they needed."""
+
 
 def apply_rules(
     book: _core.RuleBook,
     graph: Graph,
     chosen: Sequence[int],
     fold: Fold,
+    remove: Remove,
     kept_names: Collection[str] = (),
 ) -> list[int]:
     """Apply rules, by their numbers, until none applies; return how often each did.
@@ -38,8 +42,6 @@ def apply_rules(
 
     Raises `RuntimeError` if rules go in a circle, or one contradicts what is known of a result.
     """
-    from passlib.passes.standard.facts.nodes import Model
-
     numbers, file = list(chosen), file_of(graph)
     assumptions = _core.Assumptions(**(kept() or {}))
     counts: list[int] = []
@@ -51,7 +53,7 @@ def apply_rules(
         )
         for name, array in made.items():
             graph.args[name] = array
-        Model(graph).remove_unused(left)
+        remove(graph, left)
         # What the round before folded, this one may have replaced.
         for name in [name for name in graph.args if given and name not in given]:
             if graph.find(name) is None:

@@ -264,9 +264,9 @@ class Rules(Sequence[Rule]):
         RuntimeError
             Rules go in a circle, or one contradicts the shape or the type of a result.
         """
-        from passlib.passes.standard.facts.running import fold
+        from passlib.passes.standard.facts.running import fold, remove_unused
 
-        counts = apply_rules(self._book, graph, chosen, fold)
+        counts = apply_rules(self._book, graph, chosen, fold, remove_unused)
         return {rule.name: count for rule, count in zip(self._rules, counts, strict=True) if count}
 
     def why(self, graph: Graph, node: _core.EditableNode, rule: Rule) -> str:

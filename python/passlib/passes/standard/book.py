@@ -8,7 +8,7 @@ from functools import cache
 import passlib._core as _core
 from passlib.library.python import Graph
 from passlib.passes.rulebook import BOOKS, apply_rules
-from passlib.passes.standard.facts.running import fold
+from passlib.passes.standard.facts.running import fold, remove_unused
 
 
 @cache
@@ -25,4 +25,4 @@ def _numbers(groups: tuple[str, ...]) -> list[int]:
 
 def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None:
     """Apply the rules of groups until none applies; the operators with the names in kept stay."""
-    apply_rules(_book(), graph, _numbers(groups), fold, kept)
+    apply_rules(_book(), graph, _numbers(groups), fold, remove_unused, kept)

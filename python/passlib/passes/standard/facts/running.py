@@ -202,6 +202,11 @@ def fold(graph: Graph, nodes: Sequence[EditableNode]) -> bool:
     return found
 
 
+def remove_unused(graph: Graph, nodes: Sequence[EditableNode]) -> None:
+    """Remove operators that nothing needs, and those that only they needed."""
+    Model(graph).remove_unused(nodes)
+
+
 def _run(graph: Graph, values: Sequence[EditableValue]) -> list[Any] | None:
     # It takes the longest of all imports, and many graphs need nothing of it.
     from passlib.runtime.constants import run_constants
