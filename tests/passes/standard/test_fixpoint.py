@@ -102,8 +102,8 @@ def test_what_would_make_the_file_much_larger_stays() -> None:
 @pytest.mark.parametrize("exact", [True, False])
 def test_constant_outputs_keep_their_names(exact: bool, tmp_path: Path) -> None:
     text = (
-        "g (float[2] x) => (float[2] y, float[2] z, float[2] v) <float[2] w = {1, -2}> "
-        "{ v = Identity(w) y = Abs(w) z = Identity(x) }"
+        "g (float[2] x) => (float[2] y, float[2] z, float[2] v, int64[1] s) "
+        "<float[2] w = {1, -2}> { v = Identity(w) y = Abs(w) z = Identity(x) s = Shape(x) }"
     )
     once, twice = tmp_path / "once.onnx", tmp_path / "twice.onnx"
     passlib.simplify(parsed(text), exact=exact).save(once)

@@ -13,7 +13,13 @@ from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.certainty import Certainty, certainty
-from passlib.passes.standard.facts.nodes import Model, graphs_within, is_constant, operator
+from passlib.passes.standard.facts.nodes import (
+    Model,
+    graphs_within,
+    is_constant,
+    is_copy,
+    operator,
+)
 from passlib.passes.standard.facts.running import computed, moved
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights
@@ -121,7 +127,7 @@ class _Folding:
             sources = [value.node for value in node.inputs]
             if not all(source in constant or source in self._sources for source in sources):
                 continue
-            if not self._constants.is_foldable(node) or _is_copy(node):
+            if not self._constants.is_foldable(node) or is_copy(node):
                 continue
             self._sources[node] = [source for source in sources if source in self._sources]
             for value in node.outputs:
@@ -241,12 +247,6 @@ class _Folding:
                 made = self._constants.add(f"{name}_value", array)
             self._graph.replace(value, made)
         self._constants.remove_unused(list(reversed(known)))
-
-
-def _is_copy(node: EditableNode) -> bool:
-    """Whether a node gives a weight the name of an output, and has no other use."""
-    source = node.inputs[0].node if operator(node) == "Identity" and node.inputs else None
-    return source is not None and source.is_variable and not node.outputs[0].uses
 
 
 def _is_foldable(node: EditableNode) -> bool:

@@ -11,7 +11,7 @@ from passlib._core import EditableNode, EditableValue, at_least, quotient
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.nodes import Model, given, integer, operator
+from passlib.passes.standard.facts.nodes import Model, given, integer, is_copy, operator
 from passlib.passes.standard.facts.shapes import Quantity, Shapes, product
 
 
@@ -47,7 +47,8 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
     shapes = Shapes(model, large_sizes=large_sizes)
     folding = _Folding(model, shapes)
     left = set() if conditions else _for_conditions(graph)
-    folding.note_constants([value for value in shapes.computed() if value.node not in left])
+    computed = [value for value in shapes.computed() if value.node not in left]
+    folding.note_constants([value for value in computed if not is_copy(value.node)])
     if model.opset >= 5:
         folding.note_targets(node for node in graph.sorted("Reshape") if node not in left)
     folding.finish()

@@ -59,6 +59,12 @@ def is_constant(graph: Graph, node: EditableNode) -> bool:
     return not node.attrs.get(ID, "input.").startswith("input.")
 
 
+def is_copy(node: EditableNode) -> bool:
+    """Whether a node gives a variable the name of an output, and has no other use."""
+    source = node.inputs[0].node if operator(node) == "Identity" and node.inputs else None
+    return source is not None and source.is_variable and not node.outputs[0].uses
+
+
 def can_replace(node: EditableNode, by: EditableValue) -> bool:
     """Whether another value can replace the first output of a node, its only used output.
 
