@@ -32,7 +32,7 @@ def merge_factors(graph: Graph) -> None:
 
 def _merge_constants(model: Model, fused: Fused) -> None:
     graph = model.graph
-    for node in graph.sorted():
+    for node in graph.sorted("Add", "Mul"):
         if node in model.gone or not _is_plain(node):
             continue
         outer = _constant_of(model, node)

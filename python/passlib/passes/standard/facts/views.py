@@ -15,6 +15,9 @@ _RESHAPING = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"
 _OF_ONE = frozenset(("ReduceMax", "ReduceMin"))
 """Reductions that return the only element as it is."""
 
+VIEWS = (*sorted(_RESHAPING | _OF_ONE), "Transpose")
+"""Operators that `is_view` may be true of."""
+
 Shape = Sequence[Quantity]
 
 

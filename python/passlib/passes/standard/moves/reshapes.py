@@ -10,7 +10,7 @@ from passlib.passes.standard.book import apply_groups
 from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.facts.nodes import Model
 from passlib.passes.standard.facts.shapes import Shapes
-from passlib.passes.standard.facts.views import add_view, is_view
+from passlib.passes.standard.facts.views import VIEWS, add_view, is_view
 
 
 @graph_pass(
@@ -45,9 +45,10 @@ def merge_reshapes(graph: Graph, *, rounding: bool = False) -> None:
     model = Model(graph)
     shapes = Shapes(model)
     fused = Fused(graph)
-    views = {node for node in graph.sorted() if is_view(node, shapes) and node not in fused}
-    for node in graph.sorted():
-        if node not in views or node in model.gone:
+    nodes = [node for node in graph.sorted(*VIEWS) if is_view(node, shapes) and node not in fused]
+    views = set(nodes)
+    for node in nodes:
+        if node in model.gone:
             continue
         result = node.outputs[0]
         for source in reversed(_sources(node, views)):
