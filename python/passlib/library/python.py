@@ -35,6 +35,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         self._names = {name: None for name in names if given is not None and name in given}
         self._new: dict[str, np.ndarray[Any, Any]] = {}
         self._deleted: set[str] = set()
+        self._listed: list[tuple[str, np.ndarray[Any, Any], int]] | None = None
 
     @property
     def accepts_new(self) -> bool:
@@ -71,12 +72,14 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         made = np.array(array, order="C")
         dtypes.code(made.dtype)  # an error where models have no arrays of this type
         made.flags.writeable = False
+        self._listed = None
         self._new[name] = made
         self._names[name] = None
         self._deleted.discard(name)
 
     def __delitem__(self, name: str) -> None:
         del self._names[name]
+        self._listed = None
         self._new.pop(name, None)
         self._deleted.add(name)
 
@@ -95,7 +98,9 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         Arrays of types that libraries do not support are left out. The elements of the others are
         in native byte order and row-major order.
         """
-        lent = []
+        if self._listed is not None:
+            return self._listed
+        lent: list[tuple[str, np.ndarray[Any, Any], int]] = []
         given = self._given or {}
         for name in self._names:
             array = self._lent(name, self._new[name] if name in self._new else given[name])
@@ -105,6 +110,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             if not (array.flags.c_contiguous and array.dtype.isnative):
                 array = np.asarray(array, array.dtype.newbyteorder("="), order="C")
             lent.append((name, array, code))
+        self._listed = lent
         return lent
 
     def _lent(self, name: str, array: Any) -> np.ndarray[Any, Any]:
