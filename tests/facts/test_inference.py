@@ -11,7 +11,8 @@ import passlib._core as _core
 from passlib.dialects.onnx.reading import read_bytes
 
 HEAD = (
-    '<ir_version: 8, opset_import: ["": 17, "l": 1]> g (float[N, 3, 4] x, bool c) => (float y) '
+    '<ir_version: 8, opset_import: ["": 17, "l": 1, "ai.onnx.ml": 3]> '
+    "g (float[N, 3, 4] x, bool c) => (float y) "
     "<int64[1] low = {-9223372036854775808}, int64[3] unit = {1, 3, 4}, int64[1] rest = {-1}>"
 )
 
@@ -40,6 +41,15 @@ CASES: list[tuple[str, str, Any, Any]] = [
     ("choice", IF.format("Neg(x)"), ["N", 3, 4], None),
     ("two sizes", IF.format("Concat<axis = 1>(x, x)"), ["N", "If_0:0:1", 4], None),
     ("call", "y = l.twice(x)", ["N", 3, 8], None),
+    (
+        "indices of two axes",
+        (
+            "i = Constant<value = int64[2, 3] {0, 1, 2, 3, 0, 1}>() "
+            "y = ai.onnx.ml.ArrayFeatureExtractor(x, i)"
+        ),
+        ["N", 3, 6],
+        None,
+    ),
     (
         "lowest number",
         "s = Shape(x) l = Cast<to = 7>(low) y = Concat<axis = 0>(s, l)",

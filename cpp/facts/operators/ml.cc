@@ -18,7 +18,10 @@ void extract(NodeView& node) {
   Shape made = shape;
   if (shape.size() == 1) made.insert(made.begin(), 1);
   made.back() = Dim();
-  if (node.in(1).shape && !node.shape(1).empty()) made.back() = node.shape(1).back();
+  if (node.in(1).shape && !node.shape(1).empty()) {  // as ONNX Runtime: all indices, of any rank
+    made.back() = Dim(1);
+    for (const Dim& size : node.shape(1)) made.back() = made.back() * size;
+  }
   node.setShape(0, std::move(made));
 }
 
