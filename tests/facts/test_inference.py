@@ -62,6 +62,7 @@ CASES: list[tuple[str, str, Any, Any]] = [
         [1],
         [None],
     ),
+    ("two values", "y = Constant<value_float = 0.5, value_int = -1>()", None, None),
     ("malformed", "y = Transpose<perm = [0, 0, 7]>(x)", None, None),
 ]  # fmt: skip
 

@@ -1,4 +1,6 @@
 // Operators that return shapes, sizes and constants, or values of a stated shape.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "facts/operators/common.h"
@@ -107,6 +109,13 @@ void range(NodeView& node) {
 }
 
 void constant(NodeView& node) {
+  constexpr std::array<const char*, 8> kValues = {"value",        "sparse_value", "value_int",
+                                                  "value_ints",   "value_float",  "value_floats",
+                                                  "value_string", "value_strings"};
+  const auto stated_values =
+      std::count_if(kValues.begin(), kValues.end(),
+                    [&node](const char* name) { return node.hasAttribute(name); });
+  if (stated_values != 1) return;  // ONNX's checker refuses it, and runtimes take any of them
   Fact& made = node.out(0);
   if (node.hasAttribute("value")) {
     const auto stated = node.tensor("value");
