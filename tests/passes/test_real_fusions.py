@@ -20,6 +20,7 @@ OCCUR = {
     "magika/models/standard_v3_3/model.onnx": {"fuseMatMulAdd": 1},
     "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx": {"fuseConvMul": 28},
     "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx": {"fuseConvMul": 28},
+    "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx": {"fuseMatMulAdd": 1},
 }
 """How many operators fewer a pass leaves; of all other passes and models none."""
 

@@ -498,7 +498,11 @@ CHAINS = {
         "bt = Transpose<perm = [1, 0]>(t) m = MatMul(a, bt) y = Add(m, c)",
         {"Gemm": ["addOfMatMul", "transposedSecondOfGemm"]},
     ),
-    "a group": ("fuseMatMulAdd", "m = MatMul(a, b) y = Add(m, c)", {"Gemm": ["addOfMatMul"]}),
+    "a group": (
+        "fuseTransposes",
+        "bt = Transpose<perm = [1, 0]>(t) y = Gemm(a, bt, c)",
+        {"Gemm": ["transposedSecondOfGemm"]},
+    ),
     "nothing made": ("simplify", "m = MatMul(a, b) i = Identity(m) y = Relu(i)", {}),
 }
 
