@@ -130,7 +130,7 @@ FOLDED = {
     "Mul, Conv, Conv of 1 x 1": (
         "a = Mul(x, c) d = Conv(a, w, b) y = Conv(d, v)",
         f"{CONV}, {weights('b', 4)}, {weights('c', 3, 1, 1)}, {weights('v', 2, 4, 1, 1)}",
-        {"Conv": 1},
+        {"Conv": 2},
     ),
     "MatMul, Mul": (
         "a = MatMul(x, w) y = Mul(a, c)", f"{MATRIX}, {weights('c', 4)}", {"MatMul": 1},
