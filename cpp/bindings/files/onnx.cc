@@ -20,6 +20,7 @@
 #include "onnx/parts/long_attribute.h"
 #include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
 #include "onnx/wire/strip.h"
 
 namespace passlib {
@@ -189,6 +190,18 @@ auto withoutGil(Bytes message, const Function& function) {
   }
 }
 
+/// The file with other functions; all other bytes stay.
+py::bytes withFunctions(const OnnxFile& file, const std::vector<std::string>& functions) {
+  file.memory.check();
+  std::string made;
+  onnx::appendFields(
+      file.memory.bytes(),
+      [](const onnx::Field& field) { return field.number != onnx::numbers::kFunctions; }, &made);
+  for (const std::string& each : functions)
+    onnx::appendBody(onnx::numbers::kFunctions, each, &made);
+  return py::bytes(made);
+}
+
 bool occursOutsideWeights(const py::bytes& text, const py::buffer& data) {
   const Memory memory(data);
   const auto wanted = static_cast<Bytes>(text);
@@ -229,6 +242,7 @@ void bindOnnx(py::module_* m) {
                                                  [&found](Bytes) { found = true; });
                                return found;
                              })
+      .def("with_functions", &withFunctions, py::arg("functions"))
       .def_property_readonly("refers_to_results",
                              [](OnnxFile& file) { return file.originals()->refersToResults(); })
       .def("holds", &holds, py::arg("graph"), py::arg("but"))

@@ -70,7 +70,7 @@ def with_functions(model: M, change: Change, *, falls: bool) -> M:
             changed = True
     if not changed:
         return model
-    content = _spliced(document.data, [body.SerializeToString() for body in bodies.values()])
+    content = document.file.with_functions([body.SerializeToString() for body in bodies.values()])
     file = _core.OnnxFile(content)
     new = Document(content, document.path, file, document.arrays, document.folder)
     attributes = {**data.attributes, DOCUMENT: Reference.to(new)}
@@ -99,50 +99,6 @@ def _calls(symbol: PlainGraph, proto: Any, bodies: Mapping[_Key, Any]) -> dict[_
                 is_whole = all(entry.node.name != ABSENT for entry in node.inputs)
                 found[key].append(len(node.inputs) if is_whole else 0)
     return found
-
-
-_FUNCTIONS = 25
-"""The number of the field of ``onnx.ModelProto``."""
-
-
-def _spliced(data: Any, functions: Sequence[bytes]) -> bytes:
-    """Replace the functions of a serialized model; all other bytes stay."""
-    view = memoryview(data)
-    pieces: list[Any] = []
-    start = place = 0
-    while place < len(view):
-        first = place
-        tag, place = _varint(view, place)
-        kind = tag & 7
-        if kind == 2:
-            size, place = _varint(view, place)
-            place += size
-        elif kind == 0:
-            _, place = _varint(view, place)
-        else:
-            place += {1: 8, 5: 4}.get(kind, 0)
-        if tag >> 3 == _FUNCTIONS:
-            pieces.append(view[start:first])
-            start = place
-    pieces.append(view[start:])
-    onnx: Any = require("onnx", extra="run")
-    for function in functions:
-        # A model of nothing but a function is the field.
-        field = onnx.ModelProto()
-        field.functions.add().ParseFromString(function)
-        pieces.append(field.SerializeToString())
-    return b"".join(pieces)
-
-
-def _varint(view: memoryview, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = view[place]
-        place += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, place
-        shift += 7
 
 
 class _Body:
