@@ -15,10 +15,10 @@ from passlib import dialects
 from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
-from passlib.dialects.onnx.attributes import ID, INPUTS_ALSO
+from passlib.dialects.onnx.attributes import INPUTS_ALSO
+from passlib.dialects.onnx.lowering.inference import tensor_facts
 from passlib.dialects.onnx.lowering.types import fix_sizes
 from passlib.dialects.onnx.nested import value_info
-from passlib.dialects.onnx.reading import read_bytes
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -328,17 +328,9 @@ class _Outside:
             tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
         }
         self.types = {value.name: value for value in model.graph.input}
-        read = read_bytes(content)
-        facts = _core.GraphFacts(
-            read.template.file, read.graph, read.template.imports, {}, stated=True
-        )
-        for node, outputs in zip(read.graph.nodes(), facts.listed(), strict=True):
-            number = node.attrs.get(ID, "")
-            if number.isdigit():
-                names = model.graph.node[int(number)].output
-                for name, (code, containers, sizes, *_) in zip(names, outputs, strict=False):
-                    if code and not containers:
-                        self.types[name] = value_info(name, code, sizes)
+        for name, code, sizes in tensor_facts(content, model.graph):
+            if code:
+                self.types[name] = value_info(name, code, sizes)
         self.names = NameSource(set(names_of(model.graph)))
 
     def sizes(self, name: str) -> list[Any] | None:

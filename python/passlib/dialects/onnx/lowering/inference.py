@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -91,7 +91,20 @@ def _inferred(model: Any) -> dict[str, TypeSpec]:
     model = without_weights(model, {})
     graph = model.graph
     specs = {v.name: spec_of(v.type) for v in (*graph.value_info, *graph.output, *graph.input)}
-    file = _core.OnnxFile(model.SerializeToString())
+    for name, code, sizes in tensor_facts(model.SerializeToString(), graph):
+        specs[name] = _filled(spec_of_sizes(code, sizes), specs.get(name, _UNKNOWN))
+    return specs
+
+
+def tensor_facts(
+    content: bytes, graph: Any
+) -> Iterator[tuple[str, int, Sequence[int | str | None] | None]]:
+    """Iterate over the tensors that the nodes of a serialized model compute.
+
+    Each has its name, ONNX's number of the element type (0 if unknown), and dimensions. ``graph``:
+    the main graph of the same model, as a message.
+    """
+    file = _core.OnnxFile(content)
     facts = _core.GraphFacts(file, file.graph, dict(file.imports()), {}, stated=True)
     for node, outputs in zip(file.graph.nodes(), facts.listed(), strict=True):
         number = node.attrs.get(ID, "")
@@ -100,8 +113,7 @@ def _inferred(model: Any) -> dict[str, TypeSpec]:
         names = graph.node[int(number)].output
         for name, (code, containers, sizes, *_) in zip(names, outputs, strict=False):
             if name and not containers:
-                specs[name] = _filled(spec_of_sizes(code, sizes), specs.get(name, _UNKNOWN))
-    return specs
+                yield name, code, sizes
 
 
 _UNKNOWN: Final = TypeSpec(None, None)
