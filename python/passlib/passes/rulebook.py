@@ -54,13 +54,14 @@ def apply_rules(
         for name, array in made.items():
             graph.args[name] = array
         remove(graph, left)
-        # What the round before folded, this one may have replaced.
-        for name in [name for name in graph.args if given and name not in given]:
-            if graph.find(name) is None:
-                del graph.args[name]
         counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
+        nodes = {node.name: node for node in graph.nodes} if folds or given else {}
+        # Rules may have replaced constants that the round before folded.
+        for name in [name for name in graph.args if given and name not in given]:
+            if name not in nodes:
+                del graph.args[name]
         # Simplification folds those in nested graphs, on its own.
-        own = [node for node in folds if graph.find(node.name) == node]
+        own = [node for node in folds if nodes.get(node.name) == node]
         if not own:
             break
         given = given or set(graph.args)
