@@ -68,6 +68,12 @@ inline void dropAttributes(Node* node, const std::vector<std::string>& keys) {
   if (present) repackAttributes(node, [&drops](std::string_view name) { return !drops(name); });
 }
 
+/// Whether an operator is one of ONNX's own domain.
+inline bool isOwnDomain(const Node& node) {
+  const std::string_view domain = attributeOf(node, "__domain__");
+  return domain.empty() || domain == "ai.onnx";
+}
+
 /// Whether a file that omits a key omits an attribute: without origins there are no rules either.
 inline bool isOmitted(std::string_view key, std::string_view omitted) {
   return key == omitted || (key == MX_STR_RULES && omitted == MX_STR_ORIGIN);

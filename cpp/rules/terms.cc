@@ -429,17 +429,12 @@ bool fillsZero(const mxnet::ext::Node& node) {
              : std::all_of(content.reals.begin(), content.reals.end(), is_zero);
 }
 
-bool isOwn(const mxnet::ext::Node& node) {
-  const std::string_view domain = attributeOf(node, "__domain__");
-  return domain.empty() || domain == "ai.onnx";
-}
-
 /// How many inputs of an operator have all elements of its results; none of most operators.
 std::size_t countMoved(const mxnet::ext::Node& node) {
   static const std::unordered_set<std::string> movements = {
       "Expand",    "Slice",    "Reshape", "Squeeze", "Unsqueeze", "Flatten",
       "Transpose", "Identity", "Gather",  "Tile",    "Split"};
-  if (!isOwn(node) || node.inputs.empty()) return 0;
+  if (!isOwnDomain(node) || node.inputs.empty()) return 0;
   return node.op == "Concat" ? node.inputs.size() : movements.count(node.op);
 }
 
@@ -458,7 +453,7 @@ Value functionZeros(const Scope& scope, const Term& call) {
       if (!isPositiveZero(*constant)) return Value::of(false);
       continue;
     }
-    if (node.op == "ConstantOfShape" && isOwn(node)) {
+    if (node.op == "ConstantOfShape" && isOwnDomain(node)) {
       if (!fillsZero(node)) return Value::of(false);
       continue;
     }

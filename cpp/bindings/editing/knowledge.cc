@@ -63,9 +63,7 @@ GraphKnowledge::GraphKnowledge(const GraphHandle& graph, const py::object& file,
     settings = source_->settings({}, false);
     // Files whose inputs were edited often state shapes that no longer hold.
     settings.stated = [this](const Node& node, std::size_t output) {
-      const std::string_view domain = attributeOf(node, "__domain__");
-      const bool is_own = domain.empty() || domain == "ai.onnx";
-      return is_own ? nullptr : source_->stated(node, output);
+      return isOwnDomain(node) ? nullptr : source_->stated(node, output);
     };
   }
   settings.large_sizes = assumptions.large_sizes;

@@ -151,9 +151,8 @@ std::string describeValue(const ValueHandle& value) {
 }  // namespace
 
 std::string fullOperator(const Node& node) {
-  const std::string_view domain = attributeOf(node, "__domain__");
-  const bool is_own = domain.empty() || domain == "ai.onnx";
-  return is_own ? node.op : std::string(domain) + "." + node.op;
+  if (isOwnDomain(node)) return node.op;
+  return std::string(attributeOf(node, "__domain__")) + "." + node.op;
 }
 
 void bindEditedNodes(py::module_* m) {
