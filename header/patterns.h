@@ -205,7 +205,7 @@ struct PatternHooks {
   std::function<Node*(Graph*, const std::string&, const std::string&)> add_node;
   std::function<void(Graph*, Node*)> remove_node;
   const OptionValues* options = nullptr;
-  /// Of the users of a value, so many are tried as a later result of a pattern with several.
+  /// The number of users of a value that are tried as a later result of a pattern.
   std::size_t most_users = (std::numeric_limits<std::size_t>::max)();
 };
 

@@ -1408,7 +1408,7 @@ class AttributeError : public std::invalid_argument {
   explicit AttributeError(const std::string& message) : std::invalid_argument(message) {}
 };
 
-// ---- memory and lists ----------------------------------------------------------------------
+// ---- memory and lists --------------------------------------------------------------------------
 
 namespace detail {
 

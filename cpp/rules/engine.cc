@@ -48,8 +48,8 @@ constexpr std::size_t kOperatorsAtOnce = 8;
 /// The most inputs that a condition counts: patterns may ask about one value at each of its uses.
 constexpr std::size_t kMostUses = 1000;
 
-/// Of the users of a value, so many are tried as a later result: a value may have them all in
-/// pairs.
+/// The number of users of a value that are tried as a later result of a rule: their pairs would
+/// take time quadratic in the users.
 constexpr std::size_t kMostUsers = 32;
 
 /// Compiles a pattern; its errors are at their places in the text of all rules.

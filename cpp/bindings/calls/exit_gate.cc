@@ -156,7 +156,7 @@ void skipDestructors(int status, void* /*unused*/) {
 
 int closeGate(double seconds) {
   const int left = gate().close(seconds);
-  // What is registered last runs first.
+  // Handlers run in the reverse order of their registration.
   if (CallState::anyOverwritten()) on_exit(&skipDestructors, nullptr);
   return left;
 }

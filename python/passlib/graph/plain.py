@@ -63,8 +63,10 @@ WITH_GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
 """The operators of ONNX that have nested graphs."""
 
 ORIGIN = "__origin__"
-RULES = "__rules__"
 """On nodes that patterns made: names of the nodes that they replaced, as a JSON list."""
+
+RULES = "__rules__"
+"""On nodes that rules made: names of the rules, the last one last, as a JSON list."""
 
 
 def thaw(
