@@ -134,7 +134,7 @@ class GraphFacts {
   const Facts& facts() const { return *facts_; }
 
   /// For each node, for each output: element type, containers, sizes, elements, whether it is
-  /// constant.
+  /// constant, and the type of keys.
   py::list listed() const {
     py::list nodes;
     for (const Node* node : graph_->nodes) nodes.append(outputsOf(node));
@@ -157,15 +157,14 @@ class GraphFacts {
     return nodes;
   }
 
-  /// The same for the nodes of nested graphs, by name.
-  py::dict nested() const {
+  /// The same by the places of nodes in the file, for nested graphs too.
+  py::dict placed() const {
     py::dict found;
     mxnet::ext::host::forEachNode(
         const_cast<Graph*>(graph_.get()), [](Graph*) {},
-        [&](Graph* graph, Node* node) {
-          if (graph != graph_.get() && node->op != "null") {
-            found[decode(node->name)] = outputsOf(node);
-          }
+        [&](Graph*, Node* node) {
+          const std::string_view place = attributeOf(*node, "__id__");
+          if (!place.empty()) found[decode(place)] = outputsOf(node);
         });
     return found;
   }
@@ -298,7 +297,8 @@ class GraphFacts {
       }
       items = std::move(list);
     }
-    return py::make_tuple(static_cast<int>(fact.type), wrappers, dims, items, fact.constant);
+    return py::make_tuple(static_cast<int>(fact.type), wrappers, dims, items, fact.constant,
+                          static_cast<int>(fact.key));
   }
 
   py::object owner_;
@@ -320,7 +320,7 @@ void bindFacts(py::module_* m) {
       .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
       .def("printed", &GraphFacts::printed)
-      .def("nested", &GraphFacts::nested)
+      .def("placed", &GraphFacts::placed)
       .def("calls", &GraphFacts::calls)
       .def("unknown", &GraphFacts::unknown);
 }

@@ -98,6 +98,7 @@ void branch(NodeView& node) {
 std::vector<Fact> settleCarried(NodeView& node, const Graph& body, std::vector<Fact> formals,
                                 std::size_t first, std::size_t count, std::size_t first_result) {
   std::vector<Fact> results;
+  std::vector<bool> mixed(count);  // a tensor in one round and a container in another
   for (int round = 0; round < kMostRounds; ++round) {
     const bool last = round == kMostRounds - 1;
     if (last) {
@@ -115,7 +116,13 @@ std::vector<Fact> settleCarried(NodeView& node, const Graph& body, std::vector<F
       Fact result = results[first_result + i];
       forgetInner(node, &result);
       Fact joined = either(carried, result);
-      if (joined.type == kUnknownType && carried.type != kUnknownType) joined.type = carried.type;
+      mixed[i] = mixed[i] || (carried.type != kUnknownType && result.type != kUnknownType &&
+                              carried.wrappers != result.wrappers);
+      if (mixed[i]) {
+        joined = Fact();
+      } else if (joined.type == kUnknownType && carried.type != kUnknownType) {
+        joined.type = carried.type;
+      }
       // A size that is open in each round must not have a name that holds for all.
       const auto sameShape = [](const std::optional<Shape>& a, const std::optional<Shape>& b) {
         if (a.has_value() != b.has_value()) return false;

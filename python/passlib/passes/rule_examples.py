@@ -61,7 +61,7 @@ def build(statements: Any, opset: int, given: Built | None = None) -> Built:
     builder = _Builder(statements, opset, given)
     proto = builder.proto()
     load(proto)  # inference is for sound nodes
-    proto = inferred(proto, data=True)
+    proto = inferred(proto)
     for value in proto.graph.value_info:
         dims = value.type.tensor_type.shape.dim
         _check_size([size.dim_value for size in dims if not size.dim_param], value.name)

@@ -51,7 +51,7 @@ def is_harmless(model: Any) -> bool:
         return not model.functions
     if len(graphs) > 1 or model.functions:
         return False
-    graph = inferred(model, data=True).graph
+    graph = inferred(model).graph
     types = {value.name: value.type.tensor_type for value in (*graph.value_info, *graph.output)}
     weights = {tensor.name: tensor for tensor in graph.initializer}
     return all(_is_sure(node, types, weights) for node in graph.node)

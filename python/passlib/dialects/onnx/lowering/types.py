@@ -25,36 +25,6 @@ if TYPE_CHECKING:
     from passlib.graph.plain import PlainGraph
 
 
-_DOMAIN: Final = "com.microsoft"
-
-_STAND_INS: Final = {
-    "BiasGelu": "Identity",
-    "DynamicQuantizeLSTM": "LSTM",
-    "FastGelu": "Identity",
-    "Gelu": "Identity",
-    "QuickGelu": "Identity",
-}
-"""By operator: one whose results have the same types, which follow from the first input.
-
-From "Contrib Operators" in the documentation of ONNX Runtime 1.32.
-"""
-
-_KEPT: Final = {"LSTM": ("direction", "hidden_size")}
-"""The attributes that determine types."""
-
-_INPUTS: Final = {"LSTM": 3}
-"""The number of inputs that a stand-in must have."""
-
-
-def _replace(node: Any, name: str) -> None:
-    node.domain, node.op_type = "", name
-    node.input[:] = [node.input[0]] * _INPUTS.get(name, 1)
-    kept = [each for each in node.attribute if each.name in _KEPT.get(name, ())]
-    copies = [type(each).FromString(each.SerializeToString()) for each in kept]
-    del node.attribute[:]
-    node.attribute.extend(copies)
-
-
 STRING: Final = 8
 """ONNX's number of the element type of strings."""
 

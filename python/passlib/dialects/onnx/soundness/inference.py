@@ -1,74 +1,28 @@
-"""ONNX's inference, in this process, on models whose nodes are sound."""
+"""Types of the values of models whose nodes are sound; where ONNX's own inference may not go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+import passlib._core as _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.nested import copy_of, graphs_within
 from passlib.dialects.onnx.soundness.corrected import (
     Corrections,
-    corrections,
+    Known,
+    differs,
     put,
     questionable,
     questionable_calls,
 )
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
-from passlib.errors import GraphError
+from passlib.errors import FormatError, GraphError
 from passlib.files.optional import require
 
 MOST_ELEMENTS: Final = 4096
-"""Elements of a vector that are followed: more than any shape has axes."""
-
-_FOLLOWED: Final = frozenset(
-    ("Add", "Cast", "Concat", "Gather", "MeanVarianceNormalization", "Mul", "Size", "Slice",
-     "Squeeze", "Sub", "Unsqueeze")
-)  # fmt: skip
-"""The operators of ONNX whose inference has ``data_prop`` rules for vectors, or whose bodies do."""
-
-
-def followed_nodes(model: Any, graphs: Sequence[Any]) -> list[tuple[int, int]]:
-    """Find the nodes that take a vector of more elements, or of an unknown number.
-
-    Result: number of the graph and of the node in it. Nodes that call functions of the model are
-    among them: what happens inside is not known. ``model``: with the types of its values as far as
-    they are known. ``graphs``: those of the model, in the order of `graphs_within`.
-    """
-    functions = {(function.domain, function.name) for function in model.functions}
-    small = {name for graph in graphs for name in _small_values(graph)}
-    large = {name for graph in graphs for name in _values(graph)} - small
-    found = []
-    for number, graph in enumerate(graphs):
-        for place, node in enumerate(graph.node):
-            if (node.domain, node.op_type) in functions or (
-                node.domain in ("", "ai.onnx")
-                and node.op_type in _FOLLOWED
-                and not large.isdisjoint(node.input)
-            ):
-                found.append((number, place))
-    return found
-
-
-def _values(graph: Any) -> Iterator[str]:
-    yield from (value.name for value in graph.input)
-    yield from (tensor.name for tensor in graph.initializer)
-    yield from (name for node in graph.node for name in node.output if name)
-
-
-def _small_values(graph: Any) -> Iterator[str]:
-    """Iterate over the values that are no vectors, or vectors of few elements."""
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        if value.type.WhichOneof("value") != "tensor_type" or not tensor.HasField("shape"):
-            continue
-        dims = tensor.shape.dim
-        if len(dims) != 1 or (dims[0].HasField("dim_value") and dims[0].dim_value <= MOST_ELEMENTS):
-            yield value.name
-    for weight in graph.initializer:
-        if len(weight.dims) != 1 or weight.dims[0] <= MOST_ELEMENTS:
-            yield weight.name
+"""A shape of more sizes is not known."""
 
 
 def rename_operators(
@@ -76,7 +30,7 @@ def rename_operators(
 ) -> list[str]:
     """Replace the operators of nodes, and return the former ones.
 
-    ``places``: of nodes, see `followed_nodes`. ``names``: an operator for each of them.
+    ``places``: number of the graph and of the node in it. ``names``: an operator for each of them.
     """
     nodes = [graphs[number].node[place] for number, place in places]
     before = [node.op_type for node in nodes]
@@ -448,12 +402,6 @@ def _defined(graph: Any) -> Iterator[str]:
     yield from (name for node in graph.node for name in node.output)
 
 
-_MOST_ROUNDS: Final = 8
-"""How often sizes that were found may lead to further ones."""
-
-_MOST_CORRECTIONS: Final = 16
-"""How often a corrected shape may lead to the correction of a further one."""
-
 _UNKNOWN: Final = "passlib: an operator without rules"
 
 
@@ -478,27 +426,30 @@ def _innermost(kind: Any) -> Any:
             return kind
 
 
-def inferred(model: Any, *, data: bool = False) -> Any:
-    """Return a model with the types of its values by ONNX's inference, or itself if that fails.
+def inferred(model: Any) -> Any:
+    """Return a copy of a model with the types of its values, as far as facts know them.
 
-    Where ONNX Runtime computes other shapes, the model states those, or leaves them open.
-    ``model``: loses its negative sizes. ``data``: compute shapes that are values of the model, too.
-
-    Raises
-    ------
-    GraphError
-        See `check_model`; or inference needs more memory than there is.
+    ``model``: loses its negative sizes. Raises `GraphError` if it is not sound, see `check_model`.
     """
-    return inferred_with_disputes(model, data=data)[0]
+    check_model(model)
+    open_sizes(model)
+    return _with_types(model)
 
 
-def inferred_with_disputes(model: Any, *, data: bool = False) -> tuple[Any, frozenset[str]]:
+def inferred_with_disputes(model: Any) -> tuple[Any, frozenset[str]]:
     """Return what `inferred` does, and the values for which ONNX's inference finds other types.
 
     Parameters and errors are those of `inferred`.
     """
-    settled = _settled(model, data=data)
-    return settled.found, _different(settled.plain, settled.found)
+    found = inferred(model)
+    if not _wrong(model, found):
+        return found, frozenset()
+    graphs = list(graphs_within(model.graph))
+    unsafe = _unsafe(found)
+    names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
+    plain = _once(model)
+    rename_operators(graphs, unsafe, names)
+    return found, _different(plain, found)
 
 
 def without_disputes(model: Any) -> Any:
@@ -506,101 +457,14 @@ def without_disputes(model: Any) -> Any:
 
     The copy states what ONNX Runtime computes instead. Errors are those of `inferred`.
     """
-    settled = _settled(model, data=False)
-    if settled.stated is None:
+    wrong = _wrong(model, inferred(model))
+    if not wrong:
         return None
-    places = sorted(settled.fixed)
-    graphs = list(graphs_within(settled.stated.graph))
-    rename_operators(graphs, places, [_UNKNOWN] * len(places))
-    return settled.stated
-
-
-class _Settled(NamedTuple):
-    """A model with types by ONNX's inference, and with the right ones.
-
-    Attributes
-    ----------
-    plain, found : onnx.ModelProto
-    stated : onnx.ModelProto or None
-        The original with corrected types stated in it, if there are any.
-    fixed : dict of (int, int) to list
-        See `corrections`.
-    """
-
-    plain: Any
-    found: Any
-    stated: Any
-    fixed: Corrections
-
-
-def _settled(model: Any, *, data: bool) -> _Settled:
-    check_model(model)
-    open_sizes(model)
-    versions = versions_of(model.opset_import)
-    graphs = list(graphs_within(model.graph))
-    fixed: Corrections = {
-        (number, place): [None] * len(graphs[number].node[place].output)
-        for number, place in questionable_calls(model, graphs)
-    }
-    asked = questionable(graphs)
-    found, found_graphs = _in_rounds(model, graphs, versions, sorted(fixed), data=data)
-    plain, stated = found, None
-    for round_ in range(_MOST_CORRECTIONS):
-        new = corrections(found_graphs, asked, versions.get("", 1), fixed) if asked else {}
-        if not new:
-            break
-        if round_ == _MOST_CORRECTIONS - 1:
-            # Types before the first of them in the main graph are right.
-            first = min(new)
-            rest = [place for place in asked if place >= first or first[0]]
-            new = {(n, place): [None] * len(graphs[n].node[place].output) for n, place in rest}
-        fixed |= new
-        stated = copy_of(model)
-        stated_graphs = list(graphs_within(stated.graph))
-        put(stated_graphs, fixed)
-        found, found_graphs = _in_rounds(stated, stated_graphs, versions, sorted(fixed), data=data)
-    return _Settled(plain, found, stated, fixed)
-
-
-def _different(left: Any, right: Any) -> frozenset[str]:
-    """Return the values whose types differ in two models."""
-    if left is right:
-        return frozenset()
-    types = [
-        {
-            value.name: value.type
-            for graph in graphs_within(model.graph)
-            for value in (*graph.value_info, *graph.output)
-        }
-        for model in (left, right)
-    ]
-    return frozenset(name for name, kind in types[0].items() if types[1].get(name) != kind)
-
-
-def _in_rounds(
-    model: Any,
-    graphs: list[Any],
-    versions: Mapping[str, int],
-    left_out: list[tuple[int, int]],
-    *,
-    data: bool,
-) -> tuple[Any, list[Any]]:
-    """Infer types until nothing new is found; skip the nodes that are excluded."""
-    unsafe = {*left_out, *growing_nodes(model, graphs, versions), *untyped_nodes(model, graphs)}
-    skipped = sorted(unsafe)
-    found, graphs = _around(model, graphs, skipped, data=False)
-    follows = False
-    for _ in range(_MOST_ROUNDS):
-        # Types that the last round found may show that a node is harmless.
-        unsafe = {*left_out, *growing_nodes(found, graphs, versions)}
-        unsafe.update(untyped_nodes(found, graphs))
-        if data:
-            unsafe.update(followed_nodes(found, graphs))
-        if sorted(unsafe) == skipped and follows == data:
-            break
-        skipped, follows = sorted(unsafe), data
-        found, graphs = _around(found, graphs, skipped, data=data)
-    return found, graphs
+    stated = copy_of(model)
+    graphs = list(graphs_within(stated.graph))
+    put(graphs, wrong)
+    rename_operators(graphs, sorted(wrong), [_UNKNOWN] * len(wrong))
+    return stated
 
 
 def unsafe_to_infer(model: Any) -> Any:
@@ -616,25 +480,153 @@ def unsafe_to_infer(model: Any) -> Any:
     return graphs[found[0][0]].node[found[0][1]] if found else None
 
 
-def _around(
-    model: Any, graphs: list[Any], unsafe: list[tuple[int, int]], *, data: bool
-) -> tuple[Any, list[Any]]:
-    """Infer types, but not through some of the nodes; return a model and its graphs."""
-    names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
-    found = _once(model, data=data)
-    rename_operators(graphs, unsafe, names)
-    if found is model:
-        return model, graphs
-    # Inference adds no graphs, so a model without nested ones needs no search for them.
-    found_graphs = list(graphs_within(found.graph)) if len(graphs) > 1 else [found.graph]
-    rename_operators(found_graphs, unsafe, names)
-    return found, found_graphs
+def _unsafe(known: Any) -> list[tuple[int, int]]:
+    """Find the nodes through which ONNX's code must not infer, in a model with types."""
+    graphs = list(graphs_within(known.graph))
+    growing = growing_nodes(known, graphs, versions_of(known.opset_import))
+    return sorted({*growing, *untyped_nodes(known, graphs)})
 
 
-def _once(model: Any, *, data: bool) -> Any:
+def _with_types(model: Any) -> Any:
+    made = copy_of(model)
+    try:
+        file = _core.OnnxFile(_readable(made))
+    except FormatError:  # such as a weight without all of its elements
+        return made
+    facts = _core.GraphFacts(file, file.graph, versions_of(made.opset_import), {}, stated=True)
+    found = facts.placed()
+    names = {
+        dim.dim_param
+        for graph in graphs_within(made.graph)
+        for value in (*graph.input, *graph.value_info, *graph.output)
+        for dim in _innermost(value.type).tensor_type.shape.dim
+    }
+    for place, graph in placed_graphs(made.graph):
+        stated = {value.name: value for value in (*graph.value_info, *graph.output)}
+        for number, node in enumerate(graph.node):
+            for name, fact in zip(node.output, found.get(f"{place}{number}", ()), strict=False):
+                kind = _kind_of(fact, names)
+                if not name or kind is None:
+                    continue
+                if name not in stated:
+                    graph.value_info.add(name=name).type.CopyFrom(kind)
+                else:
+                    _fill(stated[name].type, kind)
+    return made
+
+
+def _readable(model: Any) -> bytes:
+    """Serialize a model, with an output if it has none."""
+    if model.graph.output or not model.graph.node:
+        return bytes(model.SerializeToString())
+    made = copy_of(model)
+    made.graph.output.add(name=next(filter(None, made.graph.node[-1].output), ""))
+    return bytes(made.SerializeToString())
+
+
+def placed_graphs(graph: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over a graph and those nested in it, each with its place as `ID` has it."""
+    pending = [("", graph)]
+    while pending:
+        place, graph = pending.pop()
+        yield place, graph
+        for number, node in enumerate(graph.node):
+            for attribute in node.attribute:
+                inside = f"{place}{number}.{attribute.name}"
+                if attribute.HasField("g"):
+                    pending.append((f"{inside}.", attribute.g))
+                pending += [(f"{inside}[{i}].", each) for i, each in enumerate(attribute.graphs)]
+
+
+def _kind_of(fact: Any, names: Collection[str]) -> Any:
+    """Return a fact as a TypeProto; None if the element type is not known.
+
+    ``names``: those that dimensions of the model have.
+    """
+    code, wrappers, sizes, _, _, key = fact
+    if not code:
+        return None
+    kind = inner = require("onnx", extra="onnx").TypeProto()
+    for wrapper in wrappers:
+        if wrapper == "m":
+            inner.map_type.key_type = key
+            inner = inner.map_type.value_type
+        else:
+            field = inner.sequence_type if wrapper == "s" else inner.optional_type
+            inner = field.elem_type
+    inner.tensor_type.elem_type = code
+    if sizes is not None:
+        inner.tensor_type.shape.SetInParent()
+    for size in sizes or ():
+        dim = inner.tensor_type.shape.dim.add()
+        if isinstance(size, int):
+            dim.dim_value = size
+        elif size in names:
+            dim.dim_param = size
+    return kind
+
+
+def _fill(stated: Any, kind: Any) -> None:
+    """Replace a stated type by a known one, without the names of dimensions that it leaves open."""
+    before = list(_innermost(stated).tensor_type.shape.dim)
+    after = _innermost(kind).tensor_type.shape.dim
+    if len(before) == len(after) and stated.WhichOneof("value") == kind.WhichOneof("value"):
+        for old, new in zip(before, after, strict=True):
+            if old.dim_param and not new.HasField("dim_value"):
+                new.dim_param = old.dim_param
+    stated.CopyFrom(kind)
+
+
+def _wrong(model: Any, found: Any) -> Corrections:
+    """Return the nodes of a model that ONNX's inference gets wrong, with the right types.
+
+    ``found``: the model with types by facts. Calls of functions with such nodes are among them.
+    """
+    graphs = list(graphs_within(model.graph))
+    calls = questionable_calls(model, graphs)
+    wrong: Corrections = {
+        (number, place): [None] * len(graphs[number].node[place].output) for number, place in calls
+    }
+    asked = questionable(graphs)
+    if not asked:
+        return wrong
+    known = Known(found)
+    for number, place in asked:
+        node = graphs[number].node[place]
+        right = [known.type(name, number) for name in node.output]
+        alone = known.alone(node, number, model)
+        if unsafe_to_infer(alone) is not None:
+            continue
+        plain = {value.name: value.type for value in _once(alone).graph.output}
+        names = known.names(node, number)
+        if any(
+            differs(plain[name], kind, names)
+            for name, kind in zip(node.output, right, strict=True)
+            if name
+        ):
+            wrong[number, place] = right
+    return wrong
+
+
+def _different(plain: Any, found: Any) -> frozenset[str]:
+    """Return the values whose types contradict each other in two models."""
+    types = [
+        {
+            value.name: value.type
+            for graph in graphs_within(model.graph)
+            for value in (*graph.value_info, *graph.output)
+        }
+        for model in (plain, found)
+    ]
+    return frozenset(
+        name for name, kind in types[0].items() if differs(kind, types[1].get(name), ())
+    )
+
+
+def _once(model: Any) -> Any:
     inference: Any = require("onnx.shape_inference", extra="onnx")
     try:
-        return inference.infer_shapes(model, data_prop=data)
+        return inference.infer_shapes(model)
     except (inference.InferenceError, RuntimeError, ValueError, IndexError, OverflowError):
         return model
     except MemoryError as error:

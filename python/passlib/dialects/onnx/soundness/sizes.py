@@ -165,12 +165,12 @@ def check_sizes(model: Any) -> None:
     needs them. ``model``: sound, see `check_model`. Raises `GraphError` if a value takes more
     memory than `passlib.limits` permits, or has too many axes.
     """
-    found = inferred(model, data=True)
+    found = inferred(model)
     _check_axes(found)
     _check_values(found)
     replaced = with_stand_ins(found)
     if replaced is not None:
-        _check_values(inferred(replaced, data=True))
+        _check_values(inferred(replaced))
 
 
 def _check_values(model: Any) -> None:
