@@ -173,7 +173,10 @@ void cropImages(NodeView& node) {
 
 void useOwn(NodeView& node) {
   // The same operator as ONNX's, in its newest form.
-  const Rule rule = findRule("", node.op() == "FusedConv" ? std::string_view("Conv") : node.op());
+  const std::string_view op = node.op();
+  const Rule rule = findRule("", op == "FusedConv"                      ? "Conv"
+                                 : op == "ConvTransposeWithDynamicPads" ? "ConvTranspose"
+                                                                        : op);
   require(rule != nullptr);
   node.setOpset(1 << 20);
   rule(node);
@@ -195,8 +198,8 @@ std::vector<Entry> families::microsoft() {
                          "QLinearLeakyRelu", "QLinearSoftmax", "BiasSoftmax", "BiasAdd"}) {
     made.push_back({op, contribSame});
   }
-  for (const char* op :
-       {"FusedConv", "Trilu", "GatherND", "Unique", "Range", "Pad", "GridSample"}) {
+  for (const char* op : {"FusedConv", "ConvTransposeWithDynamicPads", "Trilu", "GatherND", "Unique",
+                         "Range", "Pad", "GridSample"}) {
     made.push_back({op, useOwn});
   }
   const Entry others[] = {{"QLinearAdd", quantizedBroadcast},

@@ -125,6 +125,10 @@ void convolveTransposed(NodeView& node) {
   const auto extra = node.integers("output_padding");
   require(!extra || extra->size() == axes || extra->empty());
   const auto stated = node.integers("output_shape");
+  // ConvTransposeWithDynamicPads has them as an input.
+  const bool computed = node.op() != "ConvTranspose";
+  const std::vector<Dim>* const pads = computed ? node.items(2) : nullptr;
+  require(pads == nullptr || pads->size() == 2 * axes);
   for (std::size_t i = 0; i < axes; ++i) {
     if (stated && !stated->empty()) {
       require(stated->size() == axes);
@@ -138,8 +142,12 @@ void convolveTransposed(NodeView& node) {
       made.push_back(simple ? shape[i + 2] * stride : Dim());
       continue;
     }
-    Dim size =
-        stride * (shape[i + 2] - 1) + reach - Dim(windows.pads[i]) - Dim(windows.pads[i + axes]);
+    Dim size = stride * (shape[i + 2] - 1) + reach;
+    if (!computed) {
+      size = size - Dim(windows.pads[i]) - Dim(windows.pads[i + axes]);
+    } else {
+      size = pads == nullptr ? Dim() : size - (*pads)[i] - (*pads)[i + axes];
+    }
     if (extra && !extra->empty()) size = size + Dim((*extra)[i]);
     made.push_back(size);
   }

@@ -9,37 +9,12 @@ import numpy as np
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INTS
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.soundness.inference import MOST_AXES, growing_nodes, inferred
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import GraphError
-from passlib.files.optional import require
 from passlib.lowering.types import Shape, check_extent
-
-_VERSION: Final = 17
-"""An operator set that has all the stand-ins in the forms that are used here."""
-
-_RUNTIME: Final = "com.microsoft"
-
-_STAND_INS: Final = {
-    ("", "MaxUnpool"): ("ConstantOfShape", (2,)),
-    (_RUNTIME, "ConvTransposeWithDynamicPads"): ("ConvTranspose", (0, 1)),
-    (_RUNTIME, "CropAndResize"): ("ConstantOfShape", (0, 1, 3)),
-    (_RUNTIME, "FusedConv"): ("Conv", (0, 1)),
-    (_RUNTIME, "Pad"): ("Pad", (0, 1)),
-    (_RUNTIME, "Range"): ("Range", (0, 1, 2)),
-}
-"""By operator: one of ONNX whose result is as large, or larger, and the inputs that it takes.
-
-Nodes without these inputs have sizes that inference states.
-"""
-
-_KEPT: Final = {
-    "Conv": ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"),
-    "ConvTranspose": ("dilations", "group", "kernel_shape", "output_padding", "strides"),
-}
-"""The attributes that determine sizes."""
 
 _ITEM: Final = np.dtype(np.float32)
 
@@ -60,29 +35,6 @@ class Allocation(NamedTuple):
     shape: Shape
 
 
-def with_stand_ins(model: Any) -> Any:
-    """Copy a model, with operators that ONNX's inference knows for some that it does not know.
-
-    The result computes something else, in an operator set that may be newer than its nodes. None if
-    no node is to be replaced.
-    """
-    if not any(_stand_in(node) for graph in graphs_within(model.graph) for node in graph.node):
-        return None
-    made = copy_of(model)
-    if versions_of(made.opset_import).get("", 0) < _VERSION:
-        others = [copy_of(each) for each in made.opset_import if schema.plain(each.domain)]
-        del made.opset_import[:]
-        made.opset_import.extend(others)
-        made.opset_import.add(domain="", version=_VERSION)
-    for graph in graphs_within(made.graph):
-        nodes = list(graph.node)
-        if any(map(_stand_in, nodes)):
-            kept = [copy_of(each) for node in nodes for each in _replaced(node)]
-            del graph.node[:]
-            graph.node.extend(kept)
-    return made
-
-
 def allocations(graph: Any, shapes: Mapping[str, Shape]) -> Iterator[Allocation]:
     """Iterate over what nodes of a graph allocate by their attributes.
 
@@ -93,49 +45,6 @@ def allocations(graph: Any, shapes: Mapping[str, Shape]) -> Iterator[Allocation]
         if rule is not None and node.input:
             title = repr(node.name) if node.name else str(number)
             yield rule(f"node {title} ({node.op_type})", node, shapes.get(node.input[0]))
-
-
-def _stand_in(node: Any) -> tuple[str, tuple[int, ...]] | None:
-    found = _STAND_INS.get((schema.plain(node.domain), node.op_type))
-    if found is None or any(i >= len(node.input) or not node.input[i] for i in found[1]):
-        return None
-    return found
-
-
-def _replaced(node: Any) -> list[Any]:
-    found = _stand_in(node)
-    if found is None:
-        return [node]
-    name, places = found
-    inputs = [node.input[place] for place in places]
-    before = []
-    if node.op_type == "CropAndResize":
-        before = _crop_shape(node, inputs)
-        inputs = [before[-1].output[0]]
-    helper: Any = require("onnx.helper", extra="onnx")
-    made = helper.make_node(name, inputs, node.output[:1])
-    made.attribute.extend(each for each in node.attribute if each.name in _KEPT.get(name, ()))
-    return [*before, made]
-
-
-def _crop_shape(node: Any, inputs: list[str]) -> list[Any]:
-    """Compute the shape of a crop: regions, channels, height, width."""
-    helper: Any = require("onnx.helper", extra="onnx")
-    onnx: Any = require("onnx", extra="onnx")
-    image, regions, sizes = inputs
-    names = [f"passlib: {part} of {node.output[0]}" for part in "abcdefgh"]
-    nodes = []
-    for place, (source, axis) in enumerate(((regions, 0), (image, 1))):
-        shape, index, size = names[3 * place : 3 * place + 3]
-        nodes += [
-            helper.make_node("Shape", [source], [shape]),
-            helper.make_node("Constant", [], [index], value_ints=[axis]),
-            helper.make_node("Gather", [shape, index], [size], axis=0),
-        ]
-    nodes.append(helper.make_node("Cast", [sizes], [names[6]], to=onnx.TensorProto.INT64))
-    parts = [names[2], names[5], names[6]]
-    nodes.append(helper.make_node("Concat", parts, [names[7]], axis=0))
-    return nodes
 
 
 def _normalization(what: str, node: Any, shape: Shape | None) -> Allocation:
@@ -168,9 +77,6 @@ def check_sizes(model: Any) -> None:
     found = inferred(model)
     _check_axes(found)
     _check_values(found)
-    replaced = with_stand_ins(found)
-    if replaced is not None:
-        _check_values(inferred(replaced))
 
 
 def _check_values(model: Any) -> None:
