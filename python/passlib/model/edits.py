@@ -16,9 +16,9 @@ from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
-from passlib.dialects.onnx.lowering.inference import tensor_facts
 from passlib.dialects.onnx.lowering.types import fix_sizes
 from passlib.dialects.onnx.nested import value_info
+from passlib.dialects.onnx.soundness.inference import facts_by_place
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -313,7 +313,7 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
     ]
     if not places:
         return None
-    outside = _Outside(model, content)
+    outside = _Outside(model)
     done = [_change(outside, node, graph, change) for node, graph in places]
     return bytes(model.SerializeToString()) if any(done) else None
 
@@ -321,16 +321,19 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
 class _Outside:
     """Values that nested graphs can use."""
 
-    def __init__(self, model: Any, content: bytes) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
         fed = {value.name for value in model.graph.input if model.ir_version >= INPUTS_ALSO}
         self.initializers = {
             tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
         }
         self.types = {value.name: value for value in model.graph.input}
-        for name, code, sizes in tensor_facts(content, model.graph):
-            if code:
-                self.types[name] = value_info(name, code, sizes)
+        found = facts_by_place(model)
+        for number, node in enumerate(model.graph.node):
+            facts = found.get(str(number), ())
+            for name, (code, wrappers, sizes, *_) in zip(node.output, facts, strict=False):
+                if name and code and not wrappers:
+                    self.types[name] = value_info(name, code, sizes)
         self.names = NameSource(set(names_of(model.graph)))
 
     def sizes(self, name: str) -> list[Any] | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-import passlib._core as _core
 from passlib.dialects.onnx.attributes import ABSENT, ID
-from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, spec_of_sizes, tensor_spec
+from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness.acceptance import without_weights
-from passlib.dialects.onnx.soundness.model import check_model
+from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import whole
 from passlib.lowering import Graph, Shape
@@ -87,42 +86,9 @@ def _is_replaced(node: Node, given: TypeSpec | None, document: Document) -> bool
 
 def _inferred(model: Any) -> dict[str, TypeSpec]:
     """Return the types of values by name, as far as facts know them or the file states them."""
-    check_model(model)
-    model = without_weights(model, {})
-    graph = model.graph
-    specs = {v.name: spec_of(v.type) for v in (*graph.value_info, *graph.output, *graph.input)}
-    for name, code, sizes in tensor_facts(model.SerializeToString(), graph):
-        specs[name] = _filled(spec_of_sizes(code, sizes), specs.get(name, _UNKNOWN))
-    return specs
-
-
-def tensor_facts(
-    content: bytes, graph: Any
-) -> Iterator[tuple[str, int, Sequence[int | str | None] | None]]:
-    """Iterate over the tensors that the nodes of a serialized model compute.
-
-    Each has its name, ONNX's number of the element type (0 if unknown), and dimensions. ``graph``:
-    the main graph of the same model, as a message.
-    """
-    file = _core.OnnxFile(content)
-    facts = _core.GraphFacts(file, file.graph, dict(file.imports()), {}, stated=True)
-    for node, outputs in zip(file.graph.nodes(), facts.listed(), strict=True):
-        number = node.attrs.get(ID, "")
-        if not number.isdigit():
-            continue
-        names = graph.node[int(number)].output
-        for name, (code, containers, sizes, *_) in zip(names, outputs, strict=False):
-            if name and not containers:
-                yield name, code, sizes
+    graph = inferred(without_weights(model, {})).graph
+    values = (*graph.value_info, *graph.output, *graph.input)
+    return {value.name: spec_of(value.type) for value in values}
 
 
 _UNKNOWN: Final = TypeSpec(None, None)
-
-
-def _filled(spec: TypeSpec, stated: TypeSpec) -> TypeSpec:
-    """Fill in what is open in a type by what the file states."""
-    dtype = stated.dtype if spec.dtype is None else spec.dtype
-    if spec.shape is None or stated.shape is None or len(spec.shape) != len(stated.shape):
-        return TypeSpec(dtype, stated.shape if spec.shape is None else spec.shape)
-    sizes = zip(spec.shape, stated.shape, strict=True)
-    return TypeSpec(dtype, tuple(other if size is None else size for size, other in sizes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -44,14 +44,6 @@ def spec_of(type_proto: Any) -> TypeSpec:
             for dim in tensor.shape.dim
         ),
     )
-
-
-def spec_of_sizes(code: int, sizes: Sequence[int | str | None] | None) -> TypeSpec:
-    """Return a type by ONNX's number of the element type, 0 for an unknown one, and dimensions."""
-    dtype = _dtype_of(code) if code else None
-    if sizes is None:
-        return TypeSpec(dtype, None)
-    return TypeSpec(dtype, tuple(size if isinstance(size, int) else None for size in sizes))
 
 
 def tensor_spec(tensor: Any) -> TypeSpec:

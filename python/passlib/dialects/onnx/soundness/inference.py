@@ -487,14 +487,22 @@ def _unsafe(known: Any) -> list[tuple[int, int]]:
     return sorted({*growing, *untyped_nodes(known, graphs)})
 
 
+def facts_by_place(model: Any) -> Mapping[str, Sequence[Any]]:
+    """Return what is known of the outputs of nodes; nothing if the model cannot be read.
+
+    Result: for each output, see `GraphFacts.listed`, by the place of the node, as `ID` has it.
+    """
+    try:
+        file = _core.OnnxFile(_readable(model))
+    except FormatError:  # such as a weight without all of its elements
+        return {}
+    imports = versions_of(model.opset_import)
+    return _core.GraphFacts(file, file.graph, imports, {}, stated=True).placed()
+
+
 def _with_types(model: Any) -> Any:
     made = copy_of(model)
-    try:
-        file = _core.OnnxFile(_readable(made))
-    except FormatError:  # such as a weight without all of its elements
-        return made
-    facts = _core.GraphFacts(file, file.graph, versions_of(made.opset_import), {}, stated=True)
-    found = facts.placed()
+    found = facts_by_place(made)
     names = {
         dim.dim_param
         for graph in graphs_within(made.graph)
