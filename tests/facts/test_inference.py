@@ -79,3 +79,17 @@ def test_facts_of_results(body: str, dims: Any, items: Any) -> None:
     *_, last = facts.listed()
     assert last[0][2] == dims
     assert last[0][3] == items
+
+
+def test_a_value_that_a_loop_makes_a_sequence_has_no_type() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 16]>
+        g (int64 n, bool c, optional(seq(float)) o) => (y) {
+            y = Loop (n, c, o) <body: graph = b (int64 i, bool d, optional(seq(float)) p) => (e, q)
+                { e = Identity(d) f = Constant<value_float = 0.5>() q = SequenceConstruct(f) }>
+        }"""
+    )
+    read = read_bytes(model.SerializeToString())
+    facts = _core.GraphFacts(read.template.file, read.graph, {"": 16}, {})
+    *_, ((code, containers, *_),) = facts.listed()
+    assert (code, containers) == (0, "")
