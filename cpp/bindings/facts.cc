@@ -169,6 +169,16 @@ class GraphFacts {
     return found;
   }
 
+  /// The places of nodes whose results have too many axes: true, or may have: false.
+  py::dict wide() const {
+    py::dict found;
+    for (const auto& [node, certain] : facts_->wide()) {
+      const std::string_view place = attributeOf(*node, "__id__");
+      if (!place.empty()) found[decode(place)] = certain;
+    }
+    return found;
+  }
+
   /// For each function that is called, by domain and name: the number of calls, and what holds of
   /// its inputs at all of them.
   py::dict calls() const {
@@ -321,6 +331,7 @@ void bindFacts(py::module_* m) {
       .def("listed", &GraphFacts::listed)
       .def("printed", &GraphFacts::printed)
       .def("placed", &GraphFacts::placed)
+      .def("wide", &GraphFacts::wide)
       .def("calls", &GraphFacts::calls)
       .def("unknown", &GraphFacts::unknown);
 }

@@ -194,6 +194,8 @@ class Facts::Inference : public Surroundings {
 
   const std::vector<const Node*>& unknownNodes() const { return unknown_; }
 
+  const std::map<const Node*, bool>& wide() const { return wide_; }
+
   const std::map<std::pair<std::string, std::string>, Calls>& calls() const {
     static const std::map<std::pair<std::string, std::string>, Calls> none;
     return cut_ ? none : calls_;
@@ -261,6 +263,7 @@ class Facts::Inference : public Surroundings {
     index_.clear();
     facts_.clear();
     unknown_.clear();
+    wide_.clear();
     frames_.clear();
     visits_ = 0;
     index_.reserve(graph_->nodes.size() * 2);
@@ -304,8 +307,11 @@ class Facts::Inference : public Surroundings {
   /// Infers a graph in a frame and returns the facts of its outputs.
   std::vector<Fact> run(const Graph& graph, Frame frame) {
     std::vector<Fact> made(graph.outputs.size());
-    cut_ = cut_ || frames_.size() > kDeepest || visits_ > kMostVisits;
-    if (frames_.size() > kDeepest || visits_ > kMostVisits) return made;
+    if (frames_.size() > kDeepest || visits_ > kMostVisits) {
+      cut_ = true;
+      widen(frame.owner == nullptr ? *current_ : *frame.owner, false);
+      return made;
+    }
     visits_ += graph.nodes.size();
     // Rules go on after this with their own node.
     const Node* const node = current_;
@@ -408,6 +414,7 @@ class Facts::Inference : public Surroundings {
     const std::string_view domain = domainOf(node);
     current_ = &node;
     owner_inputs_ = std::move(inputs);
+    if (listsMany(node)) widen(node, false);
     const bool follows = settings_.function && attributeOf(node, "__overload__").empty();
     const Function* function = follows ? settings_.function(domain, node.op) : nullptr;
     Rule rule = nullptr;
@@ -434,6 +441,7 @@ class Facts::Inference : public Surroundings {
     for (std::size_t i = 0; i < made->size(); ++i) {
       Fact& fact = (*made)[i];
       fact.constant = fact.constant || constant;
+      if (fact.shape && fact.shape->size() > kMostAxes) widen(node, true);
       settle(&fact);
       const bool ours = rule != nullptr || function != nullptr || !domain.empty();
       if (ours && settings_.stated && frames_.back().describe == &settings_.describe) {
@@ -442,6 +450,29 @@ class Facts::Inference : public Surroundings {
       }
       name(node, i, &fact);
     }
+  }
+
+  /// Whether a node has a list of axes or sizes that is too long to be followed.
+  bool listsMany(const Node& node) const {
+    const std::string_view op = node.op;
+    const std::size_t place = op == "ConstantOfShape" ? 0 : 1;
+    if (op != "Expand" && op != "Reshape" && op != "Unsqueeze" && op != "ConstantOfShape") {
+      return false;
+    }
+    if (place >= owner_inputs_.size()) return false;
+    const std::optional<Shape>& list = owner_inputs_[place]->shape;
+    return list && list->size() == 1 && list->front().isNumber() &&
+           list->front().number() > static_cast<int64_t>(kMostElements);
+  }
+
+  /// Notes a node whose results have too many axes, or may have; for one of a function, the call.
+  void widen(const Node& node, bool certain) {
+    const Node* place = &node;
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      if (frame->function != nullptr) place = frame->owner;
+    }
+    bool& noted = wide_[place];
+    noted = noted || certain;
   }
 
   static void forget(std::vector<Fact>* facts) {
@@ -552,6 +583,7 @@ class Facts::Inference : public Surroundings {
   std::vector<std::vector<Fact>> facts_;
   std::unordered_map<const Node*, std::vector<Fact>> fixed_;
   std::vector<const Node*> unknown_;
+  std::map<const Node*, bool> wide_;
   std::unordered_set<std::string> positive_;  ///< names of sizes for which 0 makes the model fail
   std::deque<Frame> frames_;
   const Node* current_ = nullptr;
@@ -574,6 +606,7 @@ void Facts::set(const Node* node, std::size_t output, Fact fact) {
   inference_->set(node, output, std::move(fact));
 }
 const std::vector<const Node*>& Facts::unknownNodes() const { return inference_->unknownNodes(); }
+const std::map<const Node*, bool>& Facts::wide() const { return inference_->wide(); }
 const std::map<std::pair<std::string, std::string>, Calls>& Facts::calls() const {
   return inference_->calls();
 }

@@ -76,6 +76,9 @@ class Facts {
   void set(const Node* node, std::size_t output, Fact fact);
   /// The main graph's nodes whose operator has no rule.
   const std::vector<const Node*>& unknownNodes() const;
+  /// Returns the nodes whose results have more than kMostAxes axes, and those of which it is not
+  /// known: false for these. What happens in a function stands at the call.
+  const std::map<const Node*, bool>& wide() const;
   /// Returns the calls of functions by domain and name; none if there are too many to follow.
   const std::map<std::pair<std::string, std::string>, Calls>& calls() const;
 

@@ -10,8 +10,7 @@ import numpy as np
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INTS
 from passlib.dialects.onnx.nested import graphs_within
-from passlib.dialects.onnx.soundness.inference import MOST_AXES, growing_nodes, inferred
-from passlib.dialects.onnx.soundness.model import versions_of
+from passlib.dialects.onnx.soundness.inference import MOST_AXES, inferred, wide_nodes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import GraphError
 from passlib.lowering.types import Shape, check_extent
@@ -99,9 +98,7 @@ def _check_values(model: Any) -> None:
 def _check_axes(model: Any) -> None:
     """Refuse values of so many axes that inference in ONNX Runtime would take the memory."""
     graphs = list(graphs_within(model.graph))
-    for number, place in growing_nodes(
-        model, graphs, versions_of(model.opset_import), certain=True
-    ):
+    for number, place in wide_nodes(model, graphs, certain=True):
         node = graphs[number].node[place]
         raise GraphError(
             f"node {node.name or place!r} ({node.op_type}): its result has more than {MOST_AXES} "
