@@ -87,7 +87,8 @@ class ArrayFacts {
 class GraphFacts {
  public:
   GraphFacts(py::object owner, GraphSource& graph, const facts::Opsets& opsets,
-             const py::dict& params, const GivenTypes& given, bool with_stated, bool large_sizes)
+             const py::dict& params, const GivenTypes& given, bool with_stated, bool large_sizes,
+             bool believe_stated)
       : owner_(std::move(owner)), graph_(graph.get()) {
     source_ = std::make_unique<OnnxSource>(owner_.cast<OnnxFile&>().originals());
     // Arrays are described with the GIL, before inference.
@@ -121,6 +122,7 @@ class GraphFacts {
     }
     facts::Settings settings = source_->settings(opsets, with_stated);
     settings.large_sizes = large_sizes;
+    settings.believe_stated = believe_stated;
     settings.describe = [this](const Node& node) {
       const auto found = known_.find(&node);
       return found != known_.end() ? found->second : source_->describe(node);
@@ -323,10 +325,10 @@ class GraphFacts {
 void bindFacts(py::module_* m) {
   py::class_<GraphFacts>(*m, "GraphFacts")
       .def(py::init<py::object, GraphSource&, const facts::Opsets&, const py::dict&,
-                    const GivenTypes&, bool, bool>(),
+                    const GivenTypes&, bool, bool, bool>(),
            py::arg("file"), py::arg("graph"), py::arg("opsets"), py::arg("params"),
            py::arg("given") = GivenTypes(), py::arg("stated") = false,
-           py::arg("large_sizes") = true)
+           py::arg("large_sizes") = true, py::arg("believe_stated") = false)
       .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
       .def("printed", &GraphFacts::printed)

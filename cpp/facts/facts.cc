@@ -383,11 +383,15 @@ class Facts::Inference : public Surroundings {
     if (!fact->shape) {
       fact->shape.emplace(stated.shape->size());
     }
-    if (fact->shape->size() != stated.shape->size()) return;
+    if (fact->shape->size() != stated.shape->size()) {
+      if (settings_.believe_stated) fact->shape = stated.shape;
+      return;
+    }
     for (std::size_t i = 0; i < fact->shape->size(); ++i) {
       Dim& dim = (*fact->shape)[i];
       const Dim& other = (*stated.shape)[i];
-      if (!dim.isKnown() && (!inner || other.isNumber())) dim = other;
+      const bool open = !dim.isKnown() || (settings_.believe_stated && other.isNumber());
+      if (open && (!inner || other.isNumber())) dim = other;
     }
   }
 

@@ -44,6 +44,8 @@ struct Settings {
   /// Returns what the file states of an output of an operator. Used where inference leaves type,
   /// rank or dimensions open.
   std::function<const Fact*(const Node& node, std::size_t output)> stated;
+  /// Whether what the file states holds where inference contradicts it, as in ONNX's inference.
+  bool believe_stated = false;
   /// Returns a function of the model; null if there is none.
   std::function<const Function*(std::string_view domain, std::string_view name)> function;
   /// Whether open sizes in float32 may be so large that it rounds them.

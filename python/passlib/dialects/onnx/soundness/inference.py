@@ -63,7 +63,8 @@ def wide_nodes(model: Any, graphs: Sequence[Any], *, certain: bool = False) -> l
     bodies = (*graphs, *graphs_within(*model.functions))
     if not any(node.op_type in _WIDENING for body in bodies for node in body.node):
         return []
-    facts = _facts(model)
+    # As in ONNX's inference, which this is for.
+    facts = _facts(model, believe_stated=True)
     wide = {} if facts is None else facts.wide()
     if not wide:
         return []
@@ -208,7 +209,7 @@ def inferred_with_disputes(model: Any) -> tuple[Any, frozenset[str]]:
     if not _wrong(model, found):
         return found, frozenset()
     graphs = list(graphs_within(model.graph))
-    unsafe = _unsafe(found)
+    unsafe = sorted({*wide_nodes(model, graphs), *untyped_nodes(model, graphs)})
     names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
     plain = _once(model)
     rename_operators(graphs, unsafe, names)
@@ -243,20 +244,19 @@ def unsafe_to_infer(model: Any) -> Any:
     return graphs[found[0][0]].node[found[0][1]] if found else None
 
 
-def _unsafe(known: Any) -> list[tuple[int, int]]:
-    """Find the nodes through which ONNX's code must not infer, in a model with types."""
-    graphs = list(graphs_within(known.graph))
-    return sorted({*wide_nodes(known, graphs), *untyped_nodes(known, graphs)})
+def _facts(model: Any, *, believe_stated: bool = False) -> _core.GraphFacts | None:
+    """Return the facts of a model; None if it cannot be read.
 
-
-def _facts(model: Any) -> _core.GraphFacts | None:
-    """Return the facts of a model; None if it cannot be read."""
+    ``believe_stated``: also where the types that the model states contradict inference.
+    """
     try:
         file = _core.OnnxFile(_readable(model))
     except FormatError:  # such as a weight without all of its elements
         return None
     imports = versions_of(model.opset_import)
-    return _core.GraphFacts(file, file.graph, imports, {}, stated=True)
+    return _core.GraphFacts(
+        file, file.graph, imports, {}, stated=True, believe_stated=believe_stated
+    )
 
 
 def facts_by_place(model: Any) -> Mapping[str, Sequence[Any]]:
