@@ -53,6 +53,9 @@ HOSTILE: dict[str, str] = {
     "Expand in a function": OLD
     + "(float[2] x, int64[2147483648] s) => (float[N] y) { y = own.f(x, s) } "
     '<domain: "own", opset_import: ["" : 11]> f (p, q) => (r) { r = Expand(p, q) }',
+    "behind a stated shape that is wrong": NEW
+    + "(float[8] x, int64[3] s) => (float[N] y) <float[1, 1] w> { w = Reshape(x, s) "
+    + f"j = Cast<to = 7>(w) v0 = GatherND(w, j) {joins(30)} y = Relu(v30) }}",
     "one axis a node": NEW
     + "(float[2, 2] v0) => (float[N] y) <int64[1] a = {0}> { "
     + " ".join(f"v{k + 1} = Unsqueeze(v{k}, a)" for k in range(8000))
