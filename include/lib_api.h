@@ -6359,7 +6359,7 @@ inline JsonVal jsonOf(const std::vector<std::string>& texts) {
 }
 
 /// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
-inline void addDefaults(const char* name, options_map_t* options) {
+__attribute__((__cold__)) inline void addDefaults(const char* name, options_map_t* options) {
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
     const PassDeclaration& pass = declared->get(pos);
@@ -6385,52 +6385,61 @@ inline const char* kindName(OptionValue::Kind kind) {
   return names[kind];
 }
 
-inline const char* describePasses() {
+/// Sets a member of an object. Cold, like other functions that run once in a library or a call:
+/// they are compiled for size.
+__attribute__((__cold__)) inline JsonVal& setMember(JsonVal* object, const char* key,
+                                                    JsonVal value) {
+  JsonVal& member = object->map[JsonVal(key)];
+  member = std::move(value);
+  return member;
+}
+
+__attribute__((__cold__)) inline const char* describePasses() {
   JsonVal passes(LIST);
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
     const PassDeclaration& pass = declared->get(pos);
     JsonVal object(MAP);
-    object.map[JsonVal("name")] = JsonVal(pass.name);
-    object.map[JsonVal("description")] = JsonVal(pass.description);
-    object.map[JsonVal("any_options")] = JsonVal::boolean(pass.any_options);
-    object.map[JsonVal("needs_weights")] = JsonVal::boolean(pass.needs_weights);
-    if (pass.weights_on_demand) object.map[JsonVal("weights_on_demand")] = JsonVal::boolean(true);
-    object.map[JsonVal("needs_shapes")] = JsonVal::boolean(pass.needs_shapes);
-    object.map[JsonVal("dialects")] = jsonOf(pass.dialects);
-    JsonVal& options = object.map[JsonVal("options")] = JsonVal(LIST);
+    setMember(&object, "name", JsonVal(pass.name));
+    setMember(&object, "description", JsonVal(pass.description));
+    setMember(&object, "any_options", JsonVal::boolean(pass.any_options));
+    setMember(&object, "needs_weights", JsonVal::boolean(pass.needs_weights));
+    if (pass.weights_on_demand) setMember(&object, "weights_on_demand", JsonVal::boolean(true));
+    setMember(&object, "needs_shapes", JsonVal::boolean(pass.needs_shapes));
+    setMember(&object, "dialects", jsonOf(pass.dialects));
+    JsonVal& options = setMember(&object, "options", JsonVal(LIST));
     for (const OptionDeclaration& option : pass.options) {
       JsonVal member(MAP);
-      member.map[JsonVal("name")] = JsonVal(option.name);
-      member.map[JsonVal("description")] = JsonVal(option.description);
-      member.map[JsonVal("kind")] = JsonVal(kindName(option.preset.kind));
-      member.map[JsonVal("list")] = JsonVal::boolean(option.preset.is_list);
-      member.map[JsonVal("default")] =
-          option.preset.is_list ? jsonOf(option.preset.items) : jsonOf(option.preset);
-      member.map[JsonVal("choices")] = jsonOf(option.choices);
-      member.map[JsonVal("range")] = jsonOf(option.range);
+      setMember(&member, "name", JsonVal(option.name));
+      setMember(&member, "description", JsonVal(option.description));
+      setMember(&member, "kind", JsonVal(kindName(option.preset.kind)));
+      setMember(&member, "list", JsonVal::boolean(option.preset.is_list));
+      setMember(&member, "default",
+                option.preset.is_list ? jsonOf(option.preset.items) : jsonOf(option.preset));
+      setMember(&member, "choices", jsonOf(option.choices));
+      setMember(&member, "range", jsonOf(option.range));
       options.list.push_back(std::move(member));
     }
-    if (pass.exact) object.map[JsonVal("exact")] = JsonVal::boolean(true);
-    if (!pass.triggers.empty()) object.map[JsonVal("triggers")] = jsonOf(pass.triggers);
+    if (pass.exact) setMember(&object, "exact", JsonVal::boolean(true));
+    if (!pass.triggers.empty()) setMember(&object, "triggers", jsonOf(pass.triggers));
     if (!pass.pipelines.empty()) {
       JsonVal joins(MAP);
-      joins.map[JsonVal("pipelines")] = jsonOf(pass.pipelines);
-      joins.map[JsonVal("after")] = JsonVal(pass.after);
-      joins.map[JsonVal("cost")] = JsonVal(pass.cost);
-      JsonVal& always = joins.map[JsonVal("options")] = JsonVal(MAP);
+      setMember(&joins, "pipelines", jsonOf(pass.pipelines));
+      setMember(&joins, "after", JsonVal(pass.after));
+      setMember(&joins, "cost", JsonVal(pass.cost));
+      JsonVal& always = setMember(&joins, "options", JsonVal(MAP));
       for (const auto& each : pass.pipeline_options)
-        always.map[JsonVal(each.first)] = jsonOf(each.second);
-      JsonVal& rounding = joins.map[JsonVal("rounding")] = JsonVal(MAP);
+        setMember(&always, each.first.c_str(), jsonOf(each.second));
+      JsonVal& rounding = setMember(&joins, "rounding", JsonVal(MAP));
       for (const auto& each : pass.rounding_options)
-        rounding.map[JsonVal(each.first)] = jsonOf(each.second);
-      object.map[JsonVal("joins")] = std::move(joins);
+        setMember(&rounding, each.first.c_str(), jsonOf(each.second));
+      setMember(&object, "joins", std::move(joins));
     }
     passes.list.push_back(std::move(object));
   }
   JsonVal all(MAP);
-  all.map[JsonVal("version")] = JsonVal(1);
-  all.map[JsonVal("passes")] = std::move(passes);
+  setMember(&all, "version", JsonVal(1));
+  setMember(&all, "passes", std::move(passes));
   static const std::string& text = *new std::string(all.dump());
   return text.c_str();
 }
@@ -6475,7 +6484,8 @@ inline bool accepts(const OptionDeclaration& option, const OptionValue& value) {
 }
 
 /// Returns the value that a text gives to an option. Throws std::invalid_argument.
-inline OptionValue optionValue(const OptionDeclaration& option, const std::string& text) {
+__attribute__((__cold__)) inline OptionValue optionValue(const OptionDeclaration& option,
+                                                         const std::string& text) {
   const OptionValue::Kind kind = option.preset.kind;
   OptionValue value(false);
   value.kind = kind;

@@ -367,7 +367,8 @@ class PatternParser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message, std::size_t place) const {
+  [[noreturn]] __attribute__((__cold__)) void fail(const std::string& message,
+                                                   std::size_t place) const {
     std::size_t line = 1;
     std::size_t start = 0;
     for (std::size_t pos = 0; pos < place && pos < text_.size(); ++pos) {
@@ -380,6 +381,19 @@ class PatternParser {
                            std::to_string(place - start + 1) + " of the " + what + ": " + message +
                            ", in " + quoted(around(start, place)),
                        line, place - start + 1);
+  }
+
+  /// The same, without a string to make in the place of each call.
+  [[noreturn]] __attribute__((__cold__)) void fail(const char* message, std::size_t place) const {
+    fail(std::string(message), place);
+  }
+
+  /// `form`: has %s in the place of a text of the pattern, which is quoted.
+  [[noreturn]] __attribute__((__cold__)) void failAbout(const char* form, const std::string& text,
+                                                        std::size_t place) const {
+    std::string message(form);
+    const std::size_t gap = message.find("%s");
+    fail(message.replace(gap, 2, quoted(text)), place);
   }
 
   /// The line from `start`, or some of it on either side of a place.
@@ -399,7 +413,7 @@ class PatternParser {
     return place < text_.size() && (static_cast<unsigned char>(text_[place]) & 0xC0U) == 0x80U;
   }
 
-  [[noreturn]] void expected(const std::string& what) const {
+  [[noreturn]] __attribute__((__cold__)) void expected(const char* what) const {
     std::string found = "the end";
     if (cursor_ < text_.size()) {
       std::size_t next = cursor_ + 1;
@@ -407,7 +421,7 @@ class PatternParser {
       found = text_[cursor_] == '\n' ? "the end of the line"
                                      : quoted(text_.substr(cursor_, next - cursor_));
     }
-    fail("expected " + what + ", not " + found, cursor_);
+    fail("expected " + std::string(what) + ", not " + found, cursor_);
   }
 
   /// Skips white space and comments; inside parentheses line ends too.
@@ -529,14 +543,14 @@ class PatternParser {
 
   void define(const std::string& name, std::size_t place, int value) {
     if (graph_.names.count(name) != 0 || local_.count(name) != 0) {
-      fail(quoted(name) + " has a meaning already: define a name once, before its use", place);
+      failAbout("%s has a meaning already: define a name once, before its use", name, place);
     }
     if (outer_ != nullptr) {
       const auto found = outer_->names.find(name);
       if (found != outer_->names.end()) {
         const auto is_it = [&](const PatternRoot& root) { return root.value == found->second; };
         if (std::none_of(outer_->roots.begin(), outer_->roots.end(), is_it)) {
-          fail(quoted(name) + " is no result of the pattern, and cannot be replaced", place);
+          failAbout("%s is no result of the pattern, and cannot be replaced", name, place);
         }
         setResult(found->second, value, place);
       }
@@ -545,7 +559,7 @@ class PatternParser {
     }
     PatternValue& defined = graph_.values[static_cast<std::size_t>(value)];
     if (!defined.name.empty()) {
-      fail("this value has a name already, " + quoted(defined.name), place);
+      failAbout("this value has a name already, %s", defined.name, place);
     }
     defined.name = name;
     graph_.names[name] = value;
@@ -629,7 +643,7 @@ class PatternParser {
       const int owner = found == (outer_ == nullptr ? graph_.names : local_).end()
                             ? -1
                             : graph_.values[static_cast<std::size_t>(found->second)].operation;
-      if (owner < 0) fail(quoted(name) + " is no operation, and has no outputs", start);
+      if (owner < 0) failAbout("%s is no operation, and has no outputs", name, start);
       return outputOf(owner, output);
     }
     bool constrained = false;
@@ -646,21 +660,20 @@ class PatternParser {
     if (outer_ != nullptr) {
       const auto local = local_.find(name);
       if (local != local_.end()) {
-        if (wanted.variadic) fail(quoted(name) + " is one value", wanted.place);
+        if (wanted.variadic) failAbout("%s is one value", name, wanted.place);
         return local->second;
       }
       const auto found = outer_->names.find(name);
       if (found == outer_->names.end()) {
-        fail("the pattern has no value " + quoted(name), wanted.place);
+        failAbout("the pattern has no value %s", name, wanted.place);
       }
       PatternValue value = wanted;
       value.name = name;
       value.outer = found->second;
       const bool variadic = outer_->values[static_cast<std::size_t>(found->second)].variadic;
       if (variadic != wanted.variadic) {
-        fail(variadic ? quoted(name) + " is variadic: write *" + name
-                      : quoted(name) + " is one value",
-             wanted.place);
+        if (variadic) fail(quoted(name) + " is variadic: write *" + name, wanted.place);
+        failAbout("%s is one value", name, wanted.place);
       }
       return addValue(value);
     }
@@ -675,14 +688,14 @@ class PatternParser {
     }
     PatternValue& known = graph_.values[static_cast<std::size_t>(found->second)];
     if (known.variadic != value.variadic) {
-      fail(quoted(name) + " is both one value and several", wanted.place);
+      failAbout("%s is both one value and several", name, wanted.place);
     }
     if (known.operation >= 0 && (value.optional || constrained)) {
-      fail(quoted(name) + " is the result of an operation, and cannot be optional or constrained",
-           wanted.place);
+      failAbout("%s is the result of an operation, and cannot be optional or constrained", name,
+                wanted.place);
     }
     if (constrained || (value.optional && !known.optional)) {
-      fail("say at the first use of " + quoted(name) + " what it must be", wanted.place);
+      failAbout("say at the first use of %s what it must be", name, wanted.place);
     }
     return found->second;
   }
@@ -696,7 +709,7 @@ class PatternParser {
     } else if (kind == "input") {
       value->kind = PatternValue::kInput;
     } else if (kind != "value") {
-      fail("expected param, input or value, not " + quoted(kind), start);
+      failAbout("expected param, input or value, not %s", kind, start);
     }
     if (!take('[')) return;
     ++depth_;
@@ -720,7 +733,7 @@ class PatternParser {
         } else if (key == "shape") {
           value->shapes.push_back(shapeText());
         } else {
-          fail("expected rank, type, shape or value, not " + quoted(key), place);
+          failAbout("expected rank, type, shape or value, not %s", key, place);
         }
       } while (take('|'));
     } while (take(','));
@@ -737,7 +750,7 @@ class PatternParser {
     for (int code = 0; code <= kBfloat16; ++code) {
       if (name == names[code]) return static_cast<MXDType>(code);
     }
-    fail("expected a type such as float32, not " + quoted(name), start);
+    failAbout("expected a type such as float32, not %s", name, start);
   }
 
   std::vector<int64_t> shapeText() {
@@ -843,7 +856,7 @@ class PatternParser {
         const auto found = outer_->names.find(attribute.variable);
         if (found == outer_->names.end() ||
             outer_->values[static_cast<std::size_t>(found->second)].operation < 0) {
-          fail("the pattern has no operation " + quoted(attribute.variable), start);
+          failAbout("the pattern has no operation %s", attribute.variable, start);
         }
         attribute.relation = PatternAttribute::kSpread;
       } else {
@@ -945,8 +958,8 @@ class PatternParser {
     }
     for (std::size_t pos = 0; pos < graph_.operations.size(); ++pos) {
       if (known[pos] == 0) {
-        fail("no result of the pattern needs the operation " + quoted(graph_.operations[pos].text),
-             0);
+        failAbout("no result of the pattern needs the operation %s", graph_.operations[pos].text,
+                  0);
       }
     }
   }
@@ -1001,9 +1014,8 @@ class PatternParser {
         return result.first == root.value;
       };
       if (std::none_of(graph_.results.begin(), graph_.results.end(), sets)) {
-        fail("nothing replaces the result " +
-                 quoted(outer_->values[static_cast<std::size_t>(root.value)].name),
-             text_.size());
+        failAbout("nothing replaces the result %s",
+                  outer_->values[static_cast<std::size_t>(root.value)].name, text_.size());
       }
     }
   }
@@ -1621,7 +1633,8 @@ class PatternSession {
   /// `close`: the place is at least of the kind that is wanted.
   template <typename Text>
   bool refuse(Text text, bool close = false) {
-    if (!tracing_) return false;
+    // Expected: texts are then compiled for size, apart from the matching.
+    if (__builtin_expect(!tracing_, true)) return false;
     const std::size_t progress = 2 * trail_.size() + (close ? 2 : 1);
     if (progress > best_) {
       best_ = progress;
@@ -1737,7 +1750,7 @@ class PatternSession {
     return false;
   }
 
-  [[noreturn]] void failToMatch(const Node& node) const {
+  [[noreturn]] __attribute__((__cold__)) void failToMatch(const Node& node) const {
     throw std::runtime_error("matching " + quoted(rule_->pattern.text) + " at " + nodeText(node) +
                              " takes more than " + std::to_string(kMostAttempts) +
                              " attempts: its operations fit with their inputs in too many orders; "
@@ -3077,8 +3090,8 @@ namespace detail {
 class PatternPass {
  public:
   /// Registers the pass. `facts`: the description, then the dialects.
-  PatternPass(const char* name, void (*fill)(CustomPass&), typedPass_t body,
-              const std::vector<std::string>& facts)
+  __attribute__((__cold__)) PatternPass(const char* name, void (*fill)(CustomPass&),
+                                        typedPass_t body, const std::vector<std::string>& facts)
       : dialects_(facts.begin() + (facts.empty() ? 0 : 1), facts.end()) {
     CustomPass& pass = Registry<CustomPass>::get()->add(name);
     pass.setBody(body).dialects(dialects_);
