@@ -271,14 +271,8 @@ class _Run:
         growth = self._max_growth
         if growth is None:
             growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
-        rounds = iter(range(self._max_rounds))
-        before = None
-        while before is not model:
-            before = model
-            # Infer facts again: those of the larger graph may be weaker.
-            with sharing(empty_errors=exact, large_sizes=exact):
-                model = self._to_fixpoint(model, passes, start, growth, rounds)
-        return model
+        with sharing(empty_errors=exact, large_sizes=exact):
+            return self._to_fixpoint(model, passes, start, growth)
 
     def _to_fixpoint(
         self,
@@ -286,13 +280,12 @@ class _Run:
         passes: list[tuple[Backend, dict[str, Any]]],
         start: Cost,
         growth: int,
-        rounds: Iterator[int],
     ) -> Model:
         price = cost_of(model)
         rank = rank_of(model, price, self._cost)
         # The graph on which each pass last had no effect.
         settled: dict[str, _core.Graph] = {}
-        for _ in rounds:
+        for _ in range(self._max_rounds):
             if all(settled.get(each.declaration.name) is model.symbol.graph for each, _ in passes):
                 break
             for backend, options in passes:

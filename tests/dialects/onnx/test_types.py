@@ -260,3 +260,19 @@ def test_operators_of_onnx_runtime_are_inferred(node: str) -> None:
     )
     folded = passlib.load(model).optimize_for("foldShapes").symbol
     assert [each.op for each in folded.nodes() if not each.is_variable] == ["Reshape"]
+
+
+def test_a_wrong_description_of_an_output_behind_large_weights_is_replaced(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 8] x) => (float[1, m] y) '
+        "<int64 zero = {0}, int64[1] axis = {0}, int64[2] rest = {1, 400}> "
+        "{ p = MatMul(x, w) s = Shape(x) a = Gather(s, zero) b = Unsqueeze(a, axis) "
+        "c = Concat<axis = 0>(b, rest) y = Reshape(p, c) }"
+    )
+    model = onnx.parser.parse_model(text)
+    weight = np.ones((8, 400), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    passlib.simplify(model).save(tmp_path / "a.onnx")
+    (output,) = onnx.load(tmp_path / "a.onnx").graph.output
+    sizes = output.type.tensor_type.shape.dim
+    assert [dim.dim_value or dim.dim_param for dim in sizes] == ["n", 1, 400]

@@ -10,8 +10,7 @@ import numpy as np
 from passlib.dialects.onnx.attributes import ABSENT, ID
 from passlib.dialects.onnx.lowering.types import fix_sizes, spec_of, tensor_spec
 from passlib.dialects.onnx.reading import Document, document_of
-from passlib.dialects.onnx.soundness.acceptance import without_weights
-from passlib.dialects.onnx.soundness.inference import inferred
+from passlib.dialects.onnx.soundness.inference import inferred, without_weights
 from passlib.dialects.onnx.writing.assembly import assemble
 from passlib.graph.plain import whole
 from passlib.lowering import Graph, Shape

@@ -7,24 +7,19 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
-from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, value_info
-from passlib.dialects.onnx.reading import EXTERNAL
+from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within
 from passlib.dialects.onnx.soundness.corrected import questionable
 from passlib.dialects.onnx.soundness.inference import (
     inferred_with_disputes,
     open_sizes,
     unsafe_to_infer,
     without_disputes,
+    without_weights,
 )
 from passlib.dialects.onnx.soundness.model import check_model, is_defined, versions_of
-from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import GraphError, UnsupportedError
 from passlib.files.optional import require
-
-_SMALL: Final = 1024
-"""Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
 
 _OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.training"))
 """Domains in which ONNX's checker knows all operators."""
@@ -165,37 +160,6 @@ def _undefined(model: Any) -> dict[tuple[str, str, int], str]:
                 if domain in _OWN_SETS and not known:
                     found[key] = str(node.name)
     return found
-
-
-def without_weights(model: Any, arrays: Mapping[int, Any]) -> Any:
-    """Copy a model, with inputs in place of the initializers whose elements it does not have."""
-    made = copy_of(model)
-    open_sizes(made)
-    graph = made.graph
-    inputs = {value.name for value in graph.input}
-    kept = []
-    for number, tensor in enumerate(graph.initializer):
-        array = arrays.get(number)
-        if array is not None and array.nbytes < _SMALL:
-            tensor.ClearField("external_data")
-            tensor.ClearField("data_location")
-            tensor.raw_data = to_bytes(computed(array))
-        if tensor.data_location == EXTERNAL or not _has_elements(tensor):
-            if tensor.name not in inputs:
-                value = value_info(tensor.name, tensor.data_type, tensor.dims)
-                graph.input.append(value)
-        else:
-            kept.append(copy_of(tensor))
-    if len(kept) < len(graph.initializer):
-        del graph.initializer[:]
-        graph.initializer.extend(kept)
-    return made
-
-
-def _has_elements(tensor: Any) -> bool:
-    """Whether the elements of a tensor are in the message, and not set aside."""
-    fields = (field.name for field, _ in tensor.ListFields())
-    return 0 in tensor.dims or any(name.endswith("_data") for name in fields)
 
 
 def _objection(check: Callable[[Any], object], model: Any) -> str:

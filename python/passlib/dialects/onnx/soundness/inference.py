@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import passlib._core as _core
+from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import copy_of, graphs_within, value_info
+from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.dialects.onnx.soundness.corrected import (
     Corrections,
     Known,
@@ -19,6 +21,7 @@ from passlib.dialects.onnx.soundness.corrected import (
     questionable_calls,
 )
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
+from passlib.dialects.onnx.tensors import to_bytes
 from passlib.errors import FormatError, GraphError
 from passlib.files.optional import require
 
@@ -190,6 +193,41 @@ def _innermost(kind: Any) -> Any:
             return kind
 
 
+_SMALL: Final = 1024
+"""Arrays of fewer bytes are shown to ONNX's inference, because they may be sizes."""
+
+
+def without_weights(model: Any, arrays: Mapping[int, Any]) -> Any:
+    """Copy a model, with inputs in place of the initializers whose elements it does not have."""
+    made = copy_of(model)
+    open_sizes(made)
+    graph = made.graph
+    inputs = {value.name for value in graph.input}
+    kept = []
+    for number, tensor in enumerate(graph.initializer):
+        array = arrays.get(number)
+        if array is not None and array.nbytes < _SMALL:
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+            tensor.raw_data = to_bytes(computed(array))
+        if tensor.data_location == EXTERNAL or not _has_elements(tensor):
+            if tensor.name not in inputs:
+                value = value_info(tensor.name, tensor.data_type, tensor.dims)
+                graph.input.append(value)
+        else:
+            kept.append(copy_of(tensor))
+    if len(kept) < len(graph.initializer):
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
+    return made
+
+
+def _has_elements(tensor: Any) -> bool:
+    """Whether the elements of a tensor are in the message, and not set aside."""
+    fields = (field.name for field, _ in tensor.ListFields())
+    return 0 in tensor.dims or any(name.endswith("_data") for name in fields)
+
+
 def inferred(model: Any) -> Any:
     """Return a copy of a model with the types of its values, as far as facts know them.
 
@@ -208,12 +246,22 @@ def inferred_with_disputes(model: Any) -> tuple[Any, frozenset[str]]:
     found = inferred(model)
     if not _wrong(model, found):
         return found, frozenset()
+    return found, _different(inferred_by_onnx(model), found)
+
+
+def inferred_by_onnx(model: Any) -> Any:
+    """Return a model with types by ONNX's inference, which passes over nodes that it must not see.
+
+    Parameters and errors are those of `inferred`.
+    """
+    check_model(model)
+    open_sizes(model)
     graphs = list(graphs_within(model.graph))
     unsafe = sorted({*wide_nodes(model, graphs), *untyped_nodes(model, graphs)})
     names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
     plain = _once(model)
     rename_operators(graphs, unsafe, names)
-    return found, _different(plain, found)
+    return plain
 
 
 def without_disputes(model: Any) -> Any:
@@ -292,11 +340,10 @@ def _with_types(model: Any) -> Any:
 
 
 def _readable(model: Any) -> bytes:
-    """Serialize a model, with an output if it has none."""
-    if model.graph.output or not model.graph.node:
-        return bytes(model.SerializeToString())
-    made = copy_of(model)
-    made.graph.output.add(name=next(filter(None, made.graph.node[-1].output), ""))
+    """Serialize a model without its large weights, and with an output if it has none."""
+    made = without_weights(model, {})
+    if not made.graph.output and made.graph.node:
+        made.graph.output.add(name=next(filter(None, made.graph.node[-1].output), ""))
     return bytes(made.SerializeToString())
 
 

@@ -13,8 +13,12 @@ import numpy as np
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
-from passlib.dialects.onnx.soundness.acceptance import check_accepted, without_weights
-from passlib.dialects.onnx.soundness.inference import inferred, unsafe_to_infer
+from passlib.dialects.onnx.soundness.acceptance import check_accepted
+from passlib.dialects.onnx.soundness.inference import (
+    inferred,
+    unsafe_to_infer,
+    without_weights,
+)
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
 from passlib.dialects.onnx.writing.assembly import Assembled, Placement

@@ -12,7 +12,10 @@ from passlib.arrays import dtypes
 from passlib.dialects.onnx.nested import copy_of, value_info
 from passlib.dialects.onnx.reading import STATED
 from passlib.dialects.onnx.soundness.acceptance import states_elements
-from passlib.dialects.onnx.soundness.inference import inferred_with_disputes
+from passlib.dialects.onnx.soundness.inference import (
+    inferred_by_onnx,
+    inferred_with_disputes,
+)
 from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import GraphError, UnsupportedError
 
@@ -113,13 +116,18 @@ def renewed_types(
         if other and not before:
             file = original()
             names_before = {p: {v.name for v in g.output} for p, g in _placed(file.graph)}
-            before = dict(_placed(_inferred(file, names_before)[0].graph))
+            bare_file = _without(file, names_before)
+            with suppress(GraphError):
+                before = dict(_placed(inferred_by_onnx(bare_file).graph))
         as_before = {v.name: v.type for v in before[place].output} if place in before else {}
-        whole = {v.name for v in graph.output if v.type.tensor_type.HasField("shape")}
+        whole = {v.name: v.type for v in graph.output if v.type.tensor_type.HasField("shape")}
         outputs = {
             name: found[name].SerializeToString()
             for name in other
-            if name not in whole or as_before.get(name) != found[name]
+            if name not in whole
+            or name not in as_before
+            or _agree(whole[name], as_before[name])
+            or _sizes(as_before[name]) != _sizes(found[name])
         }
         if not place:
             for value in graph.output:
@@ -135,6 +143,14 @@ def _inferred(model: Any, wanted: Mapping[str, set[str]]) -> tuple[Any, frozense
 
     ``wanted``: the values, by place of the graph.
     """
+    bare = _without(model, wanted)
+    with suppress(GraphError):
+        return inferred_with_disputes(bare)
+    return bare, frozenset()
+
+
+def _without(model: Any, wanted: Mapping[str, set[str]]) -> Any:
+    """Copy a model without what its graphs state for some values, by place of the graph."""
     bare = copy_of(model)
     for place, graph in _placed(bare.graph):
         names = wanted.get(place, set())
@@ -144,9 +160,7 @@ def _inferred(model: Any, wanted: Mapping[str, set[str]]) -> tuple[Any, frozense
         for value in graph.output:
             if value.name in names:
                 value.ClearField("type")
-    with suppress(GraphError):
-        return inferred_with_disputes(bare)
-    return bare, frozenset()
+    return bare
 
 
 def _placed(graph: Any) -> Iterator[tuple[str, Any]]:
@@ -185,6 +199,12 @@ def _agree(stated: Any, new: Any) -> bool:
         and old.HasField("shape")
         and (not kind.HasField("shape") or _same_sizes(old.shape.dim, kind.shape.dim))
     )
+
+
+def _sizes(kind: Any) -> tuple[int, list[int | None]]:
+    tensor = kind.tensor_type
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+    return tensor.elem_type, sizes
 
 
 def _same_sizes(stated: Sequence[Any], new: Sequence[Any]) -> bool:
