@@ -72,12 +72,12 @@ def renewed_types(
     *,
     restated: bool = False,
 ) -> dict[str, Renewed]:
-    """Infer the types of values that may have changed, by ONNX's inference.
+    """Infer the types of values that may have changed.
 
-    Where it fails, or finds what ONNX Runtime does not compute, annotations are removed. Outputs of
-    graphs keep their description unless inference contradicts it, and did not contradict that of
-    the file in the same way. Those without one get what the graph states. Result: the types to
-    write instead, by place of the graph.
+    Where ONNX's inference finds what ONNX Runtime does not compute, annotations are removed.
+    Outputs of graphs keep their description unless inference contradicts it, and ONNX's did not
+    contradict that of the file in the same way. Those without one get what the graph states.
+    Result: the types to write instead, by place of the graph.
 
     Parameters
     ----------
