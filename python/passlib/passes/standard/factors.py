@@ -35,6 +35,8 @@ def _merge_constants(model: Model, fused: Fused) -> None:
     for node in graph.sorted("Add", "Mul"):
         if node in model.gone or not _is_plain(node):
             continue
+        if all(operator(value.node) != operator(node) for value in node.inputs):
+            continue
         outer = _constant_of(model, node)
         if outer is None:
             continue

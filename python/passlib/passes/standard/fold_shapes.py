@@ -57,6 +57,8 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
 def _for_conditions(graph: Graph) -> set[EditableNode]:
     """Return the operators whose results are used only by conditions of If."""
     found: set[EditableNode] = set()
+    if not graph.sorted("If"):
+        return found
     for node in reversed(graph.sorted()):
         uses = [use for value in node.outputs for use in value.uses]
         if any(value.is_output for value in node.outputs) or not uses:
