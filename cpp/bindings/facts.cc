@@ -208,12 +208,6 @@ class GraphFacts {
     return std::move(list);
   }
 
-  std::vector<std::string> unknown() const {
-    std::vector<std::string> names;
-    for (const Node* node : facts_->unknownNodes()) names.push_back(node->name);
-    return names;
-  }
-
  private:
   bool appendTexts(const std::map<int, int>& codes,
                    std::vector<std::pair<std::string, std::string>>* made) const {
@@ -334,8 +328,7 @@ void bindFacts(py::module_* m) {
       .def("printed", &GraphFacts::printed)
       .def("placed", &GraphFacts::placed)
       .def("wide", &GraphFacts::wide)
-      .def("calls", &GraphFacts::calls)
-      .def("unknown", &GraphFacts::unknown);
+      .def("calls", &GraphFacts::calls);
 }
 
 }  // namespace passlib

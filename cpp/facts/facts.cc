@@ -192,8 +192,6 @@ class Facts::Inference : public Surroundings {
     update(users);
   }
 
-  const std::vector<const Node*>& unknownNodes() const { return unknown_; }
-
   const std::map<const Node*, bool>& wide() const { return wide_; }
 
   const std::map<std::pair<std::string, std::string>, Calls>& calls() const {
@@ -262,7 +260,6 @@ class Facts::Inference : public Surroundings {
   void inferAll() {
     index_.clear();
     facts_.clear();
-    unknown_.clear();
     wide_.clear();
     frames_.clear();
     visits_ = 0;
@@ -440,7 +437,6 @@ class Facts::Inference : public Surroundings {
       constant = constant && !isRandom(node.op);
     } else {
       constant = false;
-      if (frames_.size() == 1) unknown_.push_back(&node);
     }
     for (std::size_t i = 0; i < made->size(); ++i) {
       Fact& fact = (*made)[i];
@@ -586,7 +582,6 @@ class Facts::Inference : public Surroundings {
   std::unordered_map<const Node*, uint32_t> index_;
   std::vector<std::vector<Fact>> facts_;
   std::unordered_map<const Node*, std::vector<Fact>> fixed_;
-  std::vector<const Node*> unknown_;
   std::map<const Node*, bool> wide_;
   std::unordered_set<std::string> positive_;  ///< names of sizes for which 0 makes the model fail
   std::deque<Frame> frames_;
@@ -609,7 +604,6 @@ void Facts::update(const std::vector<const Node*>& changed) { inference_->update
 void Facts::set(const Node* node, std::size_t output, Fact fact) {
   inference_->set(node, output, std::move(fact));
 }
-const std::vector<const Node*>& Facts::unknownNodes() const { return inference_->unknownNodes(); }
 const std::map<const Node*, bool>& Facts::wide() const { return inference_->wide(); }
 const std::map<std::pair<std::string, std::string>, Calls>& Facts::calls() const {
   return inference_->calls();

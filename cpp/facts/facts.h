@@ -76,8 +76,6 @@ class Facts {
   /// Sets the fact of a value, for operators that have no rule, and updates what depends on it. It
   /// holds until its node changes.
   void set(const Node* node, std::size_t output, Fact fact);
-  /// The main graph's nodes whose operator has no rule.
-  const std::vector<const Node*>& unknownNodes() const;
   /// Returns the nodes whose results have more than kMostAxes axes, and those of which it is not
   /// known: false for these. What happens in a function stands at the call.
   const std::map<const Node*, bool>& wide() const;

@@ -48,6 +48,7 @@ NODES = {
 
 PLACES = {
     "graph": "a = own.f(x) NODE",
+    "behind an operator of ONNX Runtime": "a = com.microsoft.Gelu(x) NODE",
     "branch": """a = own.f(x) y = If(c)<then_branch = t () => (z) { NODE z = Identity(y) },
         else_branch = e () => (w) { w = Identity(x) }>""",
     "beside a typed value of the same name": """b = own.f(x)
@@ -84,7 +85,8 @@ def test_places(name: str, place: str, tmp_path: Path) -> None:
 
 
 def model_of(body: str, node: str, functions: str) -> bytes:
-    head = '<ir_version: 9, opset_import: ["" : 20, "ai.onnx.ml" : 5, "own" : 1]>'
+    sets = '"" : 20, "ai.onnx.ml" : 5, "com.microsoft" : 1, "own" : 1'
+    head = f"<ir_version: 9, opset_import: [{sets}]>"
     graph = f"g (float[2] x, bool c, int64 n) => (float[A] y) {{ {body} }}"
     text = f"{head} {graph} {functions}".replace("NODE", node)
     return bytes(onnx.parser.parse_model(text).SerializeToString())
@@ -109,7 +111,8 @@ def test_types_that_inference_finds_are_used() -> None:
     assert passlib.load(model).symbol.infer_shape_partial()[1] == [(3, 2)]
 
 
-def test_a_converter_that_needs_the_type_says_so(tmp_path: Path) -> None:
-    model = passlib.load(model_of(PLACES["graph"], NODES["EyeLike"], ""))
+@pytest.mark.parametrize("place", ["graph", "behind an operator of ONNX Runtime"])
+def test_a_converter_that_needs_the_type_says_so(place: str, tmp_path: Path) -> None:
+    model = passlib.load(model_of(PLACES[place], NODES["EyeLike"], ""))
     with pytest.raises(passlib.errors.UnsupportedError, match=r"EyeLike.*types of its inputs"):
         model.save(tmp_path / "made.onnx", opset=21)

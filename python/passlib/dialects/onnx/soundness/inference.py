@@ -171,6 +171,9 @@ def _defined(graph: Any) -> Iterator[str]:
 
 _UNKNOWN: Final = "passlib: an operator without rules"
 
+_MOST_ROUNDS: Final = 8
+"""Bound on repetitions of ONNX's inference; each repeats what the last one found out."""
+
 
 def open_sizes(model: Any) -> None:
     """Remove negative sizes, which stand for unknown ones, from the stated types of a model."""
@@ -257,11 +260,23 @@ def inferred_by_onnx(model: Any) -> Any:
     check_model(model)
     open_sizes(model)
     graphs = list(graphs_within(model.graph))
-    unsafe = sorted({*wide_nodes(model, graphs), *untyped_nodes(model, graphs)})
-    names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
-    plain = _once(model)
-    rename_operators(graphs, unsafe, names)
-    return plain
+    wide = wide_nodes(model, graphs)
+    known, within = model, graphs
+    before: list[Place] | None = None
+    for _ in range(_MOST_ROUNDS):
+        # Types that the last round found show some of the nodes to be harmless.
+        unsafe = sorted({*wide, *untyped_nodes(known, within)})
+        if unsafe == before:
+            break
+        before = unsafe
+        names = rename_operators(graphs, unsafe, [_UNKNOWN] * len(unsafe))
+        known = _once(model)
+        within = list(graphs_within(known.graph))
+        rename_operators(graphs, unsafe, names)
+        rename_operators(within, unsafe, names)
+        if not unsafe:
+            break
+    return known
 
 
 def without_disputes(model: Any) -> Any:
@@ -287,7 +302,8 @@ def unsafe_to_infer(model: Any) -> Any:
     graphs = list(graphs_within(model.graph))
     found = wide_nodes(model, graphs)
     if not found and untyped_nodes(model, graphs):
-        known = inferred(model)
+        # Not by facts: what ONNX's inference does not find out has no type when it gets there.
+        known = inferred_by_onnx(model)
         found = untyped_nodes(known, list(graphs_within(known.graph)))
     return graphs[found[0][0]].node[found[0][1]] if found else None
 
