@@ -187,7 +187,7 @@ def test_agreement_is_told(chain: Path, passes: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.onnx"
     more = ("-l", passes, "--passes", "drop_clip", "--check", "2")
     result = passlib_command("opt", chain, "-o", out, *more)
-    assert "results agree on 2 inputs; largest difference 0\n" in result.stdout
+    assert "results agree on 2 inputs; largest difference 0 of the tolerance\n" in result.stdout
     (facts,) = json.loads(passlib_command("opt", chain, "-o", out, *more, "--json").stdout)
     assert facts["checked"] == [2, 0.0]
 
@@ -225,7 +225,7 @@ class TestExitCodes:
         # Adds w twice instead of once: the results differ by w, of 4 at most.
         given = (*given, "--passes", "double_weights", "--inputs", tmp_path / "in.npz", "--check")
         assert passlib_command(*given).returncode == 4
-        assert passlib_command(*given, "--atol", "1.1").returncode == 0
+        assert passlib_command(*given, "--atol", "4").returncode == 0
 
     def test_a_library_that_is_none(self, chain: Path, tmp_path: Path) -> None:
         result = passlib_command("opt", chain, "-o", tmp_path / "o.onnx", "-l", chain)

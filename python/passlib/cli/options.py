@@ -13,6 +13,7 @@ from passlib.errors import FormatError
 
 if TYPE_CHECKING:
     from passlib.model import Model
+    from passlib.workbench import Tolerance
 
 _DRAWN = 3
 """Copy of `passlib.workbench.comparison.DRAWN`, because only some commands import it."""
@@ -45,7 +46,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the options of comparisons: ``--shape``, ``--inputs``, ``--rtol``, ``--atol``."""
+    """Add the options of comparisons: shapes, inputs and tolerances."""
     add_shapes(parser)
     parser.add_argument("--inputs", metavar="FILE.npz", help="input arrays by input name")
     parser.add_argument(
@@ -54,6 +55,16 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--atol", type=_tolerance, metavar="X", help="absolute tolerance (default: by dtype)"
     )
+    parser.add_argument("--exact", action="store_true", help="all bits must be equal")
+
+
+def tolerance_of(arguments: argparse.Namespace) -> Tolerance:
+    """Return the tolerance of ``--rtol``, ``--atol`` and ``--exact``, or raise a UsageError."""
+    from passlib.workbench import Tolerance
+
+    if arguments.exact and (arguments.rtol, arguments.atol) != (None, None):
+        raise UsageError("--exact: does not go with --rtol or --atol")
+    return Tolerance(0, 0) if arguments.exact else Tolerance(arguments.rtol, arguments.atol)
 
 
 def add_check(parser: argparse.ArgumentParser, what: str) -> None:
@@ -94,12 +105,12 @@ def require_failing(arguments: argparse.Namespace) -> None:
 
 def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model], bool]:
     """Return the predicate of broken models for ``--check`` or ``--test``."""
-    from passlib.workbench import CommandFails, Differs, Tolerance
+    from passlib.workbench import CommandFails, Differs
 
     require_failing(arguments)
     if arguments.test is not None:
         return CommandFails(arguments.test)
-    tolerance = Tolerance(arguments.rtol, arguments.atol)
+    tolerance = tolerance_of(arguments)
     shapes = shapes_of(arguments.shape)
     return Differs(model, inputs_of(arguments, model), tolerance, shapes, arguments.check)
 

@@ -16,6 +16,7 @@ from passlib.passes import Instrument, StepResult
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import NodeDifference, first_difference, outputs_of
+from passlib.workbench.rounding import Rounding
 
 Inputs = Mapping[str, Any]
 
@@ -83,7 +84,9 @@ def compare(
     inputs : mapping of str to array, or sequence of these, optional
         By the names of ``a``; by default `n` random inputs, see `draw_inputs`.
     rtol, atol : float, optional
-        See `Tolerance`.
+        See `Tolerance`. If the outputs differ by more than the default tolerance, the rounding of
+        ``a`` is measured, by runs with inputs and weights changed by one unit in the last place;
+        sixteen times that is tolerated as well. An `atol` switches this off.
     per_node : bool
         Find the first node whose value differs, by computing all values of both models.
     shapes : mapping of str to shape, optional
@@ -135,6 +138,14 @@ class Reference:
         self.inputs = drawn(model, inputs, n, shapes)
         self._tolerance = tolerance or Tolerance()
         self._outputs = [outputs_of(model, each) for each in self.inputs]
+        self._rounding = Rounding(model)
+        self._repeats: dict[int, list[list[Any]]] = {}
+
+    def _repeated(self, number: int) -> list[list[Any]]:
+        """Return the outputs on an input with other rounding, which are computed when needed."""
+        if number not in self._repeats:
+            self._repeats[number] = self._rounding.outputs_of(self.inputs[number])
+        return self._repeats[number]
 
     def compare(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
         """Run another model and compare its outputs.
@@ -148,10 +159,15 @@ class Reference:
         pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
         places = _places(outputs, model.outputs)
         worst = [Difference(name) for name in outputs]
-        for each, left in zip(self.inputs, self._outputs, strict=True):
+        for number, (each, left) in enumerate(zip(self.inputs, self._outputs, strict=True)):
             right = outputs_of(model, _renamed(each, pairs))
             for i, place in enumerate(places):
-                found = difference(outputs[i], left[i], right[place], self._tolerance)
+
+                def repeats(number: int = number, i: int = i) -> list[Any]:
+                    return [outputs[i] for outputs in self._repeated(number)]
+
+                values = left[i], right[place]
+                found = difference(outputs[i], *values, self._tolerance, repeats)
                 worst[i] = found.worse(worst[i])
         return Comparison(tuple(worst), tuple(self.inputs))
 

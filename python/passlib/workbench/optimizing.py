@@ -87,8 +87,8 @@ def optimize(
     dict
         JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
         ``steps``, ``differences`` (a text for each output that differs) and ``files`` (the paths of
-        written files); on request also ``checked`` (the number of inputs and the largest absolute
-        difference), ``rewrites`` (applied, and in total) and ``report``.
+        written files); on request also ``checked`` (the number of inputs and the largest
+        difference relative to its tolerance), ``rewrites`` (applied, and in total) and ``report``.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def optimize(
     differences, comparison = _judged(request, model, result.model, given)
     if comparison is not None:
         differences = [str(output) for output in comparison.outputs if not output.equal]
-        largest = max((output.absolute for output in comparison.outputs), default=0.0)
+        largest = max((output.share for output in comparison.outputs), default=0.0)
         more["checked"] = [len(comparison.inputs), largest]
     files = [] if differences else list(result.model.save(output))
     facts = {**_facts(path, output, model, result), "differences": differences, **more}
@@ -198,10 +198,10 @@ def _write_report(
     tables = []
     if comparison is not None:
         rows = [
-            (each.name, each.what or "equal", f"{each.absolute:.3g}", f"{each.relative:.3g}")
+            (each.name, each.what or "equal", f"{each.absolute:.3g}", f"{each.share:.3g}")
             for each in comparison.outputs
         ]
-        columns = ("output", "result", "absolute", "relative")
+        columns = ("output", "result", "absolute", "of tolerance")
         title = f"Numbers, on {counted(len(comparison.inputs), 'input')}"
         tables.append({"title": title, "columns": columns, "rows": rows})
     place = Path(target)

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import sys
 
-from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of
+from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.errors import counted, printable
@@ -32,23 +32,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the differences; return 4 if there are any."""
     if arguments.n < 1:
         raise UsageError("-n: must be at least 1")
+    tolerance = tolerance_of(arguments)
     a, b = load(arguments.a), load(arguments.b)
     found = compare(
         a,
         b,
         inputs_of(arguments, a),
         arguments.n,
-        rtol=arguments.rtol,
-        atol=arguments.atol,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
         per_node=arguments.per_node,
         shapes=shapes_of(arguments.shape),
     )
     if arguments.json:
         print_json(_as_json(found))
     else:
-        titles = ("output", "result", "absolute", "relative", "NaN", "inf")
+        titles = ("output", "result", "absolute", "of tolerance", "NaN", "inf")
         rows = [
-            (each.name, each.what or "equal", each.absolute, each.relative, each.nan, each.inf)
+            (each.name, each.what or "equal", each.absolute, each.share, each.nan, each.inf)
             for each in found.outputs
         ]
         print_table(titles, rows)

@@ -18,6 +18,7 @@ from passlib.cli.options import (
     pipeline_of,
     require_check,
     shapes_of,
+    tolerance_of,
 )
 from passlib.cli.outputs import require_file, require_folder, require_model
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
@@ -101,18 +102,19 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
 
     require_check(arguments)
     if arguments.check is None and not arguments.check_each:
-        for name in ("shape", "inputs", "rtol", "atol"):
-            if getattr(arguments, name) not in (None, []):
+        for name in ("shape", "inputs", "rtol", "atol", "exact"):
+            if getattr(arguments, name) not in (None, [], False):
                 raise UsageError(f"--{name} needs --check or --check-each")
     if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
         raise UsageError("--rewrite-limit: must be at least 0")
+    tolerance = tolerance_of(arguments)
     files = [*arguments.library, *arguments.rules]
     return Request(
         verify_each=arguments.verify_each,
         check=arguments.check,
         check_each=arguments.check_each,
-        rtol=arguments.rtol,
-        atol=arguments.atol,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
         shapes=shapes_of(arguments.shape),
         inputs=arguments.inputs and str(Path(arguments.inputs).absolute()),
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
@@ -187,7 +189,9 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
     if "checked" in facts and not facts["differences"]:
         inputs, largest = facts["checked"]
         on = counted(inputs, "input")
-        sys.stdout.write(f"results agree on {on}; largest difference {largest:.3g}\n")
+        sys.stdout.write(
+            f"results agree on {on}; largest difference {largest:.3g} of the tolerance\n"
+        )
     if "rewrites" in facts:
         sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
     if "report" in facts:

@@ -18,13 +18,14 @@ from passlib.cli.options import (
     pipeline_of,
     require_failing,
     shapes_of,
+    tolerance_of,
 )
 from passlib.cli.outputs import require_file, require_model
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
 from passlib.errors import PasslibError, printable
 from passlib.model import Model, load
-from passlib.workbench import CommandFails, PipelineFails, Tolerance, drawn, reduce
+from passlib.workbench import CommandFails, PipelineFails, drawn, reduce
 from passlib.workbench.shrinking import survived
 
 DESCRIPTION = "Shrink a model that a pass breaks or that a command fails on."
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline = pipeline_of(arguments)
         pipeline.check(model.dialect)
         given, shapes = inputs_of(arguments, model), shapes_of(arguments.shape)
-        tolerance = Tolerance(arguments.rtol, arguments.atol)
+        tolerance = tolerance_of(arguments)
         for inputs in drawn(model, given, arguments.check, shapes):
             failing = PipelineFails(
                 pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
