@@ -69,3 +69,9 @@ def _text(item: Any) -> str:
     if isinstance(item, int) and not isinstance(item, bool):
         return f"{item:,}"
     return printable(item)
+
+
+def print_gaps(sentences: Sequence[str]) -> None:
+    """Print what the inputs of a comparison do not show."""
+    for each in sentences:
+        sys.stdout.write(f"not covered: {each}\n")

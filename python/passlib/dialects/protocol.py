@@ -384,6 +384,10 @@ class Dialect(ABC):
         """Return the element types and shapes that the model itself states for its inputs."""
         return {}
 
+    def output_types(self, model: ModelData) -> dict[str, TypeSpec]:
+        """Return those that the file of the model states for its outputs; by default nothing."""
+        return {}
+
     def infer(
         self,
         graph: Graph,

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from passlib.errors import GraphError, InputError, PasslibError, PassResultError, listed
+from passlib import dialects
+from passlib.errors import InputError, PasslibError, PassResultError, listed, printable
 from passlib.library.pipeline import Step
+from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.model.inputs import lowered_for
 from passlib.passes import Instrument, StepResult
-from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import NodeDifference, first_difference, outputs_of
+from passlib.workbench.randomness import random_nodes, seeded
 from passlib.workbench.rounding import Rounding
+from passlib.workbench.sampling import EMPTY, Sample, sample
+from passlib.workbench.shrinking import survived
 
 Inputs = Mapping[str, Any]
 
 DRAWN: Final = 3
 """Default number of random inputs of all comparisons."""
+
+_LONGEST_PROBE: Final = 20
+"""Seconds after which a process that runs a model on empty inputs ends."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,8 @@ class Comparison:
         The inputs of both models.
     node : NodeDifference or None
         The first node whose value differs, on request.
+    not_covered : tuple of str
+        What the random inputs do not show of the first model, one sentence each.
 
     Examples
     --------
@@ -49,6 +62,7 @@ class Comparison:
     outputs: tuple[Difference, ...]
     inputs: tuple[Inputs, ...]
     node: NodeDifference | None = None
+    not_covered: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -57,7 +71,8 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = map(str, self.outputs)
-        return "\n".join([*lines, *([str(self.node)] if self.node is not None else [])])
+        node = [str(self.node)] if self.node is not None else []
+        return "\n".join([*lines, *node, *(f"not covered: {each}" for each in self.not_covered)])
 
 
 def compare(
@@ -110,13 +125,15 @@ def compare(
     """
     tolerance = Tolerance(rtol, atol)
     wide = b if set(a.inputs) < set(b.inputs) else a
-    given = drawn(wide, inputs, n, shapes)
+    sampled = sample(wide, inputs, n, shapes)
+    given = sampled.inputs
     more = set(a.inputs) ^ set(b.inputs)
     if more and more <= set(wide.inputs) and more.isdisjoint(_read(wide, given[0])):
         names = {}
     else:
         names = _pairs("inputs", a.inputs, b.inputs)
-    found = Reference(a, given, tolerance=tolerance).compare(b, names)
+    reference = Reference(a, sampled, tolerance=tolerance)
+    found = reference.judge(b, names)
     if not per_node:
         return found
     nodes = (first_difference((a, each), (b, _renamed(each, names)), tolerance) for each in given)
@@ -129,17 +146,34 @@ class Reference:
     def __init__(
         self,
         model: Model,
-        inputs: Inputs | Sequence[Inputs] | None = None,
+        inputs: Inputs | Sequence[Inputs] | Sample | None = None,
         n: int = DRAWN,
         tolerance: Tolerance | None = None,
         shapes: Mapping[str, Sequence[int | None]] | None = None,
     ) -> None:
         self.model = model
-        self.inputs = drawn(model, inputs, n, shapes)
+        sampled = inputs if isinstance(inputs, Sample) else sample(model, inputs, n, shapes)
+        self.inputs = sampled.inputs
+        self._probes = sampled.probes
         self._tolerance = tolerance or Tolerance()
-        self._outputs = [outputs_of(model, each) for each in self.inputs]
-        self._rounding = Rounding(model)
+        self._random = random_nodes(model)
+        fixed = seeded(model) if self._random else None
+        self._run = outputs_of if fixed is None else _run_afresh
+        self._seeded = fixed or model
+        self._outputs = [self._run(self._seeded, each) for each in self.inputs]
+        self._rounding = Rounding(self._seeded, self._run)
         self._repeats: dict[int, list[list[Any]]] = {}
+        self.not_covered = (*sampled.not_covered, *self._chance())
+
+    def _chance(self) -> Iterator[str]:
+        """Yield a sentence about random operators."""
+        if not self._random:
+            return
+        names = listed(self._random[:3])
+        if self._run is outputs_of:
+            yield f"random numbers: {names} may draw others in each run, so that results differ"
+        else:
+            yield f"random numbers other than those of one seed: {names}"
 
     def _repeated(self, number: int) -> list[list[Any]]:
         """Return the outputs on an input with other rounding, which are computed when needed."""
@@ -158,9 +192,10 @@ class Reference:
         outputs = self.model.outputs
         pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
         places = _places(outputs, model.outputs)
+        fixed = model if self._run is outputs_of else seeded(model) or model
         worst = [Difference(name) for name in outputs]
         for number, (each, left) in enumerate(zip(self.inputs, self._outputs, strict=True)):
-            right = outputs_of(model, _renamed(each, pairs))
+            right = self._checked(fixed, _renamed(each, pairs), is_first=number == 0)
             for i, place in enumerate(places):
 
                 def repeats(number: int = number, i: int = i) -> list[Any]:
@@ -168,8 +203,62 @@ class Reference:
 
                 values = left[i], right[place]
                 found = difference(outputs[i], *values, self._tolerance, repeats)
+                if found.equal:
+                    wrong = self._misdeclared(model, place, *values)
+                    found = replace(found, what=wrong) if wrong else found
                 worst[i] = found.worse(worst[i])
-        return Comparison(tuple(worst), tuple(self.inputs))
+        return Comparison(tuple(worst), tuple(self.inputs), None, self.not_covered)
+
+    def _checked(self, model: Model, inputs: Inputs, *, is_first: bool) -> list[Any]:
+        """Run another model; an error says on which inputs, unless these are the first."""
+        try:
+            return self._run(model, inputs)
+        except PasslibError as error:
+            if is_first:
+                raise
+            given = ", ".join(
+                f"{printable(name)} {tuple(value.shape)}" for name, value in inputs.items()
+            )
+            raise type(error)(f"the checked model does not run on {given}: {error}") from error
+
+    def _misdeclared(self, model: Model, place: int, left: Any, right: Any) -> str:
+        """Return how the type that the other model's file states is wrong, or nothing."""
+        stated = _stated(model)[place]
+        own = _stated(self.model)
+        if not hasattr(right, "dtype") or stated is None:
+            return ""
+        is_own_wrong = place < len(own) and _contradiction(own[place], left)
+        return "" if is_own_wrong else _contradiction(stated, right)
+
+    def judge(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
+        """Compare as `compare` does, and add what NaN and empty inputs show to what is missing."""
+        found = self.compare(model, names)
+        doubts = tuple(self._doubts(model, names))
+        return replace(found, not_covered=(*found.not_covered, *doubts))
+
+    def _doubts(self, model: Model, names: Mapping[str, str] | None) -> Iterator[str]:
+        """Yield sentences about other outputs on NaN and empty inputs, which are not judged."""
+        outputs = self.model.outputs
+        pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
+        places = _places(outputs, model.outputs)
+        for what, inputs in self._probes if not self._random else ():
+            run = _run_apart if what == EMPTY else outputs_of
+            try:
+                left = run(self.model, inputs)
+            except PasslibError:
+                continue
+            try:
+                right = run(model, _renamed(inputs, pairs))
+            except PasslibError:
+                yield f"{what}, on which only the first model runs"
+                continue
+            found = [
+                difference(name, left[i], right[place], self._tolerance)
+                for i, (name, place) in enumerate(zip(outputs, places, strict=True))
+            ]
+            wrong = [str(each) for each in found if not each.equal]
+            if wrong:
+                yield f"{what}, on which results differ: {'; '.join(wrong[:3])}"
 
     def interface_changes(self, model: Model) -> list[str]:
         """Return descriptions of inputs and outputs with other names."""
@@ -182,6 +271,48 @@ class Reference:
         return found
 
 
+def _run_afresh(model: Model, inputs: Inputs) -> list[Any]:
+    """Run a copy, whose random operators begin with their seeds."""
+    return outputs_of(copy.copy(model), inputs)
+
+
+def _run_apart(model: Model, inputs: Inputs) -> list[Any]:
+    """Run a model in a forked process, because kernels may crash or hang."""
+
+    def work() -> list[Any]:
+        signal.alarm(_LONGEST_PROBE)
+        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        return [
+            value.asnumpy() if hasattr(value, "asnumpy") else value
+            for value in _run_afresh(model, inputs)
+        ]
+
+    return survived(work)
+
+
+def _stated(model: Model) -> list[TypeSpec | None]:
+    """Return the types that the file of a model states for its outputs."""
+    stated = dialects.find(model.dialect).output_types(model.data(whole=False))
+    return [stated.get(name) for name in model.outputs]
+
+
+def _contradiction(spec: TypeSpec | None, value: Any) -> str:
+    """Return how a value contradicts a stated type, or nothing."""
+    if spec is None or not hasattr(value, "dtype"):
+        return ""
+    if spec.dtype is not None and spec.dtype != value.dtype:
+        return f"declared type {spec.dtype}, computed {value.dtype}"
+    shape = tuple(value.shape)
+    if spec.shape is None or (
+        len(spec.shape) == len(shape)
+        and all(size in (None, real) for size, real in zip(spec.shape, shape, strict=True))
+    ):
+        return ""
+    sizes = ", ".join("?" if size is None else str(size) for size in spec.shape)
+    return f"declared shape ({sizes}), computed {shape}"
+
+
 def _renamed(inputs: Inputs, names: Mapping[str, str]) -> Inputs:
     return {names.get(name, name): value for name, value in inputs.items()}
 
@@ -192,7 +323,12 @@ def drawn(
     n: int = DRAWN,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
 ) -> list[Inputs]:
-    """Return the given inputs, or `n` random inputs on which the model runs.
+    """Return the given inputs, or `n` random inputs on which the model runs, and some more.
+
+    The first has ordinary values. If dimensions are open, the others have other batches and sizes;
+    they have special values (0, 1, -1, halves) and large ones in turn. If these inputs leave parts
+    of the model unused, such as a branch of If, up to eight inputs that reach them are searched
+    and added. All is the same in each call, unless the search ends because of its time.
 
     Parameters
     ----------
@@ -215,29 +351,7 @@ def drawn(
     >>> [inputs["x"].shape for inputs in pl.workbench.drawn(model, None, 2, {"x": (4, 3)})]
     [(4, 3), (4, 3)]
     """
-    if inputs is not None:
-        return [inputs] if isinstance(inputs, Mapping) else list(inputs)
-    if n < 1:
-        raise ValueError(f"n is {n}, but must be at least 1")
-    refusal: PasslibError | None = None
-    for specs in input_shapes(model, shapes):
-        first = draw_inputs(model, specs)
-        try:
-            outputs_of(model, first)
-        except PasslibError as error:
-            refusal = refusal or error
-            continue
-        return [first, *(draw_inputs(model, specs, seed) for seed in range(1, n))]
-    missing = [name for name in model.inputs if name not in specs]
-    if missing:
-        raise InputError(
-            f"the model does not state the shapes of {listed(missing)}; give them, as "
-            f"shapes={{{missing[0]!r}: (1, 3, 224, 224)}} or --shape {missing[0]}:1,3,224,224"
-        ) from refusal
-    raise GraphError(
-        f"the model does not run on random inputs: {refusal}; give shapes (--shape, shapes=) or "
-        "arrays (--inputs, inputs=) that it takes"
-    ) from refusal
+    return sample(model, inputs, n, shapes).inputs
 
 
 def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:

@@ -2,39 +2,76 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from passlib import dialects
 from passlib.errors import UnsupportedError
-from passlib.graph.node import Entry, Node
+from passlib.graph.node import Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.model.inputs import input_types
+from passlib.workbench.flow import Flow, constant_of, flow_of, rows_of
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
-_TRIED: Final = ((2, 16), (1, 16), (1, 224), (2, 2), (1, 1))
-"""Values of open dimensions, in order of trial: of the first axis, and of the others."""
+
+class Sizing(NamedTuple):
+    """Values of open dimensions."""
+
+    first: int
+    """Of the first axis."""
+    other: int
+    """Of the others."""
+    inner: bool = False
+    """Whether the second of at least three axes has the size of the first: recurrent states."""
+
+    def of(self, specs: Mapping[str, TypeSpec]) -> dict[str, TypeSpec]:
+        """Return complete types."""
+        return {
+            name: TypeSpec(
+                spec.dtype,
+                tuple(
+                    self._size(axis, len(spec.shape or ())) if size is None else size
+                    for axis, size in enumerate(spec.shape or ())
+                ),
+            )
+            for name, spec in specs.items()
+        }
+
+    def _size(self, axis: int, rank: int) -> int:
+        is_first = axis == 0 or (self.inner and axis == 1 and rank > 2)
+        return self.first if is_first else self.other
+
+
+_TRIED: Final = (
+    *(Sizing(*pair) for pair in ((2, 16), (1, 16), (1, 224), (2, 2), (1, 1))),
+    *(
+        Sizing(first, other, inner)
+        for other in (512, 16, 224, 256, 1024, 64, 128, 32, 8, 4)
+        for first in (2, 1)
+        for inner in (True, False)
+    ),
+)
+"""In order of trial."""
 
 _FEW: Final = 2
-"""Integers that select no rows are smaller: flags and trip counts."""
+"""Flags and trip counts are smaller."""
 
-_PASSING: Final = """
-    Cast Expand Flatten Identity Reshape Slice Squeeze Transpose Unsqueeze
-    _copy cast expand_dims reshape slice_axis transpose
-"""
-"""Operators that pass on the values of their first input."""
+_SMALL: Final = 100
+"""Most integers that nothing bounds are smaller."""
 
-_INDEXING: Final = {
-    # Positions of the indices and of the table.
-    "Gather": (1, 0),
-    "GatherElements": (1, 0),
-    "Embedding": (0, 1),
-    "take": (1, 0),
-}
+_SPECIAL: Final = (0.0, 0.5, -1.0, 2.5, 1.0, -0.5, 1.5)
+
+_TINY: Final = 32
+"""Arrays with fewer elements have special values alone."""
+
+_IMAGE: Final = re.compile(r"image|img|pixel", re.IGNORECASE)
+_LENGTH: Final = re.compile(r"length|(^|_)lens?($|_)", re.IGNORECASE)
+_MASK: Final = re.compile(r"mask", re.IGNORECASE)
 
 
 def input_specs(
@@ -74,27 +111,23 @@ def input_shapes(
     (2, 3)
     """
     specs = input_specs(model, shapes)
-    if all(None not in (spec.shape or ()) for spec in specs.values()):
-        yield specs
-        return
-    for first, other in _TRIED:
-        yield {
-            name: TypeSpec(
-                spec.dtype,
-                tuple(
-                    (other if axis else first) if size is None else size
-                    for axis, size in enumerate(spec.shape or ())
-                ),
-            )
-            for name, spec in specs.items()
-        }
+    for sizing in sizings(specs):
+        yield sizing.of(specs)
+
+
+def sizings(specs: Mapping[str, TypeSpec]) -> Iterator[Sizing]:
+    """Iterate over values of the open dimensions, likely ones first."""
+    is_open = any(None in (spec.shape or ()) for spec in specs.values())
+    yield from _TRIED if is_open else _TRIED[:1]
 
 
 def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> Arrays:
     """Return random inputs of complete types, see `input_shapes`.
 
     Real numbers have a standard normal distribution. Integers that select rows of a weight (Gather,
-    Embedding, take) are less than the number of rows; other integers are 0 or 1.
+    Embedding, take) are less than the number of rows; other integers that an operator uses as a
+    size, index, count or divisor are 0 or 1; the rest is from the whole range of the type, but
+    mostly small. Masks begin with ones, and lengths are at most the largest dimension.
 
     Raises
     ------
@@ -109,14 +142,63 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
     >>> pl.workbench.draw_inputs(model, specs)["x"].shape
     (..., 3)
     """
-    generator = np.random.default_rng(seed)
+    check_numeric(model)
+    return drawn_as(specs, limits_of(model, flow_of(model)), seed)
+
+
+def check_numeric(model: Model) -> None:
+    """Raise an UnsupportedError if an input takes strings, sequences or maps."""
     others = dialects.find(model.dialect).passed_on(model.symbol) & set(model.inputs)
     if others:
         raise UnsupportedError(
             f"input {sorted(others)[0]!r} takes no numeric array: random inputs are impossible, "
             "give inputs"
         )
-    limits = _limits(model)
+
+
+def limits_of(
+    model: Model, flow: Flow, tables: Mapping[tuple[Node, int], Any] | None = None
+) -> dict[str, int | None]:
+    """Return for each input the number that its integers are less than; None for any integer.
+
+    ``tables``: computed values, which may be tables whose rows an input selects.
+    """
+    limits: dict[str, int | None] = {}
+    for name in model.inputs:
+        limits[name] = _FEW if name in flow.bounded else None
+        rows = []
+        for entry, axis in flow.tables.get(name, ()):
+            table = constant_of(model, entry)
+            if table is None and tables:
+                table = tables.get((entry.node, entry.index))
+            rows.append(0 if table is None else rows_of(np.shape(table), axis))
+        known = [count for count in rows if count]
+        if known:
+            limits[name] = min(known)
+    return limits
+
+
+def drawn_as(
+    specs: Mapping[str, TypeSpec],
+    limits: Mapping[str, int | None],
+    seed: int,
+    scale: float | None = None,
+    *,
+    special: bool = False,
+) -> Arrays:
+    """Return random inputs of complete types.
+
+    Parameters
+    ----------
+    limits : mapping of str to int or None
+        See `limits_of`.
+    scale : float, optional
+        Magnitudes of real numbers are spread up to this one.
+    special : bool
+        Some real numbers are 0, 1, -1 or halves, and images are from 0 to 255.
+    """
+    generator = np.random.default_rng(seed)
+    largest = max((size or 0 for spec in specs.values() for size in spec.shape or ()), default=1)
     drawn: Arrays = {}
     for name, spec in specs.items():
         dtype = np.dtype(np.float32) if spec.dtype is None else spec.dtype
@@ -124,9 +206,23 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
         if dtype == np.bool_:
             drawn[name] = generator.integers(0, 2, shape).astype(np.bool_)
         elif np.issubdtype(dtype, np.integer):
-            drawn[name] = generator.integers(0, limits.get(name, _FEW), shape).astype(dtype)
+            limit = limits.get(name, _FEW)
+            if _MASK.search(name):
+                drawn[name] = _mask(generator, shape).astype(dtype)
+            elif _LENGTH.search(name) and limit in (_FEW, None):
+                drawn[name] = generator.integers(1, largest + 1, shape).astype(dtype)
+            elif limit is None:
+                drawn[name] = _integers(generator, shape, dtype)
+            else:
+                drawn[name] = generator.integers(0, limit, shape).astype(dtype)
         elif dtype.kind in "fV" and not dtype.fields:
-            drawn[name] = generator.standard_normal(shape).astype(dtype)
+            if _MASK.search(name):
+                values = _mask(generator, shape)
+            elif special and _IMAGE.search(name):
+                values = np.floor(generator.uniform(0, 256, shape))
+            else:
+                values = _reals(generator, shape, scale, special=special)
+            drawn[name] = np.asarray(values).astype(dtype)
         else:
             raise UnsupportedError(
                 f"input {name!r} has dtype {dtype}: random inputs are impossible, give inputs"
@@ -134,32 +230,36 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
     return drawn
 
 
-def _limits(model: Model) -> dict[str, int]:
-    """Return the number of rows of the weight that each selecting input indexes."""
-    source: dict[tuple[Node, int], str] = {}
-    limits: dict[str, int] = {}
-    for node in model.symbol.nodes():
-        if node.is_variable:
-            source[node, 0] = node.name
-            continue
-        names = [source.get((entry.node, entry.index)) for entry in node.inputs]
-        if node.op in _PASSING.split() and names and names[0] is not None:
-            source[node, 0] = names[0]
-        if node.op not in _INDEXING:
-            continue
-        position, table = _INDEXING[node.op]
-        if len(names) <= max(position, table):
-            continue
-        index, rows = names[position], _rows(model, node, node.inputs[table])
-        if index is not None and rows:
-            limits[index] = min(limits.get(index, rows), rows)
-    return limits
+def _reals(
+    generator: np.random.Generator, shape: tuple[int, ...], scale: float | None, *, special: bool
+) -> Any:
+    values = generator.standard_normal(shape)
+    if scale is not None:
+        exponents = generator.uniform(-2, np.log10(scale), shape)
+        values = np.copysign(10**exponents, values)
+    if special:
+        places = np.arange(values.size).reshape(shape)
+        fixed = np.take(_SPECIAL, places % len(_SPECIAL))
+        values = np.where(generator.integers(0, 2, shape) | (values.size < _TINY), fixed, values)
+    return values
 
 
-def _rows(model: Model, node: Node, table: Entry) -> int:
-    weight = model.args.get(table.node.name) if table.node.is_variable else None
-    if weight is None or not weight.shape:
-        return 0
-    axis = node.attrs.get("axis", "0")
-    place = int(axis) if axis.lstrip("-").isdigit() else 0
-    return int(weight.shape[place]) if -weight.ndim <= place < weight.ndim else 0
+def _integers(
+    generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    """Return integers of the whole range; three of four are small."""
+    info = np.iinfo(dtype)
+    wide = generator.integers(info.min, info.max, shape, dtype, endpoint=True)
+    low, high = max(info.min, -_SMALL), min(info.max, _SMALL)
+    small = generator.integers(low, high, shape, dtype, endpoint=True)
+    return np.where(generator.integers(0, 4, shape) == 0, wide, small).astype(dtype)
+
+
+def _mask(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Return rows of ones that zeros follow; the first is all ones."""
+    if not shape:
+        return np.ones(shape)
+    rows = int(np.prod(shape[:-1]))
+    ends = generator.integers(1, max(shape[-1], 1) + 1, rows)
+    ends[:1] = shape[-1]
+    return np.reshape(np.arange(shape[-1]) < ends[:, None], shape).astype(np.float64)

@@ -88,7 +88,8 @@ def optimize(
         JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
         ``steps``, ``differences`` (a text for each output that differs) and ``files`` (the paths of
         written files); on request also ``checked`` (the number of inputs and the largest
-        difference relative to its tolerance), ``rewrites`` (applied, and in total) and ``report``.
+        difference relative to its tolerance), ``not_covered`` (what the inputs
+        do not show), ``rewrites`` (applied, and in total) and ``report``.
 
     Raises
     ------
@@ -110,6 +111,7 @@ def optimize(
         differences = [str(output) for output in comparison.outputs if not output.equal]
         largest = max((output.share for output in comparison.outputs), default=0.0)
         more["checked"] = [len(comparison.inputs), largest]
+        more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
     facts = {**_facts(path, output, model, result), "differences": differences, **more}
     if request.report is not None:
@@ -169,7 +171,7 @@ def _judged(
     tolerance = Tolerance(request.rtol, request.atol)
     reference = Reference(before, given, request.check, tolerance, request.shapes)
     changes = reference.interface_changes(after)
-    return changes, None if changes else reference.compare(after)
+    return changes, None if changes else reference.judge(after)
 
 
 def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:

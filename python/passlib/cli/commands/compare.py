@@ -8,7 +8,7 @@ import sys
 
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of
 from passlib.cli.status import DIFFERENT, FINE, UsageError
-from passlib.cli.tables import print_json, print_table
+from passlib.cli.tables import print_gaps, print_json, print_table
 from passlib.errors import counted, printable
 from passlib.model import load
 from passlib.workbench import Comparison, compare
@@ -56,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         given = found.inputs[0].items()
         shapes = ", ".join(f"{printable(name)} {value.shape}" for name, value in given)
         sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
+        print_gaps(found.not_covered)
         if arguments.per_node:
             sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
     return FINE if found.equal else DIFFERENT
@@ -67,5 +68,6 @@ def _as_json(found: Comparison) -> dict[str, object]:
         "outputs": [each.as_dict() for each in found.outputs],
         "shapes": {name: list(value.shape) for name, value in found.inputs[0].items()},
         "inputs": len(found.inputs),
+        "not_covered": list(found.not_covered),
         "node": None if found.node is None else dataclasses.asdict(found.node),
     }

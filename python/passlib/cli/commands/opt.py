@@ -23,7 +23,7 @@ from passlib.cli.options import (
 from passlib.cli.outputs import require_file, require_folder, require_model
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.streams import report
-from passlib.cli.tables import print_json, print_table
+from passlib.cli.tables import print_gaps, print_json, print_table
 from passlib.errors import counted, printable
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
         sys.stdout.write(
             f"results agree on {on}; largest difference {largest:.3g} of the tolerance\n"
         )
+        print_gaps(facts["not_covered"])
     if "rewrites" in facts:
         sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
     if "report" in facts:

@@ -216,5 +216,13 @@ class ONNX(Dialect):
             document = document_of(model.attributes)
         return input_types(model.graph, document)
 
+    def output_types(self, model: ModelData) -> dict[str, TypeSpec]:
+        from passlib.dialects.onnx.lowering.types import spec_of
+
+        document = model.template
+        if not isinstance(document, Document):
+            return {}
+        return {each.name: spec_of(each.type) for each in document.outline.graph.output}
+
 
 dialect = ONNX()

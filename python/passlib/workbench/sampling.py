@@ -1,0 +1,556 @@
+"""Inputs for comparisons, and what they do not show of a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.errors import GraphError, InputError, PasslibError, counted, listed, printable
+from passlib.graph.node import Entry, Node
+from passlib.lowering import TypeSpec
+from passlib.model import Model
+from passlib.workbench.flow import Flow, flow_of, scalars_of
+from passlib.workbench.goals import PREDICATES, Goal, goals_of, hidden, unread_rows
+from passlib.workbench.inputs import (
+    Sizing,
+    check_numeric,
+    drawn_as,
+    input_specs,
+    limits_of,
+    sizings,
+)
+from passlib.workbench.numbers import Tolerance, difference
+from passlib.workbench.parts import outputs_of, with_outputs
+
+Inputs = Mapping[str, Any]
+Value = tuple[Node, int]
+
+_MOST_NODES: Final = 20_000
+_MOST_SECONDS: Final = 5.0
+"""The intermediate values of larger models, or of those that run for longer, are not computed."""
+
+_CANDIDATES: Final = 160
+"""Inputs that a search tries."""
+_LEAST_SEARCH: Final = 1.0
+_LONGEST_SEARCH: Final = 10.0
+"""Limits of the time of a search in seconds, which is otherwise that of 30 runs."""
+
+_MOST_ROWS: Final = 8192
+"""Elements of an input that reads all rows of a table."""
+
+_FLAGS: Final = 2
+"""Integers with a larger limit select rows."""
+
+_MOST_KEPT: Final = 8
+"""Inputs that a search adds."""
+
+_SCALES: Final = (1e30, 1e18, 1e9, 1e6, 1e5, 1e3, 30.0, 8.0)
+"""Largest magnitudes of real numbers, in order of trial."""
+_MARGIN: Final = 10.0
+"""Outputs must be finite for inputs larger by this factor, since rewrites overflow elsewhere."""
+
+
+EMPTY: Final = "empty inputs"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs, and sentences about what they do not show."""
+
+    inputs: list[Inputs]
+    not_covered: tuple[str, ...] = ()
+    probes: tuple[tuple[str, Inputs], ...] = ()
+    """Inputs on which right rewrites may differ, by what they are."""
+
+
+def sample(
+    model: Model,
+    inputs: Inputs | Sequence[Inputs] | None,
+    n: int,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+) -> Sample:
+    """Return the given inputs, or `n` random inputs and others that reach more of the model.
+
+    Raises
+    ------
+    ValueError
+        `n` is less than 1.
+    PasslibError
+        See `passlib.workbench.drawn`.
+    """
+    if inputs is not None:
+        given = [inputs] if isinstance(inputs, Mapping) else list(inputs)
+        return Sample(given)
+    if n < 1:
+        raise ValueError(f"n is {n}, but must be at least 1")
+    return _Sampler(model, shapes).sample(n)
+
+
+class _Sampler:
+    """Draws the inputs of one model."""
+
+    def __init__(self, model: Model, shapes: Mapping[str, Sequence[int | None]] | None) -> None:
+        check_numeric(model)
+        self._model = model
+        self._specs = input_specs(model, shapes)
+        self._flow = flow_of(model)
+        self._limits = limits_of(model, self._flow)
+        self._base, self._sizing, self._seconds = self._first()
+        self._observer = self._observing()
+
+    def sample(self, n: int) -> Sample:
+        runs = [self._run(self._base)]
+        found: list[Inputs] = [self._base]
+        if self._observer is not None and runs[0] is not None:
+            limits = limits_of(self._model, self._flow, runs[0].values)
+            if limits != self._limits:  # rows of computed tables are known now
+                redrawn = drawn_as(self._sizing.of(self._specs), limits, 0)
+                run = self._run(redrawn)
+                if run is not None:
+                    self._limits, found, runs = limits, [redrawn], [run]
+        for number in range(1, n):
+            inputs, run = self._another(number)
+            found.append(inputs)
+            runs.append(run)
+        coverage = _Coverage(self._model, self._flow, self._observer)
+        if self._observer is None:
+            gaps = (self._why_not(),) if self._model.inputs else ()
+            return Sample(found, gaps, self._probes())
+        kept = [run for run in runs if run is not None]
+        coverage.add(kept)
+        if coverage.missing():
+            budget = min(max(_LEAST_SEARCH, 30 * self._seconds), _LONGEST_SEARCH)
+            found += self._search(coverage, kept[0].inputs, time.perf_counter() + budget)
+        return Sample(found, tuple(coverage.sentences()), self._probes())
+
+    def _probes(self) -> tuple[tuple[str, Inputs], ...]:
+        """Return inputs with NaN, and empty ones."""
+        found: list[tuple[str, Inputs]] = []
+        if any(value.dtype.kind == "f" for value in self._base.values()):
+            changed = {name: _with_every_third(value, np.nan) for name, value in self._base.items()}
+            found.append(("inputs with NaN", changed))
+        if any(None in (spec.shape or ()) for spec in self._specs.values()):
+            specs = self._sizing._replace(first=0).of(self._specs)
+            found.append((EMPTY, drawn_as(specs, self._limits, 0)))
+        return tuple(found)
+
+    def _first(self) -> tuple[Inputs, Sizing, float]:
+        """Return random inputs on which the model runs, their sizes, and the time of a run."""
+        refusal: PasslibError | None = None
+        for sizing in sizings(self._specs):
+            specs = sizing.of(self._specs)
+            for limits in self._limit_choices():
+                inputs = drawn_as(specs, limits, 0)
+                start = time.perf_counter()
+                try:
+                    outputs_of(self._model, inputs)
+                except InputError as error:
+                    refusal = refusal or error
+                    break  # other values do not help
+                except PasslibError as error:
+                    refusal = refusal or error
+                    continue
+                self._limits = limits
+                return inputs, sizing, time.perf_counter() - start
+            missing = [name for name in self._model.inputs if name not in specs]
+            if missing:
+                raise InputError(
+                    f"the model does not state the shapes of {listed(missing)}; give them, as "
+                    f"shapes={{{missing[0]!r}: (1, 3, 224, 224)}} or --shape "
+                    f"{missing[0]}:1,3,224,224"
+                ) from refusal
+        raise GraphError(
+            f"the model does not run on random inputs: {refusal}; give shapes (--shape, shapes=) "
+            "or arrays (--inputs, inputs=) that it takes"
+        ) from refusal
+
+    def _limit_choices(self) -> Iterator[dict[str, int | None]]:
+        """Yield limits of integers: likely ones, then such that choose the first row alone."""
+        yield self._limits
+        kinds = {name: spec.dtype for name, spec in self._specs.items()}
+        if any(dtype is not None and dtype.kind in "iu" for dtype in kinds.values()):
+            yield dict.fromkeys(self._limits, 2)
+            yield dict.fromkeys(self._limits, 1)
+
+    def _observing(self) -> _Observer | None:
+        nodes = sum(not node.is_variable for node in self._model.symbol.nodes())
+        if nodes > _MOST_NODES or self._seconds > _MOST_SECONDS:
+            return None
+        return _Observer.of(self._model, self._flow, self._base)
+
+    def _why_not(self) -> str:
+        if self._seconds > _MOST_SECONDS:
+            return f"intermediate values: a run takes {self._seconds:.0f} s"
+        return "intermediate values: the model is too large, or they cannot be outputs"
+
+    def _run(self, inputs: Inputs) -> _Run | None:
+        """Return the values of a run, or None if it fails."""
+        try:
+            if self._observer is not None:
+                return self._observer.run(inputs)
+            return _Run(inputs, {}, outputs_of(self._model, inputs))
+        except PasslibError:
+            return None
+
+    def _another(self, number: int) -> tuple[Inputs, _Run | None]:
+        """Draw inputs of other sizes, with special values or large ones, if the model runs."""
+        for sizing in self._other_sizes(number):
+            specs = sizing.of(self._specs)
+            for kind in ("special", "plain") if number % 2 else ("large", "plain"):
+                drawn = self._large(specs, number) if kind == "large" else None
+                if kind != "large":
+                    inputs = drawn_as(specs, self._limits, number, special=kind == "special")
+                    run = self._run(inputs)
+                    drawn = None if run is None else (inputs, run)
+                if drawn is not None and (_is_finite(drawn[1]) or kind == "plain"):
+                    return drawn
+        inputs = drawn_as(self._sizing.of(self._specs), self._limits, number)
+        return inputs, self._run(inputs)
+
+    def _other_sizes(self, number: int) -> Iterator[Sizing]:
+        """Yield sizes for another input; the last are those of the first one."""
+        if any(None in (spec.shape or ()) for spec in self._specs.values()):
+            base = self._sizing
+            batches = [size for size in (1, 3, 2) if size != base.first]
+            first = batches[(number - 1) % len(batches)]
+            for other in (base.other + (number if number % 2 else -1), base.other):
+                for batch in (first, base.first):
+                    if other > 0 and (batch, other) != (base.first, base.other):
+                        yield base._replace(first=batch, other=other)
+        yield self._sizing
+
+    def _large(self, specs: Mapping[str, TypeSpec], number: int) -> tuple[Inputs, _Run] | None:
+        """Return inputs up to the edge of their type, with outputs that are finite."""
+        kinds = [spec.dtype for spec in specs.values() if spec.dtype is not None]
+        reals = [dtype for dtype in kinds if dtype.kind == "f"]
+        if not reals:
+            return None
+        edge = min(float(np.finfo(dtype).max) for dtype in reals)
+        for scale in _SCALES:
+            if scale * _MARGIN > edge:
+                continue
+            inputs = drawn_as(specs, self._limits, number, scale)
+            larger = {name: _scaled(value, _MARGIN) for name, value in inputs.items()}
+            run = self._run(inputs)
+            if run is None:
+                return None
+            beyond = self._run(larger) if _is_finite(run) else None
+            if beyond is not None and _is_finite(beyond):
+                return inputs, run
+        return None
+
+    def _search(self, coverage: _Coverage, base: Inputs, until: float) -> list[Inputs]:
+        """Return inputs that reach what no other input did."""
+        found: list[Inputs] = []
+        for tried, inputs in enumerate(self._candidates(coverage, base)):
+            if not coverage.missing() or time.perf_counter() > until:
+                break
+            if tried >= _CANDIDATES or len(found) >= _MOST_KEPT:
+                break
+            run = self._run(inputs)
+            if run is not None and _is_sensible(run, inputs) and coverage.add([run]):
+                found.append(inputs)
+        return found
+
+    def _all_rows(self, base: Inputs) -> Iterator[Inputs]:
+        """Yield inputs that read each row of a table, of larger sizes where these are open."""
+        for name, limit in self._limits.items():
+            if limit is None or limit <= _FLAGS or base[name].dtype.kind not in "iu":
+                continue
+            size = max(base[name].size, 1)
+            for sizing in (
+                self._sizing._replace(other=limit),
+                self._sizing._replace(first=-(-limit * self._sizing.first // size)),
+            ):
+                specs = sizing.of(self._specs)
+                if limit <= np.prod([n or 0 for n in specs[name].shape or ()]) <= _MOST_ROWS:
+                    drawn = drawn_as(specs, self._limits, 0)
+                    yield {**drawn, name: _rows_from(0, drawn[name], limit)}
+            for start in (0, limit - size, (limit - size) // 2):
+                yield {**base, name: _rows_from(max(start, 0), base[name], limit)}
+
+    def _candidates(self, coverage: _Coverage, base: Inputs) -> Iterator[Inputs]:
+        """Yield inputs: of other values, of other sizes, then ever closer to a missing goal."""
+        generator = np.random.default_rng(1)
+        pool = scalars_of(self._model, iter(self._model.symbol.nodes()))
+        if coverage.unread:
+            yield from self._all_rows(base)
+        yield from _changed(base, self._limits, pool)
+        if any(node.op in PREDICATES for node in self._model.symbol.nodes()):
+            for special in (np.nan, np.inf, -np.inf):
+                yield {name: _with_every_third(value, special) for name, value in base.items()}
+        for number in (3, 5, 9):
+            for sizing in (
+                self._sizing._replace(first=number),
+                self._sizing._replace(other=self._sizing.other + number),
+                self._sizing._replace(first=1, other=number),
+            ):
+                yield drawn_as(sizing.of(self._specs), self._limits, number)
+        while True:
+            nearest = coverage.nearest()
+            if nearest is None:
+                return
+            step = float(10 ** generator.uniform(-2, 2))
+            yield {name: _moved(generator, value, step) for name, value in nearest.items()}
+
+
+def _is_finite(run: _Run) -> bool:
+    return all(
+        bool(np.all(np.isfinite(np.asarray(value, np.float64))))
+        for value in run.outputs
+        if getattr(getattr(value, "dtype", None), "kind", "") in "fV"
+    )
+
+
+def _is_sensible(run: _Run, inputs: Inputs) -> bool:
+    """Whether finite inputs give finite outputs."""
+    finite = all(
+        bool(np.all(np.isfinite(value))) for value in inputs.values() if value.dtype.kind == "f"
+    )
+    return _is_finite(run) or not finite
+
+
+def _with_every_third(value: Any, special: float) -> Any:
+    if value.dtype.kind != "f":
+        return value
+    places = np.arange(value.size).reshape(value.shape) % 3 == 1
+    return np.where(places if value.size > 1 else True, special, value).astype(value.dtype)
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    with np.errstate(all="ignore"):
+        return (value * factor).astype(value.dtype) if value.dtype.kind == "f" else value
+
+
+def _moved(generator: np.random.Generator, value: Any, step: float) -> Any:
+    if value.dtype.kind != "f" or not value.size:
+        return value
+    noise = generator.standard_normal(value.shape) * step
+    if generator.integers(2):  # all together, which moves sums
+        noise = np.full(value.shape, generator.standard_normal() * step)
+    with np.errstate(all="ignore"):
+        return (value + noise).astype(value.dtype)
+
+
+def _changed(
+    base: Inputs, limits: Mapping[str, int | None], pool: Sequence[float]
+) -> Iterator[Inputs]:
+    """Yield inputs changed in all reals, then in one integer or boolean input at a time."""
+
+    def reals(change: Any, only: str | None = None) -> Inputs:
+        with np.errstate(all="ignore"):
+            return {
+                name: np.asarray(change(value)).astype(value.dtype)
+                if value.dtype.kind in "fV" and only in (None, name)
+                else value
+                for name, value in base.items()
+            }
+
+    names = [name for name, value in base.items() if value.dtype.kind in "fV"]
+    if names:
+        changes = [
+            lambda x: -np.abs(x),
+            np.abs,
+            lambda x: x * 10,
+            lambda x: x * 0.01,
+            lambda x: x * 1e3,
+            np.zeros_like,
+            lambda x: x * 1e5,
+            lambda x: np.abs(x) * -1e3,
+        ]
+        yield from map(reals, changes)
+        if len(names) > 1:
+            for name in names[:4]:
+                for change in changes[:5]:
+                    yield reals(change, name)
+        for number in pool[:12]:
+            yield reals(lambda x, number=number: np.full_like(x, number))
+            yield reals(lambda x, number=number: np.asarray(x) + number * 1.5)
+    for name, value in base.items():
+        if value.dtype.kind == "b":
+            for flag in (True, False):
+                yield {**base, name: np.full_like(value, flag)}
+        elif value.dtype.kind in "iu":
+            yield from ({**base, name: each} for each in _integers(value, limits[name], pool))
+
+
+def _rows_from(start: int, value: Any, limit: int) -> Any:
+    rows = (np.arange(value.size) + start) % limit
+    return rows.reshape(value.shape).astype(value.dtype)
+
+
+def _integers(value: Any, limit: int | None, pool: Sequence[float]) -> Iterator[Any]:
+    info = np.iinfo(value.dtype)
+    if limit is not None and limit > _FLAGS:
+        return
+    for number in (0, 1, 2, 5, *pool[:12], *([] if limit else [-1, info.min, info.max])):
+        if number == int(number) and info.min <= number <= info.max:
+            yield np.full_like(value, int(number))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The values of a run that conditions look at, and the outputs."""
+
+    inputs: Inputs
+    values: Mapping[Value, Any]
+    outputs: Sequence[Any]
+
+
+class _Observer:
+    """Computes intermediate values together with the outputs, in one session."""
+
+    def __init__(self, model: Model, part: Model, entries: Sequence[Entry]) -> None:
+        self._part = part
+        self._entries = entries
+        self._known: dict[Value, Any] = {}
+        self._variables = {node.name: node for node in model.symbol.nodes() if node.is_variable}
+        for weights in (model.args, model.aux):
+            for name in weights:
+                if name in self._variables:
+                    self._known[self._variables[name], 0] = weights[name]
+
+    @classmethod
+    def of(cls, model: Model, flow: Flow, inputs: Inputs) -> _Observer | None:
+        """Return an observer of what goals and tables read; None if the model refuses."""
+        wanted: dict[Value, Entry] = {}
+        for goal in goals_of(model, flow):
+            wanted.update({(each.node, each.index): each for each in goal.reads})
+        for name in model.inputs:
+            for entry, _ in flow.tables.get(name, ()):
+                wanted[entry.node, entry.index] = entry
+        for node in model.symbol.nodes():
+            if node.op in ("Gather", "Embedding", "take"):
+                wanted.update({(e.node, e.index): e for e in node.inputs[:2]})
+        entries = [entry for entry in wanted.values() if not entry.node.is_variable]
+        outputs = list(model.symbol.entries)
+        for chosen in (entries, []):
+            part = with_outputs(model, [*outputs, *chosen])
+            try:
+                outputs_of(part, inputs)
+            except PasslibError:
+                continue
+            return cls(model, part, chosen)
+        return None
+
+    def run(self, inputs: Inputs) -> _Run:
+        """Compute the values on inputs; raises a PasslibError if the model does not run."""
+        computed = outputs_of(self._part, inputs)
+        count = len(computed) - len(self._entries)
+        values = dict(self._known)
+        values.update(
+            {(self._variables[n], 0): v for n, v in inputs.items() if n in self._variables}
+        )
+        values.update(
+            {(e.node, e.index): v for e, v in zip(self._entries, computed[count:], strict=True)}
+        )
+        return _Run(inputs, values, computed[:count])
+
+
+class _Coverage:
+    """What a number of runs did not show."""
+
+    def __init__(self, model: Model, flow: Flow, observer: _Observer | None) -> None:
+        self._model = model
+        self._flow = flow
+        self._goals: list[Goal] = [] if observer is None else goals_of(model, flow)
+        self._nearest: dict[int, tuple[float, Inputs]] = {}
+        self._runs: list[_Run] = []
+        self._still: list[str] = []
+        self.unread = 0
+
+    def add(self, runs: Sequence[_Run]) -> bool:
+        """Add runs; return whether they showed anything new."""
+        before = len(self._goals) + len(self._still) + self.unread
+        started = bool(self._runs)
+        kept = []
+        for goal in self._goals:
+            distances = [(goal.of(run.values), run.inputs) for run in runs]
+            best = min(distances, key=lambda each: each[0], default=(np.inf, {}))
+            if best[0] <= 0:
+                self._nearest.pop(id(goal), None)
+                continue
+            if best[0] < self._nearest.get(id(goal), (np.inf, None))[0]:
+                self._nearest[id(goal)] = best
+            kept.append(goal)
+        self._goals = kept
+        self._runs = [*self._runs, *runs]
+        self._still = list(self._constant_outputs())
+        self.unread = sum(missing for _, missing, _ in self._rows())
+        is_new = len(self._goals) + len(self._still) + self.unread < before
+        if started and not is_new:
+            self._runs = self._runs[: len(self._runs) - len(runs)]
+        return is_new
+
+    def _rows(self) -> Iterator[tuple[str, int, int]]:
+        return unread_rows(self._model, self._flow, [run.values for run in self._runs])
+
+    def missing(self) -> bool:
+        """Whether anything was not shown."""
+        return bool(self._goals or self._still or self.unread)
+
+    def nearest(self) -> Inputs | None:
+        """Return the inputs that came nearest to a goal; the goals take turns."""
+        for goal in list(self._goals):
+            if id(goal) in self._nearest:
+                self._goals.remove(goal)
+                self._goals.append(goal)
+                return self._nearest[id(goal)][1]
+        return self._runs[0].inputs if self._still and self._runs else None
+
+    def _constant_outputs(self) -> Iterator[str]:
+        """Yield sentences about outputs that depend on inputs, but not on those of the runs."""
+        for place, (entry, name) in enumerate(
+            zip(self._model.symbol.entries, self._model.outputs, strict=True)
+        ):
+            if not self._flow.depends(entry):
+                continue
+            values = [run.outputs[place] for run in self._runs]
+            arrays = [np.asarray(value) for value in values if hasattr(value, "dtype")]
+            state = _constant(arrays) if len(arrays) == len(values) else ""
+            if state:
+                yield f"output {printable(name)!r} {state}"
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what was not shown; goals of one kind in one sentence."""
+        yield from self._still
+        groups: dict[str, list[str]] = {}
+        for goal in sorted(self._goals, key=lambda each: each.subject):
+            groups.setdefault(goal.state, []).append(goal.subject)
+        for state, subjects in groups.items():
+            more = f" and {len(subjects) - 3} more" if len(subjects) > 3 else ""
+            yield f"{state} {', '.join(subjects[:3])}{more}"
+        for subject, missing, rows in self._rows():
+            yield f"{missing} of {counted(rows, 'row')} at {subject}"
+        yield from hidden(self._model, self._flow)
+
+
+def _constant(arrays: Sequence[np.ndarray[Any, Any]]) -> str:
+    """Return how values are constant, or nothing."""
+    if not any(array.size for array in arrays):
+        return "is empty for all inputs"
+    full = [array.ravel() for array in arrays if array.size and array.dtype.kind in "biufV"]
+    if not full:
+        return ""
+    reals = [array.astype(np.float64) for array in full]
+    first = reals[0][0]
+    if all(bool(np.all(np.isnan(array))) for array in reals):
+        return "is NaN for all inputs"
+    if all(bool(np.all(array == first)) for array in reals) and sum(a.size for a in reals) > 1:
+        return f"is {first:g} for all inputs"
+    if len(arrays) > 1 and all(_like(arrays[0], other) for other in arrays[1:]):
+        return "is the same for all inputs"
+    return ""
+
+
+def _like(one: np.ndarray[Any, Any], two: np.ndarray[Any, Any]) -> bool:
+    """Whether the common part of two arrays is equal within the tolerance."""
+    if one.ndim != two.ndim:
+        return False
+    common = tuple(slice(min(sizes)) for sizes in zip(one.shape, two.shape, strict=True))
+    a, b = one[common], two[common]
+    return bool(a.size) and difference("", a, b, Tolerance()).equal
