@@ -29,6 +29,7 @@ WEIGHTS = {
     "column": np.where(np.arange(16) == 3, 1e6, 1).astype(np.float32),
     "large": np.float32(1e6),
     "large_again": np.float32(1e6),
+    "two": np.float32(2),
 }
 WEIGHTS["wide"] = np.concatenate([WEIGHTS["w"]] * 8)
 WEIGHTS["reversed"] = WEIGHTS["wide"][::-1].copy()
@@ -119,6 +120,28 @@ RIGHT: dict[str, tuple[list[int], Nodes, Nodes]] = {
     ),
 }  # fmt: skip
 WRONG: dict[str, tuple[list[int], Nodes, Nodes]] = {
+    "a root of squares": (
+        ROW,
+        [
+            node("Pow", "x two", "a"),
+            node("Pow", "b two", "c"),
+            node("Add", "a c", "d"),
+            node("IsNaN", "d", "n"),
+            node("Where", "n two d", "e"),
+            node("Sqrt", "e", "f"),
+            node("MatMul", "f w", "y"),
+        ],
+        [
+            node("Pow", "x two", "a"),
+            node("Pow", "b two", "c"),
+            node("IsNaN", "a", "n"),
+            node("Where", "n two a", "d"),
+            node("Sqrt", "d", "e"),
+            node("Sqrt", "c", "f"),
+            node("Add", "e f", "g"),
+            node("MatMul", "g w", "y"),
+        ],
+    ),
     "values beside a causal mask": (
         [4, 16, 16],
         [node("Add", "x causal", "y")],

@@ -14,6 +14,9 @@ from passlib.workbench.parts import outputs_of
 _RUNS: Final = ("inputs", "weights", "both", "both")
 """What the runs change: changes of both may cancel."""
 
+_MOST_EXACT: Final = 1024
+"""Smaller whole numbers are not changed."""
+
 _MOST_BYTES: Final = 1 << 30
 """Weights that take more are not copied."""
 
@@ -67,7 +70,9 @@ def _perturbed(arrays: Mapping[str, Any], seed: int) -> dict[str, Any]:
             towards = np.where(generator.integers(0, 2, array.shape), np.inf, -np.inf)
             with np.errstate(all="ignore"):
                 moved = np.nextafter(array, towards.astype(array.dtype))
-            # Zero has no unit in the last place that matters, and infinity stays.
-            fixed = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved)
+            # A square of a negative number, for example, must not get another exponent.
+            with np.errstate(all="ignore"):
+                fixed = (array == np.rint(array)) & (np.abs(array) < _MOST_EXACT)
+            fixed |= ~np.isfinite(array) | ~np.isfinite(moved)
             found[name] = np.where(fixed, array, moved).astype(array.dtype)
     return found
