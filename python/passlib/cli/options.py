@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from passlib.cli.status import UsageError
 from passlib.errors import FormatError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passlib.model import Model
     from passlib.workbench import Tolerance
 
-_DRAWN = 3
+DRAWN: Final = 3
 """Copy of `passlib.workbench.comparison.DRAWN`, because only some commands import it."""
 
 
@@ -69,7 +69,7 @@ def tolerance_of(arguments: argparse.Namespace) -> Tolerance:
 
 def add_check(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--check``."""
-    parser.add_argument("--check", type=int, nargs="?", const=_DRAWN, metavar="N", help=what)
+    parser.add_argument("--check", type=int, nargs="?", const=DRAWN, metavar="N", help=what)
 
 
 def require_check(arguments: argparse.Namespace) -> None:

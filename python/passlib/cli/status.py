@@ -18,6 +18,7 @@ USAGE = 1
 FAILED_PASS = 2
 UNSOUND = 3
 DIFFERENT = 4
+NOTHING_FAILS = 5
 
 
 class UsageError(PasslibError):
@@ -34,6 +35,8 @@ def status_of(error: BaseException) -> int:
     # By name, because only some commands import the workbench.
     if type(cause).__name__ == "ResultsDifferError":
         return DIFFERENT
+    if type(error).__name__ == "NothingFailsError":
+        return NOTHING_FAILS
     if isinstance(error, (UsageError, UnsupportedError, InputError)):
         return USAGE
     if isinstance(error, (PassError, OperatorError)):

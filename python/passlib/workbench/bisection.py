@@ -1,12 +1,15 @@
-"""Finds the pass that breaks a model, and the guilty rewrites."""
+"""Finds the pass that breaks a model, and the guilty rewrites of a pass or of another tool."""
 
 from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
 
 from passlib.errors import GraphError, PasslibError, printable
 from passlib.graph.node import Entry, Node
@@ -16,10 +19,13 @@ from passlib.model import Model
 from passlib.passes import Pipeline, PipelineError, simplification
 from passlib.passes.instruments import target_name
 from passlib.passes.isolation import IsolatedError
+from passlib.workbench.comparison import drawn
 from passlib.workbench.delta import smallest
-from passlib.workbench.failing import NothingFailsError
+from passlib.workbench.failing import Differs, NothingFailsError
+from passlib.workbench.numbers import Tolerance
 from passlib.workbench.rewrites import Rewrite, Rewriting
 from passlib.workbench.trace import State, Trace
+from passlib.workbench.two_files import TwoFiles
 
 
 @dataclass(frozen=True)
@@ -29,21 +35,23 @@ class Guilty:
     Attributes
     ----------
     step : str
-        The step with its options.
+        The step with its options; empty between two models.
     number : int
         Number of the step, from 1.
     library : str
         Path of the library, or module of the function.
     rewrites : tuple of Rewrite
-        A minimal set of rewrites that fails; empty if the step raised an error.
+        The guilty ones; empty if the step raised an error.
     number_of_rewrites : int
-        Number of independent rewrites of the step.
+        Number of independent rewrites.
     runs : int
         Number of tested models.
     before : Model
-        The input of the step.
+        The model without the rewrites.
     model : Model or None
-        This input with only the guilty rewrites.
+        This model with only the guilty rewrites.
+    others : str
+        What was found about the other rewrites together; empty if they are right.
     error : PipelineError or None
         The error of the step.
     refusal : str
@@ -73,9 +81,11 @@ class Guilty:
     model: Model | None = None
     error: PipelineError | None = None
     refusal: str = ""
+    others: str = ""
 
     def __str__(self) -> str:
-        lines = [printable(f"guilty: step {self.number}, {self.step}, of {self.library}")]
+        where = f"guilty: step {self.number}, {self.step}, of {self.library}"
+        lines = [printable(where)] if self.number else []
         if self.error is not None:
             lines.append(f"it failed: {printable(self.error.__cause__ or self.error)}")
         else:
@@ -85,29 +95,44 @@ class Guilty:
             lines.append(f"guilty rewrites: {count} of {self.number_of_rewrites}")
             lines += map(str, self.rewrites)
         if self.model is not None:
-            lines += ["before:", *_drawn(self.before, self.rewrites)]
-            lines += ["after:", *_drawn(self.model, self.rewrites)]
+            before = [line for each in self.rewrites for line in each.lines[0]]
+            after = [line for each in self.rewrites for line in each.lines[1]]
+            lines += ["before:", *(before or _drawn(self.before, self.rewrites))]
+            lines += ["after:", *(after or _drawn(self.model, self.rewrites))]
+        if self.others:
+            lines.append(self.others)
         return "\n".join([*lines, f"{self.runs} runs"])
+
+
+_MOST_SETS: Final = 10
+"""More guilty sets are not looked for."""
 
 
 def bisect(
     model: Model,
-    pipeline: Pipeline,
-    failing: Callable[[Model], bool],
+    after: Pipeline | Model,
+    failing: Callable[[Model], bool] | None = None,
     *,
     isolate: bool = False,
     timeout: float | None = None,
 ) -> Guilty:
-    """Find the step of a pipeline that breaks a model, and its guilty rewrites.
+    """Find the guilty rewrites of a pipeline, or of any tool that made another model of this one.
 
-    The steps are bisected first. Then the changes of the guilty step are split into independent
-    rewrites, and delta debugging finds a minimal set of rewrites that fails. The passes run once,
-    and another time before that if isolated.
+    The steps of a pipeline are bisected first. Then the changes of the guilty step are split into
+    independent rewrites, and delta debugging finds a minimal set of rewrites that fails. If the
+    other rewrites together fail as well, a set of them is guilty, too. The passes run once, and
+    another time before that if isolated.
+
+    Between two models, values are paired by what they compute, whatever their names are. A rewrite
+    is what computes such a value from others. Models of other dialects are compared as ONNX models.
 
     Parameters
     ----------
-    failing : callable
-        Whether a model is broken, such as `Differs` or `CommandFails`.
+    after : Pipeline or Model
+        What made the model fail, or the failing model.
+    failing : callable, optional
+        Whether a model is broken, such as `CommandFails` (default: ``Differs(model)``). Between
+        two models, names of inputs and outputs are no fault of `Differs`.
     isolate : bool
         Run the pipeline in a separate process first. A step that crashes, exits or hangs there is
         not run in this process; it is guilty unless its input is broken already. A result that
@@ -118,9 +143,11 @@ def bisect(
     Raises
     ------
     NothingFailsError
-        The pipeline's result is correct, or the model is broken before any pass.
+        The result is correct, or the model is broken before any pass.
     IsolatedError
         The isolated process ended before any pass ran.
+    GraphError
+        The difference between two models does not show the fault in parts.
 
     Examples
     --------
@@ -129,23 +156,26 @@ def bisect(
     ... def later_exp_to_sqrt(graph: pl.Graph) -> None:
     ...     graph.find("z").op = "sqrt"
     >>> model = pl.Model(pl.sym.exp(pl.sym.exp(pl.sym.var("x", shape=(2,))), name="z"))
-    >>> guilty = pl.workbench.bisect(
-    ...     model, pl.Pipeline("later_exp_to_sqrt"), pl.workbench.Differs(model)
-    ... )
+    >>> guilty = pl.workbench.bisect(model, pl.Pipeline("later_exp_to_sqrt"))
     >>> len(guilty.rewrites)
     1
+    >>> pl.workbench.bisect(model, model.optimize_for("later_exp_to_sqrt")).number_of_rewrites
+    1
     """
+    test = Differs(model) if failing is None else failing
+    if isinstance(after, Model):
+        return _between(model, after, test)
     runs = 0
 
     def fails(candidate: Model) -> bool:
         nonlocal runs
         runs += 1
-        return failing(candidate) or (is_refused and bool(_refusal(candidate)))
+        return test(candidate) or (is_refused and bool(_refusal(candidate)))
 
-    end = _end(model, pipeline, timeout) if isolate else None
+    end = _end(model, after, timeout) if isolate else None
     fatal = end if isinstance(end, IsolatedError) else None
     is_refused = isinstance(end, GraphError)
-    trace, states, error = _traced(model, pipeline, fatal)
+    trace, states, error = _traced(model, after, fatal)
     if not states or not fails(states[-1].after):
         if error is None:
             raise NothingFailsError("nothing fails: the pipeline's result is correct")
@@ -157,15 +187,7 @@ def bisect(
     number = bisect_left(range(len(states) - 1), True, key=lambda i: fails(states[i].after))
     guilty_state = states[number]
     rewriting = Rewriting(guilty_state.before, guilty_state.after)
-
-    def part_fails(part: list[Rewrite]) -> bool:
-        try:
-            mixed = rewriting.with_only(part)
-        except GraphError:
-            return False  # these rewrites need others
-        return fails(mixed)
-
-    guilty = smallest(rewriting.rewrites, part_fails)
+    guilty, others = _guilty(rewriting, rewriting.rewrites, fails)
     made = rewriting.with_only(guilty)
     return Guilty(
         guilty_state.text,
@@ -177,7 +199,108 @@ def bisect(
         guilty_state.before,
         made,
         refusal=_refusal(made) if is_refused else "",
+        others=others,
     )
+
+
+def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> Guilty:
+    """Find the rewrites that make one model fail and not the other."""
+    runs = 1
+    fault = ""
+    if isinstance(failing, Differs):
+        fault = failing.what(after)
+        is_broken = fault not in ("", "names")
+    else:
+        is_broken = failing(after)
+    if not is_broken:
+        raise NothingFailsError("nothing fails: the second model is correct")
+
+    def fails(candidate: Model) -> bool:
+        nonlocal runs
+        runs += 1
+        if isinstance(failing, Differs):
+            return failing.what(candidate) == fault
+        return failing(candidate)
+
+    if fails(before):
+        raise NothingFailsError("the first model is broken itself")
+    tolerance = failing.tolerance if isinstance(failing, Differs) else Tolerance()
+    files = TwoFiles(before, after, _numbers(before, failing), tolerance)
+    suspects = files.suspects if _part_fails(files, files.suspects, fails) else []
+    if not suspects and not _part_fails(files, files.rewrites, fails):
+        raise GraphError(
+            "the second model fails, but the first one with all rewrites of its values does not: "
+            "the fault is in what no value shows, such as names, declared types or metadata"
+        )
+    guilty, others = _guilty(files, suspects or files.rewrites, fails)
+    return Guilty(
+        "", 0, "", tuple(guilty), len(files.rewrites), runs, before, files.with_only(guilty),
+        others=others,
+    )  # fmt: skip
+
+
+def _numbers(model: Model, failing: Callable[[Model], bool]) -> list[dict[str, Any]]:
+    """Return inputs on which values are compared; none if the model does not run."""
+    try:
+        fed = failing.inputs if isinstance(failing, Differs) else drawn(model, None)
+    except PasslibError:
+        return []
+    return [{name: np.asarray(array) for name, array in each.items()} for each in fed[:_COMPARED]]
+
+
+_COMPARED: Final = 2
+
+
+def _part_fails(
+    rewriting: Rewriting | TwoFiles, part: Sequence[Rewrite], fails: Callable[[Model], bool]
+) -> bool:
+    """Whether the model with some of the rewrites fails; not if these need others."""
+    try:
+        return bool(part) and fails(rewriting.with_only(part))
+    except GraphError:
+        return False
+
+
+def _is_right(
+    rewriting: Rewriting, part: Sequence[Rewrite], fails: Callable[[Model], bool]
+) -> bool:
+    """Whether the model with some of the rewrites is correct; not if these need others."""
+    try:
+        return not fails(rewriting.with_only(part))
+    except GraphError:
+        return False
+
+
+def _guilty(
+    rewriting: Rewriting | TwoFiles, failing: Sequence[Rewrite], fails: Callable[[Model], bool]
+) -> tuple[list[Rewrite], str]:
+    """Find the guilty rewrites.
+
+    ``failing``: rewrites that fail together. Result: also what the other rewrites together do.
+    """
+    guilty: list[Rewrite] = []
+    for _ in range(_MOST_SETS):
+        found = smallest(failing, lambda part: _part_fails(rewriting, part, fails))
+        if isinstance(rewriting, Rewriting) and len(found) == 1:
+            # Changes of one node may be right only together.
+            sharing = [*found, *rewriting.sharing(found[0])]
+            if len(sharing) > 1 and _is_right(rewriting, sharing, fails):
+                rewriting.join(sharing)
+                failing = [each for each in rewriting.rewrites if each not in guilty]
+                continue
+        guilty += found
+        others = [each for each in rewriting.rewrites if each not in guilty]
+        if not others:
+            return guilty, ""
+        try:
+            others_fail = fails(rewriting.with_only(others))
+        except GraphError:
+            return guilty, "the other rewrites need these: they were not tested alone"
+        if not others_fail:
+            return guilty, ""
+        suspected = [each for each in failing if each not in guilty]
+        failing = suspected if _part_fails(rewriting, suspected, fails) else others
+    return guilty, "the other rewrites together fail as well"
 
 
 def _end(

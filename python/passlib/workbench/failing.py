@@ -68,7 +68,8 @@ class Differs:
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         n: int = DRAWN,
     ) -> None:
-        self._reference = Reference(reference, inputs, n, tolerance, shapes)
+        self.tolerance = tolerance or Tolerance()
+        self._reference = Reference(reference, inputs, n, self.tolerance, shapes)
         self.inputs = self._reference.inputs
 
     def __call__(self, model: Model) -> bool:

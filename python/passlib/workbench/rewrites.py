@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,14 +34,19 @@ class Rewrite:
 
     Attributes
     ----------
+    items : frozenset
+        What the rewrite consists of, for the object that split it off.
     removed, added, changed : tuple of str
         ``name (operator)`` of nodes, and ``weight name``.
+    lines : tuple of (tuple of str, tuple of str)
+        The nodes before and after; empty if the graphs with and without the rewrite show them.
     """
 
-    items: frozenset[Item]
+    items: frozenset[Any]
     removed: tuple[str, ...]
     added: tuple[str, ...]
     changed: tuple[str, ...]
+    lines: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     def __str__(self) -> str:
         lines = [
@@ -82,9 +87,12 @@ def _split(before: Model, after: Model, old: Mapping[Node, Node]) -> tuple[Rewri
                 groups.join(item, ("new", two.node, 0))
             if len(was) != len(now):
                 groups.join(item, ("body", node, 0))
+            for other, entry in enumerate(was):
+                if other != slot and two is not None and _same(entry, two, old):
+                    groups.join(item, ("slot", node, other))
     _join_inner_edges(groups, first, second, old, new_of)
     _join_weights(groups, first, second, old, new_of)
-    return tuple(_described(items, old) for items in groups.sets())
+    return tuple(map(_described, groups.sets()))
 
 
 def _join_inner_edges(
@@ -178,7 +186,7 @@ def _equal(one: Any, two: Any) -> bool:
     return False
 
 
-def _described(items: frozenset[Item], old: Mapping[Node, Node]) -> Rewrite:
+def _described(items: frozenset[Item]) -> Rewrite:
     removed = [_title(node) for kind, node, _ in items if kind == "gone"]
     added = [_title(node) for kind, node, _ in items if kind == "new"]
     changed = []
@@ -238,6 +246,22 @@ class Rewriting:
         self._old = pair_nodes(before.symbol, after.symbol)
         self._new_of = {node: made for made, node in self._old.items()}
         self.rewrites = _split(before, after, self._old)
+
+    def sharing(self, rewrite: Rewrite) -> list[Rewrite]:
+        """Return the other rewrites that change the same nodes."""
+        nodes = {node for kind, node, _ in rewrite.items if kind in ("body", "slot")}
+        return [
+            other
+            for other in self.rewrites
+            if other is not rewrite
+            and any(kind in ("body", "slot") and node in nodes for kind, node, _ in other.items)
+        ]
+
+    def join(self, rewrites: Sequence[Rewrite]) -> None:
+        """Make one rewrite of several."""
+        items = frozenset(item for rewrite in rewrites for item in rewrite.items)
+        kept = tuple(each for each in self.rewrites if each not in rewrites)
+        self.rewrites = (*kept, _described(items))
 
     def with_only(self, rewrites: Iterable[Rewrite]) -> Model:
         """Return the model before the pass with some of the rewrites.

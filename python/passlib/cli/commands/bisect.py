@@ -1,4 +1,4 @@
-"""``passlib bisect``: finds the pass and the rewrites that break a model."""
+"""``passlib bisect``: finds the rewrites of a pass, or of any tool, that break a model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from passlib import dialects
 from passlib.cli.options import (
+    DRAWN,
     add_failing,
     add_json,
     add_passes,
@@ -15,17 +16,23 @@ from passlib.cli.options import (
     pipeline_of,
 )
 from passlib.cli.outputs import require_model
-from passlib.cli.status import FINE
+from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json
 from passlib.model import load
 from passlib.workbench import Guilty, bisect
 
-DESCRIPTION = "Find the pass and the rewrites that break a model."
+DESCRIPTION = "Find the rewrites of a pass, or of any tool, that break a model."
 EXAMPLE = 'passlib bisect model.onnx -l libmine.so --passes "fuse, fold" --check'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL")
+    parser.add_argument(
+        "after",
+        nargs="?",
+        metavar="AFTER",
+        help="what any tool made of MODEL, instead of passes",
+    )
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="save MODEL with only the guilty rewrites"
     )
@@ -37,6 +44,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the guilty rewrites; fail if nothing is broken."""
+    found = _of_passes(arguments) if arguments.after is None else _between(arguments)
+    if arguments.json:
+        print_json(_as_json(found))
+    else:
+        sys.stdout.write(f"{found}\n")
+    return FINE
+
+
+def _between(arguments: argparse.Namespace) -> Guilty:
+    lists = (arguments.rules, arguments.skip, arguments.library)
+    if arguments.passes is not None or arguments.timeout is not None or any(lists):
+        raise UsageError("give AFTER, or passes: AFTER is what a tool made of MODEL already")
+    if arguments.check is None and arguments.test is None:
+        arguments.check = DRAWN
+    model, after = load(arguments.model), load(arguments.after)
+    if arguments.output is not None:
+        require_model("-o", arguments.output, "onnx")
+    found = bisect(model, after, failing_of(arguments, model))
+    if arguments.output is not None and found.model is not None:
+        found.model.save(arguments.output)
+    return found
+
+
+def _of_passes(arguments: argparse.Namespace) -> Guilty:
     pipeline = pipeline_of(arguments)
     model = load(arguments.model)
     if arguments.output is not None:
@@ -46,11 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = bisect(model, pipeline, failing, isolate=True, timeout=arguments.timeout)
     if arguments.output is not None and found.model is not None:
         found.model.save(arguments.output, **dialects.find(model.dialect).part_options)
-    if arguments.json:
-        print_json(_as_json(found))
-    else:
-        sys.stdout.write(f"{found}\n")
-    return FINE
+    return found
 
 
 def _as_json(found: Guilty) -> dict[str, object]:
@@ -65,5 +92,6 @@ def _as_json(found: Guilty) -> dict[str, object]:
         "number of rewrites": found.number_of_rewrites,
         "runs": found.runs,
         "refusal": found.refusal,
+        "others": found.others,
         "error": None if found.error is None else str(found.error),
     }

@@ -1,0 +1,300 @@
+"""Splits the difference between two ONNX files of any tool into rewrites, applied one by one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.nested import copy_of
+from passlib.errors import FormatError, GraphError, UnsupportedError, listed, printable
+from passlib.files.optional import require
+from passlib.graph.ordering import depth_first_order, stuck_items
+from passlib.model import Model, load
+from passlib.workbench.equal_values import (
+    Arrays,
+    Key,
+    Side,
+    pair_values,
+    region,
+    rename_used,
+    used_by,
+)
+from passlib.workbench.numbers import Tolerance
+from passlib.workbench.rewrites import Rewrite
+
+Shapes = Mapping[str, "tuple[int, ...]"]
+
+
+class TwoFiles:
+    """The rewrites that lead from one file to another, whoever made them.
+
+    A rewrite is what computes a value of both files from other such values. It can be applied alone
+    since these values are the same in both files.
+
+    Attributes
+    ----------
+    rewrites : tuple of Rewrite
+    suspects : list of Rewrite
+        Those that compute other numbers from the same numbers.
+
+    Parameters
+    ----------
+    inputs : sequence of dict of str to array
+        On which the values of both files are compared.
+
+    Raises
+    ------
+    UnsupportedError
+        A model cannot be written as one ONNX file of the operator sets of the other.
+    """
+
+    def __init__(
+        self, before: Model, after: Model, inputs: Sequence[Arrays], tolerance: Tolerance
+    ) -> None:
+        shapes = {name: array.shape for each in inputs[:1] for name, array in each.items()}
+        one, two = _at_the_same_sets(before, after, shapes)
+        self._before, self._after = Side(one), Side(two)
+        pairing = pair_values(self._before, self._after, inputs, tolerance)
+        self._new, self._old, self._types = pairing.new, pairing.old, pairing.types
+        # Values of one node are rewritten together.
+        groups: dict[tuple[bool, int | str], list[str]] = {}
+        for old in self._changed():
+            new = self._new[old]
+            is_repeated = self._old[new] != old
+            made_by = self._after.producers.get(new)
+            key = old if is_repeated or made_by is None else made_by[0]
+            groups.setdefault((is_repeated, key), []).append(old)
+        self.rewrites = tuple(map(self._rewrite, groups.values()))
+        self.suspects = [
+            rewrite
+            for group, rewrite in zip(groups.values(), self.rewrites, strict=True)
+            if any(
+                self._new[old] in pairing.wrong and self._old[self._new[old]] == old
+                for old in group
+            )
+        ]
+
+    def _changed(self) -> list[str]:
+        """Return the paired values before that are computed otherwise after, in order."""
+        left = self._before.keys({old: self._key(old) for old in self._new})
+        right = self._after.keys({new: self._key(old) for new, old in self._old.items()})
+        return [
+            old
+            for old in self._before.producers
+            if old in self._new
+            and (self._old[self._new[old]] != old or left[old] != right.get(self._new[old]))
+        ]
+
+    def _key(self, old: str) -> Key:
+        """Return the same key for values before that have the same numbers."""
+        return "pair", self._old[self._new[old]]
+
+    def _rewrite(self, group: Sequence[str]) -> Rewrite:
+        removed: dict[int, None] = {}
+        added: dict[int, None] = {}
+        for old in group:
+            new = self._new[old]
+            removed.update(dict.fromkeys(region(self._before, old, self._new)))
+            if self._old[new] == old:
+                added.update(dict.fromkeys(region(self._after, new, self._old)))
+        gone = [self._before.nodes[number] for number in removed]
+        made = [self._after.nodes[number] for number in added]
+        items = frozenset(("value", old, 0) for old in group)
+        lines = tuple(map(_line, gone)), tuple(map(_line, made))
+        if len(gone) == len(made) == 1 and gone[0].op_type == made[0].op_type:
+            title = _title(gone[0])
+            changes = [f"{title}: {text}" for text in self._changes(gone[0], made[0])]
+            return Rewrite(items, (), (), tuple(changes) or (title,), lines)
+        return Rewrite(items, tuple(map(_title, gone)), tuple(map(_title, made)), (), lines)
+
+    def _changes(self, gone: Any, made: Any) -> list[str]:
+        """Describe the differences between two nodes of one operator."""
+        helper = require("onnx.helper", extra="onnx")
+        old, new = ({each.name: each for each in node.attribute} for node in (gone, made))
+        found = []
+        for name in dict.fromkeys((*old, *new)):
+            texts = [
+                helper.printable_attribute(each[name]).partition(" = ")[2]
+                if name in each
+                else "absent"
+                for each in (old, new)
+            ]
+            if texts[0] != texts[1]:
+                found.append(f"attribute {name}: {' -> '.join(map(_short, texts))}")
+        if len(gone.input) != len(made.input):
+            return [*found, f"inputs {', '.join(gone.input)} -> {', '.join(made.input)}"]
+        for place, (one, two) in enumerate(zip(gone.input, made.input, strict=True)):
+            if one in self._before.constants and two in self._after.constants:
+                if self._before.constant_key(one) != self._after.constant_key(two):
+                    found.append(f"weight {one}" if one == two else f"weight {one} -> {two}")
+            elif self._new.get(one, "") != two:
+                found.append(f"input {place}: {one or 'none'} -> {two or 'none'}")
+        return found
+
+    def with_only(self, rewrites: Iterable[Rewrite]) -> Model:
+        """Return the first file with some of the rewrites.
+
+        Raises
+        ------
+        GraphError
+            These rewrites alone create a cycle, or another invalid graph.
+        """
+        made = copy_of(self._before.model)
+        graph = made.graph
+        nodes = list(graph.node)
+        wanted = {old for rewrite in rewrites for _, old, _ in rewrite.items}
+        chosen = [old for old in self._before.producers if old in wanted]
+        replaced = {old: f"{old}//before" for old in chosen}
+        del graph.value_info[:]
+        for node in nodes:
+            for i, name in enumerate(node.output):
+                node.output[i] = replaced.get(name, name)
+        copied = {self._before.constant_key(name): name for name in self._before.constants}
+        for number, old in enumerate(chosen):
+            nodes += self._copied(old, f"after{number}//", graph, copied)
+        nodes = _without_dead(nodes, {value.name for value in graph.output})
+        _sort(nodes, graph)
+        _drop_unused_weights(graph)
+        try:
+            return load(made.SerializeToString())
+        except FormatError as error:
+            raise GraphError(f"these rewrites alone make no valid file: {error}") from error
+
+    def _copied(self, old: str, prefix: str, graph: Any, copied: dict[Key, str]) -> list[Any]:
+        """Return copies of the nodes that compute a value, with the values of the first file.
+
+        Constants are added to the graph unless ``copied`` has their key already, with a name.
+        """
+        helper = require("onnx.helper", extra="onnx")
+        new = self._new[old]
+        if self._old[new] != old:
+            return [helper.make_node("Identity", [self._old[new]], [old])]
+        numbers = region(self._after, new, self._old)
+        inside = {name for number in numbers for name in self._after.nodes[number].output if name}
+        used = {name for number in numbers for name in self._after.used[number]} | {new}
+        names = {name: f"{prefix}{name}" for name in inside}
+        for name in used & self._after.constants.keys():
+            key = self._after.constant_key(name)
+            if key not in copied:
+                copied[key] = f"after//{name}"
+                tensor = copy_of(self._after.constants[name])
+                tensor.name = copied[key]
+                graph.initializer.append(tensor)
+            names[name] = copied[key]
+        made = []
+        for name in used - names.keys() - {""}:
+            names[name] = self._old[name]
+            if name in self._types:
+                names[name] = f"{prefix}{name}"
+                code = helper.np_dtype_to_tensor_dtype(self._types[name][1])
+                made.append(helper.make_node("Cast", [self._old[name]], [names[name]], to=code))
+        for number in numbers:
+            node = copy_of(self._after.nodes[number])
+            node.name = f"{prefix}{node.name}" if node.name else ""
+            rename_used(node, names, prefix)
+            for i, name in enumerate(node.output):
+                node.output[i] = names.get(name, "")
+            made.append(node)
+        if new in self._types:
+            code = helper.np_dtype_to_tensor_dtype(self._types[new][0])
+            made.append(helper.make_node("Cast", [names[new]], [old], to=code))
+        else:
+            made.append(helper.make_node("Identity", [names[new]], [old]))
+        return made
+
+
+_LONGEST: Final = 60
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _title(node: Any) -> str:
+    name = node.name or next(filter(None, node.output), "")
+    return f"{name} ({node.op_type})"
+
+
+def _line(node: Any) -> str:
+    inputs = ", ".join(dict.fromkeys(name for name in used_by(node)))
+    return printable(f"  {', '.join(node.output)} = {node.op_type}({inputs})")
+
+
+def _without_dead(nodes: Sequence[Any], wanted: set[str]) -> list[Any]:
+    """Return the nodes on which some values depend, in their order."""
+    producers = {name: node for node in nodes for name in node.output if name}
+    kept: set[int] = set()
+    pending = list(wanted)
+    while pending:
+        node = producers.get(pending.pop())
+        if node is not None and id(node) not in kept:
+            kept.add(id(node))
+            pending += used_by(node)
+    return [node for node in nodes if id(node) in kept]
+
+
+def _drop_unused_weights(graph: Any) -> None:
+    used = {name for node in graph.node for name in used_by(node)}
+    used |= {value.name for value in graph.output}
+    kept = [copy_of(tensor) for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _sort(nodes: Sequence[Any], graph: Any) -> None:
+    """Make these the nodes of a graph, each behind its inputs."""
+    number = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [[number[name] for name in used_by(node) if name in number] for node in nodes]
+    stuck = stuck_items(needs)
+    if stuck:
+        names = [_title(nodes[item]) for item in stuck]
+        raise GraphError(f"a cycle through {listed(names)}")
+    ordered = [copy_of(nodes[item]) for item in depth_first_order(needs)]
+    del graph.node[:]
+    graph.node.extend(ordered)
+
+
+def _at_the_same_sets(before: Model, after: Model, shapes: Shapes) -> tuple[Any, Any]:
+    """Return the messages of two models, the older one at the operator set of the other."""
+    one, two = _message_of(before, shapes), _message_of(after, shapes)
+    first, second = _sets(one), _sets(two)
+    if first.get("", 0) < second.get("", 0):
+        one = _message_of(before, shapes, second[""])
+    elif second.get("", 0) < first.get("", 0):
+        two = _message_of(after, shapes, first[""])
+    first, second = _sets(one), _sets(two)
+    other = [name for name in first.keys() & second.keys() if first[name] != second[name]]
+    if other:
+        raise UnsupportedError(
+            f"the files import different versions of {listed(sorted(map(repr, other)))}"
+        )
+    for message, more in ((one, second), (two, first)):
+        for domain, version in more.items():
+            if domain not in _sets(message):
+                message.opset_import.add(domain=domain, version=version)
+    one.ir_version = two.ir_version = max(one.ir_version, two.ir_version)
+    return one, two
+
+
+def _sets(message: Any) -> dict[str, int]:
+    return {schema.plain(each.domain): each.version for each in message.opset_import}
+
+
+def _message_of(model: Model, shapes: Shapes, opset: int | None = None) -> Any:
+    """Return a model as a message.
+
+    ``shapes``: of the inputs, for models of other dialects. ``opset``: a newer version of ONNX's
+    operator set.
+    """
+    with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
+        path = Path(folder) / "model.onnx"
+        newer: dict[str, Any] = {} if opset is None else {"opset": opset}
+        if model.dialect == "onnx":
+            model.save(path, durable=False, **newer)
+        else:
+            known = {name: shape for name, shape in shapes.items() if name in model.inputs}
+            model.to_onnx(path, known, **newer)
+        return require("onnx", extra="onnx").load(str(path))

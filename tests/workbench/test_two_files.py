@@ -1,0 +1,290 @@
+"""``bisect`` between two files, whichever tool made one from the other."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import passlib as pl
+from commands import passlib_command
+from passlib.errors import GraphError, UnsupportedError
+from passlib.workbench import Differs, Guilty, NothingFailsError, bisect
+from tool_faults import FAULTS, LOOSE, TOOLS, judge, plant
+
+SIZE = 4
+
+
+def network(layers: int) -> Any:
+    """Make a network of all operators that `FAULTS` are planted at."""
+    generator = np.random.default_rng(1)
+    nodes: list[Any] = []
+    weights: list[Any] = []
+
+    def weight(*shape: int, shift: float = 0.0) -> str:
+        array = generator.standard_normal(shape).astype(np.float32) / 2 + np.float32(shift)
+        weights.append(numpy_helper.from_array(array, f"weight{len(weights)}"))
+        return str(weights[-1].name)
+
+    def add(operator: str, *inputs: str, **attributes: Any) -> str:
+        made = f"{operator.lower()}{len(nodes)}"
+        nodes.append(helper.make_node(operator, inputs, [f"{made}_out"], made, **attributes))
+        return f"{made}_out"
+
+    value = "x"
+    for _ in range(layers):
+        given = weight(SIZE, SIZE, 2, 2), weight(SIZE, shift=1)
+        layer = add("Conv", value, *given, pads=[0, 1, 1, 0])
+        scaled = [weight(SIZE, shift=2), weight(SIZE), weight(SIZE)]
+        variance = numpy_helper.from_array(np.full(SIZE, 2.0, np.float32), f"weight{len(weights)}")
+        weights.append(variance)
+        layer = add("Relu", add("BatchNormalization", layer, *scaled, variance.name))
+        gate = add("Sigmoid", add("GlobalAveragePool", add("Tanh", layer)))
+        value = add("Add", add("Mul", layer, gate), value)
+    pooled = add("MaxPool", value, kernel_shape=[2, 2], pads=[1, 0, 0, 1])
+    turned = add("Transpose", add("Transpose", pooled, perm=[0, 2, 3, 1]), perm=[0, 2, 1, 3])
+    flat = add("MatMul", add("Flatten", turned), weight(SIZE * 25, 2 * SIZE))
+    less = add("Sub", add("Add", flat, weight(2 * SIZE, shift=1)), add("Sqrt", add("Abs", flat)))
+    ratio = add("Div", less, weight(2 * SIZE, shift=3))
+    nodes.append(helper.make_node("Softmax", [ratio], ["y"], "softmax", axis=-1))
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [3, SIZE, 5, 5])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [3, 2 * SIZE])],
+        weights,
+    )
+    sets = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def before() -> pl.Model:
+    return pl.load(network(3))
+
+
+def message_of(model: pl.Model, folder: Path) -> Any:
+    return onnx.load(model.save(folder / "message.onnx")[0])
+
+
+def with_other_names(model: Any) -> Any:
+    """Number all values, nodes and weights, as tools do that keep no names."""
+    names = {value.name: value.name for value in (*model.graph.input, *model.graph.output)}
+    for tensor in model.graph.initializer:
+        tensor.name = names.setdefault(tensor.name, f"w{len(names)}")
+    for number, node in enumerate(model.graph.node):
+        node.name = f"node_{number}"
+        for field in (node.input, node.output):
+            for place, name in enumerate(field):
+                field[place] = names.setdefault(name, f"v{len(names)}") if name else ""
+    del model.graph.value_info[:]
+    return model
+
+
+def simplified(model: Any) -> Any:
+    """Fold and fuse, and keep no names."""
+    with tempfile.TemporaryDirectory() as folder:
+        return with_other_names(message_of(pl.simplify(model), Path(folder)))
+
+
+MAKERS: dict[str, Callable[[Any], Any]] = {"simplify, renamed": simplified, **TOOLS}
+
+
+def made_by(tool: str, model: pl.Model, folder: Path) -> Any:
+    try:
+        return MAKERS[tool](message_of(model, folder))
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error}: pip install --group tools")
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("tool", MAKERS)
+def test_faults_in_the_output_of_tools(
+    tool: str, kind: str, before: pl.Model, tmp_path: Path
+) -> None:
+    after = made_by(tool, before, tmp_path)
+    differs = Differs(before, None, LOOSE.get(tool), None, 2)
+    assert differs.what(pl.load(after.SerializeToString())) in ("", "names")
+    for made, names in plant(after, kind, 0):
+        if differs.what(pl.load(made.SerializeToString())) == "numbers":
+            assert judge(before, made, names, differs) == ""
+            return
+    assert (tool, kind) in ABSENT
+
+
+ABSENT = {
+    *(("onnxoptimizer", kind) for kind in ("turned_weight", "lost_bias")),
+    *(("ORT extended", kind) for kind in ("turned_weight", "lost_bias")),
+}
+"""Faults without a place: the weights are computed, or belong to operators of ONNX Runtime."""
+
+
+@pytest.mark.parametrize("tool", MAKERS)
+def test_right_output_of_tools(tool: str, before: pl.Model, tmp_path: Path) -> None:
+    after = pl.load(made_by(tool, before, tmp_path).SerializeToString())
+    with pytest.raises(NothingFailsError, match="nothing fails: the second model is correct"):
+        bisect(before, after, Differs(before, None, LOOSE.get(tool)))
+
+
+def loaded(text: str) -> pl.Model:
+    """Load a model in ONNX's text format, whose nodes are named after their values."""
+    model = onnx.parser.parse_model(text)
+    for node in model.graph.node:
+        node.name = f"node_{node.output[0]}"
+    return pl.load(model.SerializeToString())
+
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3, 4] x, bool c)'
+
+PAIRS = {
+    "a right merge beside a wrong axis": (
+        """=> (float[4, 2, 3] y, float[2, 3, 4] z) { a = Transpose<perm = [1, 2, 0]>(x)
+        y = Transpose<perm = [1, 2, 0]>(a) r = Relu(x) z = Softmax<axis = 2>(r) }""",
+        """=> (float[4, 2, 3] y, float[2, 3, 4] z) { y = Transpose<perm = [2, 0, 1]>(x)
+        r = Relu(x) z = Softmax<axis = 0>(r) }""",
+        ["node_z (Softmax): attribute axis: 2 -> 0"],
+    ),
+    "a node of a nested graph": (
+        """=> (float[2, 3, 4] y) { a = Neg(x) b = Abs(a) w = Exp(x) y = If(c)<
+        then_branch = t () => (u) { u = Sub(a, w) },
+        else_branch = e () => (v) { v = Sub(w, b) }> }""",
+        """=> (float[2, 3, 4] y) { n = Neg(x) w = Exp(x) b = Abs(x) y = If(c)<
+        then_branch = t () => (u) { u = Sub(w, n) },
+        else_branch = e () => (v) { v = Sub(b, w) }> }""",
+        ["node_y (If)"],
+    ),
+    "an output that became a constant": (
+        """=> (float[2] y, float[2, 3, 4] z) { s = Shape<start = 2>(x) f = Cast<to = 1>(s)
+        y = Expand(f, two) z = Neg(x) }""",
+        "=> (float[2] y, float[2, 3, 4] z) <float[2] y = {4.0, 5.0}> { z = Neg(x) }",
+        ["node_s (Shape)", "node_f (Cast)", "node_y (Expand)"],
+    ),
+    "two inputs of one operator": (
+        "=> (float[2, 3, 4] y) { a = Exp(x) b = Sin(x) y = Sub(a, b) }",
+        "=> (float[2, 3, 4] y) { b = Sin(x) a = Exp(x) y = Sub(b, a) }",
+        ["node_y (Sub): input 0: a -> b", "node_y (Sub): input 1: b -> a"],
+    ),
+    "another operator set": (
+        "=> (float[2, 3, 4] y) { a = Exp(x) y = Softmax<axis = 1>(a) }",
+        "=> (float[2, 3, 4] y) { a = Exp(x) y = Softmax<axis = 2>(a) }",
+        ["node_y (Softmax): attribute axis: 1 -> 2"],
+    ),
+    "a repeated value": (
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) { a = Exp(x) b = Identity(a)
+        y = Sin(b) z = Cos(b) }""",
+        "=> (float[2, 3, 4] y, float[2, 3, 4] z) { a = Exp(x) y = Sin(a) z = Sin(a) }",
+        ["node_z (Cos)", "node_z (Sin)"],
+    ),
+}
+"""Graphs before and after, and what is guilty."""
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_pairs(case: str) -> None:
+    one, two, wanted = PAIRS[case]
+    weights = "" if "two" not in one else "<int64[1] two = {2}>"
+    first = loaded(f"{HEAD} {one.replace('{ s =', f'{weights} {{ s =')}")
+    newer = HEAD.replace('"" : 17', '"" : 21') if case == "another operator set" else HEAD
+    second = loaded(f"{newer} {two}")
+    generator = np.random.default_rng(0)
+    inputs = [
+        {"x": generator.standard_normal((2, 3, 4)).astype(np.float32), "c": np.array(taken)}
+        for taken in (True, False)
+    ]
+    found = bisect(first, second, Differs(first, inputs))
+    assert named(found) == wanted
+    assert found.others == ""
+    assert found.model is not None
+    assert Differs(first, inputs)(found.model)
+
+
+def named(found: Guilty) -> list[str]:
+    return [text for each in found.rewrites for text in (*each.removed, *each.added, *each.changed)]
+
+
+def test_models_of_other_dialects() -> None:
+    x = pl.sym.var("x", shape=(2, 3))
+    before = pl.Model(pl.sym.exp(pl.sym.sin(x, name="s"), name="y"))
+    after = pl.Model(pl.sym.exp(pl.sym.cos(x, name="s"), name="y"))
+    found = bisect(before, after)
+    assert named(found) == ["s_sin (Sin)", "s_cos (Cos)"]
+
+
+def test_different_domains() -> None:
+    before, after = (
+        loaded(f"{HEAD} => (float[2, 3, 4] y) {{ y = {operator}(x) }}".replace("17", sets))
+        for operator, sets in (
+            ("Neg", '17, "com.microsoft" : 1'),
+            ("Abs", '17, "com.microsoft" : 2'),
+        )
+    )
+    with pytest.raises(UnsupportedError, match=r"different versions of 'com\.microsoft'"):
+        bisect(before, after)
+
+
+def test_a_fault_that_no_value_shows() -> None:
+    before = loaded(f"{HEAD} => (float[2, 3, 4] y) {{ y = Exp(x) }}")
+    after = loaded(f"{HEAD} => (float[2, 3, 4] z) {{ z = Exp(x) }}")
+    with pytest.raises(GraphError, match="in what no value shows"):
+        bisect(before, after, lambda model: model.outputs == ["z"])
+
+
+class TestCommand:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        one, two, _ = PAIRS["a right merge beside a wrong axis"]
+        loaded(f"{HEAD} {one}").save(tmp_path / "before.onnx")
+        loaded(f"{HEAD} {two}").save(tmp_path / "after.onnx")
+        return tmp_path
+
+    def test_output(self, folder: Path) -> None:
+        found = passlib_command(
+            "bisect", "before.onnx", "after.onnx", "-o", "guilty.onnx", folder=folder
+        )
+        assert (found.returncode, found.stderr) == (0, "")
+        assert found.stdout == (
+            "guilty rewrites: 1 of 2\n"
+            "  ~ node_z (Softmax): attribute axis: 2 -> 0\n"
+            "before:\n"
+            "  z = Softmax(r)\n"
+            "after:\n"
+            "  z = Softmax(r)\n"
+            "4 runs\n"
+        )
+        ops = [node.op_type for node in onnx.load(folder / "guilty.onnx").graph.node]
+        assert ops.count("Transpose") == 2
+
+    def test_json_of_a_command(self, folder: Path) -> None:
+        wrong = 'any(n.op_type == "Softmax" and n.attribute[0].i == 0 for n in m.graph.node)'
+        script = f"import onnx, sys; m = onnx.load(sys.argv[1]); sys.exit({wrong})"
+        test = f"{sys.executable} -c '{script}' {{}}"
+        found = passlib_command(
+            "bisect", "before.onnx", "after.onnx", "--json", "--test", test, folder=folder
+        )
+        assert json.loads(found.stdout)["rewrites"] == [
+            {"removed": [], "added": [], "changed": ["node_z (Softmax): attribute axis: 2 -> 0"]}
+        ]
+
+    @pytest.mark.parametrize(
+        ("given", "code", "message"),
+        [
+            ("before.onnx before.onnx", 5, "nothing fails: the second model is correct"),
+            ("before.onnx after.onnx --passes simplify", 1, "give AFTER, or passes"),
+            ("before.onnx after.onnx -l some.so", 1, "give AFTER, or passes"),
+            ("before.onnx none.onnx", 1, "none.onnx"),
+            ("before.onnx after.onnx -o made.json", 1, ".json"),
+        ],
+    )
+    def test_messages(self, given: str, code: int, message: str, folder: Path) -> None:
+        found = passlib_command("bisect", *given.split(), folder=folder)
+        assert found.returncode == code
+        assert message in found.stderr
