@@ -91,7 +91,7 @@ inline bool readList(const std::string& given, std::vector<std::string>* items) 
       if (end >= text.size()) return false;
       std::string inner = text.substr(pos + 1, end - pos - 1);
       if (text[pos] == '"') {
-        inner = JsonVal::parse(text.substr(pos, end - pos + 1)).str;
+        inner = JsonReader(&text[pos], end - pos + 1).readString().str();
       } else {
         for (std::size_t at = inner.find('\\'); at != std::string::npos;
              at = inner.find('\\', at + 1)) {
@@ -251,7 +251,7 @@ namespace detail {
 inline std::string realText(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return JsonVal::real(value).dump();
+  return shortestText(value);
 }
 
 /// A list in the spelling of the graph's dialect. Python's tuple of one item ends with a comma.

@@ -75,30 +75,41 @@ inline bool runDeclared(graphPass_t function, const char* name, Graph* graph,
   return true;
 }
 
-inline JsonVal jsonOf(const OptionValue& value) {
+inline void appendJson(const std::string& text, TextBuffer* out) {
+  appendString(text.data(), text.size(), false, out);
+}
+
+inline void appendJson(const std::vector<OptionValue>& values, TextBuffer* out);
+
+inline void appendJson(const OptionValue& value, TextBuffer* out) {
+  if (value.is_list) return appendJson(value.items, out);
   switch (value.kind) {
     case OptionValue::kBoolean:
-      return JsonVal::boolean(value.integer != 0);
+      return out->append(std::string(value.integer != 0 ? "true" : "false"));
     case OptionValue::kInteger:
-      return JsonVal::integer(value.integer);
+      return out->append(printed("%lld", static_cast<long long>(value.integer)));
     case OptionValue::kReal:
-      return JsonVal::real(value.real);
+      return out->append(shortestText(value.real));
     case OptionValue::kText:
       break;
   }
-  return JsonVal(value.text);
+  appendJson(value.text, out);
 }
 
-inline JsonVal jsonOf(const std::vector<OptionValue>& values) {
-  JsonVal list(LIST);
-  for (const OptionValue& item : values) list.list.push_back(jsonOf(item));
-  return list;
+inline void appendJson(const std::vector<OptionValue>& values, TextBuffer* out) {
+  out->push_back('[');
+  for (const OptionValue& item : values) {
+    if (&item != &values[0]) out->push_back(',');
+    appendJson(item, out);
+  }
+  out->push_back(']');
 }
 
-inline JsonVal jsonOf(const std::vector<std::string>& texts) {
-  JsonVal list(LIST);
-  for (const std::string& item : texts) list.list.push_back(JsonVal(item));
-  return list;
+template <typename Value>
+std::string jsonOf(const Value& value) {
+  TextBuffer text;
+  appendJson(value, &text);
+  return text.str();
 }
 
 /// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
@@ -109,12 +120,12 @@ __attribute__((__cold__)) inline void addDefaults(const char* name, options_map_
     if (pass.name != name) continue;
     for (const OptionDeclaration& option : pass.options) {
       const OptionValue& preset = option.preset;
-      std::string text = preset.kind == OptionValue::kText ? preset.text : jsonOf(preset).dump();
+      std::string text = preset.kind == OptionValue::kText ? preset.text : jsonOf(preset);
       if (preset.kind == OptionValue::kBoolean) text = preset.integer != 0 ? "True" : "False";
       if (preset.is_list) {
         text = "[";
         for (const OptionValue& item : preset.items) {
-          text += (text.size() == 1 ? "" : ", ") + jsonOf(item).dump();
+          text += (text.size() == 1 ? "" : ", ") + jsonOf(item);
         }
         text += "]";
       }
@@ -128,62 +139,82 @@ inline const char* kindName(OptionValue::Kind kind) {
   return names[kind];
 }
 
-/// Sets a member of an object. Cold, like other functions that run once in a library or a call:
-/// they are compiled for size.
-__attribute__((__cold__)) inline JsonVal& setMember(JsonVal* object, const char* key,
-                                                    JsonVal value) {
-  JsonVal& member = object->map[JsonVal(key)];
-  member = std::move(value);
-  return member;
+/// Appends a member behind others of an object. Cold, like other functions that run once in a
+/// library or a call: they are compiled for size.
+__attribute__((__cold__)) inline void appendMember(const char* key, const std::string& json,
+                                                   TextBuffer* out) {
+  out->append(printed(",\"%s\":%s", key, json.c_str()));
+}
+
+__attribute__((__cold__)) inline void appendFlag(const char* key, bool value, TextBuffer* out) {
+  appendMember(key, value ? "true" : "false", out);
+}
+
+__attribute__((__cold__)) inline std::string jsonOf(const std::vector<std::string>& texts) {
+  TextBuffer text;
+  appendTexts(texts, &text);
+  return text.str();
+}
+
+/// The options that a pass has in a pipeline. Of those for one key, the last counts.
+__attribute__((__cold__)) inline std::string jsonOf(
+    const std::vector<std::pair<std::string, OptionValue> >& options) {
+  TextBuffer text;
+  text.push_back('{');
+  for (const auto& option : options) {
+    if (&option != &options[0]) text.push_back(',');
+    appendJson(option.first, &text);
+    text.push_back(':');
+    appendJson(option.second, &text);
+  }
+  text.push_back('}');
+  return text.str();
 }
 
 __attribute__((__cold__)) inline const char* describePasses() {
-  JsonVal passes(LIST);
+  TextBuffer out;
+  out.append("{\"version\":1,\"passes\":[");
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
     const PassDeclaration& pass = declared->get(pos);
-    JsonVal object(MAP);
-    setMember(&object, "name", JsonVal(pass.name));
-    setMember(&object, "description", JsonVal(pass.description));
-    setMember(&object, "any_options", JsonVal::boolean(pass.any_options));
-    setMember(&object, "needs_weights", JsonVal::boolean(pass.needs_weights));
-    if (pass.weights_on_demand) setMember(&object, "weights_on_demand", JsonVal::boolean(true));
-    setMember(&object, "needs_shapes", JsonVal::boolean(pass.needs_shapes));
-    setMember(&object, "dialects", jsonOf(pass.dialects));
-    JsonVal& options = setMember(&object, "options", JsonVal(LIST));
+    if (pos > 0) out.push_back(',');
+    out.append("{\"name\":");
+    appendJson(pass.name, &out);
+    appendMember("description", jsonOf(pass.description), &out);
+    appendFlag("any_options", pass.any_options, &out);
+    appendFlag("needs_weights", pass.needs_weights, &out);
+    if (pass.weights_on_demand) appendFlag("weights_on_demand", true, &out);
+    appendFlag("needs_shapes", pass.needs_shapes, &out);
+    appendMember("dialects", jsonOf(pass.dialects), &out);
+    out.append(",\"options\":[");
     for (const OptionDeclaration& option : pass.options) {
-      JsonVal member(MAP);
-      setMember(&member, "name", JsonVal(option.name));
-      setMember(&member, "description", JsonVal(option.description));
-      setMember(&member, "kind", JsonVal(kindName(option.preset.kind)));
-      setMember(&member, "list", JsonVal::boolean(option.preset.is_list));
-      setMember(&member, "default",
-                option.preset.is_list ? jsonOf(option.preset.items) : jsonOf(option.preset));
-      setMember(&member, "choices", jsonOf(option.choices));
-      setMember(&member, "range", jsonOf(option.range));
-      options.list.push_back(std::move(member));
+      if (&option != &pass.options[0]) out.push_back(',');
+      out.append("{\"name\":");
+      appendJson(option.name, &out);
+      appendMember("description", jsonOf(option.description), &out);
+      appendMember("kind", jsonOf(std::string(kindName(option.preset.kind))), &out);
+      appendFlag("list", option.preset.is_list, &out);
+      appendMember("default", jsonOf(option.preset), &out);
+      appendMember("choices", jsonOf(option.choices), &out);
+      appendMember("range", jsonOf(option.range), &out);
+      out.push_back('}');
     }
-    if (pass.exact) setMember(&object, "exact", JsonVal::boolean(true));
-    if (!pass.triggers.empty()) setMember(&object, "triggers", jsonOf(pass.triggers));
+    out.push_back(']');
+    if (pass.exact) appendFlag("exact", true, &out);
+    if (!pass.triggers.empty()) appendMember("triggers", jsonOf(pass.triggers), &out);
     if (!pass.pipelines.empty()) {
-      JsonVal joins(MAP);
-      setMember(&joins, "pipelines", jsonOf(pass.pipelines));
-      setMember(&joins, "after", JsonVal(pass.after));
-      setMember(&joins, "cost", JsonVal(pass.cost));
-      JsonVal& always = setMember(&joins, "options", JsonVal(MAP));
-      for (const auto& each : pass.pipeline_options)
-        setMember(&always, each.first.c_str(), jsonOf(each.second));
-      JsonVal& rounding = setMember(&joins, "rounding", JsonVal(MAP));
-      for (const auto& each : pass.rounding_options)
-        setMember(&rounding, each.first.c_str(), jsonOf(each.second));
-      setMember(&object, "joins", std::move(joins));
+      out.append(",\"joins\":{\"pipelines\":");
+      out.append(jsonOf(pass.pipelines));
+      appendMember("after", jsonOf(pass.after), &out);
+      appendMember("cost", jsonOf(pass.cost), &out);
+      appendMember("options", jsonOf(pass.pipeline_options), &out);
+      appendMember("rounding", jsonOf(pass.rounding_options), &out);
+      out.push_back('}');
     }
-    passes.list.push_back(std::move(object));
+    out.push_back('}');
   }
-  JsonVal all(MAP);
-  setMember(&all, "version", JsonVal(1));
-  setMember(&all, "passes", std::move(passes));
-  static const std::string& text = *new std::string(all.dump());
+  out.append("]}");
+  static const std::string& text = *new std::string(out.str());
   return text.c_str();
 }
 
@@ -251,8 +282,8 @@ __attribute__((__cold__)) inline OptionValue optionValue(const OptionDeclaration
   if (valid) return value;
   std::string wanted = value.is_list ? std::string("a list of ") : std::string();
   wanted += kindName(kind);
-  if (!option.choices.empty()) wanted += " of " + jsonOf(option.choices).dump();
-  if (!option.range.empty()) wanted += " in the range " + jsonOf(option.range).dump();
+  if (!option.choices.empty()) wanted += " of " + jsonOf(option.choices);
+  if (!option.range.empty()) wanted += " in the range " + jsonOf(option.range);
   throw std::invalid_argument("option " + detail::quoted(option.name) + " takes " + wanted +
                               ", not " + detail::quoted(text));
 }

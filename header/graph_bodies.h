@@ -249,8 +249,14 @@ inline void appendOrigins(const Node& node, bool added, std::vector<std::string>
     if (!added) found.push_back(node.name);
   } else {
     try {
-      for (const JsonVal& each : JsonVal::parse(earlier).list) found.push_back(each.str);
+      bool first = true;
+      JsonReader reader(earlier.data(), earlier.size());
+      for (reader.beginList(); reader.nextItem(&first);) {
+        found.push_back(reader.readString().str());
+      }
+      reader.finish();
     } catch (const JsonError&) {  // an attribute of the pass
+      found.clear();
     }
   }
   const std::size_t most = 256;
@@ -274,9 +280,9 @@ inline void Graph::noteOrigin(Node* old, Node* made) {
   std::vector<std::string> names;
   detail::appendOrigins(*made, true, &names);
   detail::appendOrigins(*old, detail::NodeMarks::has(*old, detail::NodeMarks::kAdded), &names);
-  JsonVal list(LIST);
-  for (const std::string& name : names) list.list.push_back(JsonVal(name));
-  made->attrs[MX_STR_ORIGIN] = list.dump();
+  detail::TextBuffer text;
+  detail::appendTexts(names, &text);
+  made->attrs[MX_STR_ORIGIN] = text.str();
   heirs_.push_back(old);
   heirs_.push_back(made);
 }

@@ -626,6 +626,16 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
   out->push_back('"');
 }
 
+/// Appends a list of texts.
+inline void appendTexts(const std::vector<std::string>& texts, TextBuffer* out) {
+  out->push_back('[');
+  for (const std::string& text : texts) {
+    if (&text != &texts[0]) out->push_back(',');
+    appendString(text.data(), text.size(), false, out);
+  }
+  out->push_back(']');
+}
+
 /// Prints a number to `target`, which has room for 20 bytes, and returns its end.
 inline char* printInteger(int64_t value, char* target) {
   if (value >= 0 && value < 10) {

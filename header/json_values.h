@@ -13,6 +13,25 @@ inline bool scanNum(const std::string& text, int* num) {
   return *num == integer && text != "-0";
 }
 
+/// The shortest text that reads back as the same double. Throws std::invalid_argument for numbers
+/// that JSON does not have.
+inline std::string shortestText(double value) {
+  if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
+  std::string text;
+  for (int digits = 15; digits <= 17; ++digits) {
+#if defined(__cpp_lib_to_chars)
+    char buffer[32];  // the longest has 24 characters
+    const std::to_chars_result result =
+        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
+    text.assign(buffer, result.ptr);
+#else
+    text = printDouble(value, digits);
+#endif
+    if (!(parseDouble(text) < value) && !(parseDouble(text) > value)) break;
+  }
+  return text;
+}
+
 inline JsonVal makeNumber(std::string text) {
   int num = 0;
   const bool same = scanNum(text, &num);
@@ -283,20 +302,7 @@ inline JsonVal JsonVal::integer(int64_t value) {
 }
 
 inline JsonVal JsonVal::real(double value) {
-  if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
-  std::string text;
-  for (int digits = 15; digits <= 17; ++digits) {
-#if defined(__cpp_lib_to_chars)
-    char buffer[32];  // the longest has 24 characters
-    const std::to_chars_result result =
-        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
-    text.assign(buffer, result.ptr);
-#else
-    text = detail::printDouble(value, digits);
-#endif
-    if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
-  }
-  return detail::makeNumber(text);
+  return detail::makeNumber(detail::shortestText(value));
 }
 
 inline double JsonVal::toDouble() const {

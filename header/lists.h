@@ -90,6 +90,10 @@ class PlainList : public PlainMemory {
     if (count > size()) memset(data_ + size_, 0, count * sizeof(Item) - size_);
     size_ = count * sizeof(Item);
   }
+  void removeFirst(std::size_t count) {
+    size_ -= count * sizeof(Item);
+    memmove(data_, data_ + count * sizeof(Item), size_);
+  }
   void clear() { size_ = 0; }
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_ / sizeof(Item); }

@@ -37,9 +37,9 @@ struct PatternValue {
   bool listed = false;  ///< one of several names before the equal sign
   Kind kind = kAny;
   std::vector<int64_t> ranks;  ///< one of these, as the next ones
-  std::vector<MXDType> types;
   std::vector<double> numbers;
-  std::vector<std::vector<int64_t> > shapes;  ///< -1: any size
+  std::vector<int64_t> shapes;  ///< of each: its rank, then the sizes, -1 for any
+  uint32_t types = 0;           ///< a bit for each; none: any
   int uses = 0;
   std::size_t place = 0;  ///< in the text
 };
@@ -71,21 +71,43 @@ struct PatternGraph {
   std::vector<PatternValue> values;
   std::vector<PatternOperation> operations;  ///< each after those it takes input from
   std::vector<PatternRoot> roots;
-  std::map<std::string, int> names;
-  std::vector<std::pair<int, int> > results;  ///< replacement: the pattern's root, the new value
+  std::vector<int> results;  ///< of a replacement: the new value for each root of the pattern
+
+  /// The value of a name, or -1.
+  int find(const std::string& name) const {
+    for (std::size_t pos = 0; pos < values.size(); ++pos) {
+      if (!name.empty() && values[pos].name == name) return static_cast<int>(pos);
+    }
+    return -1;
+  }
+  /// Whether an attribute of an operation is bound to $name.
+  bool binds(const std::string& name) const {
+    for (const PatternOperation& operation : operations) {
+      for (const PatternAttribute& attribute : operation.attributes) {
+        if (attribute.relation == PatternAttribute::kBind && attribute.variable == name)
+          return true;
+      }
+    }
+    return false;
+  }
+};
+
+struct PatternCondition {
+  std::string text;
+  std::function<bool(const Match&)> holds;
 };
 
 struct PatternRule {
   PatternGraph pattern;
   std::unique_ptr<PatternGraph> replacement;
-  std::vector<std::pair<std::string, std::function<bool(const Match&)> > > conditions;
+  std::vector<PatternCondition> conditions;
   std::function<void(Match&)> rewrite;
 };
 
 struct PatternBinding {
   enum State : char { kFree, kBound, kAbsent };
   std::vector<NodeEntry> values;
-  std::vector<State> states;
+  PlainList<State> states;
   std::vector<std::vector<NodeEntry> > lists;  ///< of variadic inputs
   std::vector<Node*> nodes;                    ///< by operation
   std::vector<std::pair<std::string, std::string> > attributes;
@@ -178,12 +200,15 @@ class Match {
         const detail::PatternBinding* binding)
       : session_(session), rule_(rule), binding_(binding) {}
   int valueOf(const std::string& name) const;
+  struct Replaced {
+    std::size_t root;
+    NodeEntry value;
+  };
 
   detail::PatternSession* session_;
   const detail::PatternRule* rule_;
   const detail::PatternBinding* binding_;
-  std::vector<Node*> created_;
-  std::vector<std::pair<int, NodeEntry> > replaced_;
+  std::vector<Replaced> replaced_;
 };
 
 /// The text of a list in an attribute: "[1, 2]".
@@ -191,10 +216,11 @@ std::string listText(const std::vector<int64_t>& numbers);
 
 /// A place in a list of matches.
 struct FoundMatch {
+  typedef std::pair<std::string, std::vector<NodeEntry> > Value;
   Graph* graph = nullptr;
   std::size_t rule = 0;  ///< number of the pattern
   std::vector<Node*> nodes;
-  std::vector<std::pair<std::string, std::vector<NodeEntry> > > values;  ///< by name
+  std::vector<Value> values;  ///< by name
   std::vector<std::pair<std::string, std::string> > attributes;
 };
 

@@ -1500,6 +1500,10 @@ class PlainList : public PlainMemory {
     if (count > size()) memset(data_ + size_, 0, count * sizeof(Item) - size_);
     size_ = count * sizeof(Item);
   }
+  void removeFirst(std::size_t count) {
+    size_ -= count * sizeof(Item);
+    memmove(data_, data_ + count * sizeof(Item), size_);
+  }
   void clear() { size_ = 0; }
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_ / sizeof(Item); }
@@ -2518,6 +2522,16 @@ inline void appendString(const char* text, std::size_t size, bool raw_controls, 
   out->push_back('"');
 }
 
+/// Appends a list of texts.
+inline void appendTexts(const std::vector<std::string>& texts, TextBuffer* out) {
+  out->push_back('[');
+  for (const std::string& text : texts) {
+    if (&text != &texts[0]) out->push_back(',');
+    appendString(text.data(), text.size(), false, out);
+  }
+  out->push_back(']');
+}
+
 /// Prints a number to `target`, which has room for 20 bytes, and returns its end.
 inline char* printInteger(int64_t value, char* target) {
   if (value >= 0 && value < 10) {
@@ -2779,6 +2793,25 @@ inline bool scanNum(const std::string& text, int* num) {
   }
   *num = toInt(static_cast<double>(integer));
   return *num == integer && text != "-0";
+}
+
+/// The shortest text that reads back as the same double. Throws std::invalid_argument for numbers
+/// that JSON does not have.
+inline std::string shortestText(double value) {
+  if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
+  std::string text;
+  for (int digits = 15; digits <= 17; ++digits) {
+#if defined(__cpp_lib_to_chars)
+    char buffer[32];  // the longest has 24 characters
+    const std::to_chars_result result =
+        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
+    text.assign(buffer, result.ptr);
+#else
+    text = printDouble(value, digits);
+#endif
+    if (!(parseDouble(text) < value) && !(parseDouble(text) > value)) break;
+  }
+  return text;
 }
 
 inline JsonVal makeNumber(std::string text) {
@@ -3051,20 +3084,7 @@ inline JsonVal JsonVal::integer(int64_t value) {
 }
 
 inline JsonVal JsonVal::real(double value) {
-  if (!std::isfinite(value)) throw std::invalid_argument("JSON has no NaN and no infinity");
-  std::string text;
-  for (int digits = 15; digits <= 17; ++digits) {
-#if defined(__cpp_lib_to_chars)
-    char buffer[32];  // the longest has 24 characters
-    const std::to_chars_result result =
-        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
-    text.assign(buffer, result.ptr);
-#else
-    text = detail::printDouble(value, digits);
-#endif
-    if (!(detail::parseDouble(text) < value) && !(detail::parseDouble(text) > value)) break;
-  }
-  return detail::makeNumber(text);
+  return detail::makeNumber(detail::shortestText(value));
 }
 
 inline double JsonVal::toDouble() const {
@@ -5571,8 +5591,14 @@ inline void appendOrigins(const Node& node, bool added, std::vector<std::string>
     if (!added) found.push_back(node.name);
   } else {
     try {
-      for (const JsonVal& each : JsonVal::parse(earlier).list) found.push_back(each.str);
+      bool first = true;
+      JsonReader reader(earlier.data(), earlier.size());
+      for (reader.beginList(); reader.nextItem(&first);) {
+        found.push_back(reader.readString().str());
+      }
+      reader.finish();
     } catch (const JsonError&) {  // an attribute of the pass
+      found.clear();
     }
   }
   const std::size_t most = 256;
@@ -5596,9 +5622,9 @@ inline void Graph::noteOrigin(Node* old, Node* made) {
   std::vector<std::string> names;
   detail::appendOrigins(*made, true, &names);
   detail::appendOrigins(*old, detail::NodeMarks::has(*old, detail::NodeMarks::kAdded), &names);
-  JsonVal list(LIST);
-  for (const std::string& name : names) list.list.push_back(JsonVal(name));
-  made->attrs[MX_STR_ORIGIN] = list.dump();
+  detail::TextBuffer text;
+  detail::appendTexts(names, &text);
+  made->attrs[MX_STR_ORIGIN] = text.str();
   heirs_.push_back(old);
   heirs_.push_back(made);
 }
@@ -5906,7 +5932,7 @@ inline bool readList(const std::string& given, std::vector<std::string>* items) 
       if (end >= text.size()) return false;
       std::string inner = text.substr(pos + 1, end - pos - 1);
       if (text[pos] == '"') {
-        inner = JsonVal::parse(text.substr(pos, end - pos + 1)).str;
+        inner = JsonReader(&text[pos], end - pos + 1).readString().str();
       } else {
         for (std::size_t at = inner.find('\\'); at != std::string::npos;
              at = inner.find('\\', at + 1)) {
@@ -6066,7 +6092,7 @@ namespace detail {
 inline std::string realText(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return JsonVal::real(value).dump();
+  return shortestText(value);
 }
 
 /// A list in the spelling of the graph's dialect. Python's tuple of one item ends with a comma.
@@ -6332,30 +6358,41 @@ inline bool runDeclared(graphPass_t function, const char* name, Graph* graph,
   return true;
 }
 
-inline JsonVal jsonOf(const OptionValue& value) {
+inline void appendJson(const std::string& text, TextBuffer* out) {
+  appendString(text.data(), text.size(), false, out);
+}
+
+inline void appendJson(const std::vector<OptionValue>& values, TextBuffer* out);
+
+inline void appendJson(const OptionValue& value, TextBuffer* out) {
+  if (value.is_list) return appendJson(value.items, out);
   switch (value.kind) {
     case OptionValue::kBoolean:
-      return JsonVal::boolean(value.integer != 0);
+      return out->append(std::string(value.integer != 0 ? "true" : "false"));
     case OptionValue::kInteger:
-      return JsonVal::integer(value.integer);
+      return out->append(printed("%lld", static_cast<long long>(value.integer)));
     case OptionValue::kReal:
-      return JsonVal::real(value.real);
+      return out->append(shortestText(value.real));
     case OptionValue::kText:
       break;
   }
-  return JsonVal(value.text);
+  appendJson(value.text, out);
 }
 
-inline JsonVal jsonOf(const std::vector<OptionValue>& values) {
-  JsonVal list(LIST);
-  for (const OptionValue& item : values) list.list.push_back(jsonOf(item));
-  return list;
+inline void appendJson(const std::vector<OptionValue>& values, TextBuffer* out) {
+  out->push_back('[');
+  for (const OptionValue& item : values) {
+    if (&item != &values[0]) out->push_back(',');
+    appendJson(item, out);
+  }
+  out->push_back(']');
 }
 
-inline JsonVal jsonOf(const std::vector<std::string>& texts) {
-  JsonVal list(LIST);
-  for (const std::string& item : texts) list.list.push_back(JsonVal(item));
-  return list;
+template <typename Value>
+std::string jsonOf(const Value& value) {
+  TextBuffer text;
+  appendJson(value, &text);
+  return text.str();
 }
 
 /// Adds the declared defaults of a pass to the options that the caller gave, in the same form.
@@ -6366,12 +6403,12 @@ __attribute__((__cold__)) inline void addDefaults(const char* name, options_map_
     if (pass.name != name) continue;
     for (const OptionDeclaration& option : pass.options) {
       const OptionValue& preset = option.preset;
-      std::string text = preset.kind == OptionValue::kText ? preset.text : jsonOf(preset).dump();
+      std::string text = preset.kind == OptionValue::kText ? preset.text : jsonOf(preset);
       if (preset.kind == OptionValue::kBoolean) text = preset.integer != 0 ? "True" : "False";
       if (preset.is_list) {
         text = "[";
         for (const OptionValue& item : preset.items) {
-          text += (text.size() == 1 ? "" : ", ") + jsonOf(item).dump();
+          text += (text.size() == 1 ? "" : ", ") + jsonOf(item);
         }
         text += "]";
       }
@@ -6385,62 +6422,82 @@ inline const char* kindName(OptionValue::Kind kind) {
   return names[kind];
 }
 
-/// Sets a member of an object. Cold, like other functions that run once in a library or a call:
-/// they are compiled for size.
-__attribute__((__cold__)) inline JsonVal& setMember(JsonVal* object, const char* key,
-                                                    JsonVal value) {
-  JsonVal& member = object->map[JsonVal(key)];
-  member = std::move(value);
-  return member;
+/// Appends a member behind others of an object. Cold, like other functions that run once in a
+/// library or a call: they are compiled for size.
+__attribute__((__cold__)) inline void appendMember(const char* key, const std::string& json,
+                                                   TextBuffer* out) {
+  out->append(printed(",\"%s\":%s", key, json.c_str()));
+}
+
+__attribute__((__cold__)) inline void appendFlag(const char* key, bool value, TextBuffer* out) {
+  appendMember(key, value ? "true" : "false", out);
+}
+
+__attribute__((__cold__)) inline std::string jsonOf(const std::vector<std::string>& texts) {
+  TextBuffer text;
+  appendTexts(texts, &text);
+  return text.str();
+}
+
+/// The options that a pass has in a pipeline. Of those for one key, the last counts.
+__attribute__((__cold__)) inline std::string jsonOf(
+    const std::vector<std::pair<std::string, OptionValue> >& options) {
+  TextBuffer text;
+  text.push_back('{');
+  for (const auto& option : options) {
+    if (&option != &options[0]) text.push_back(',');
+    appendJson(option.first, &text);
+    text.push_back(':');
+    appendJson(option.second, &text);
+  }
+  text.push_back('}');
+  return text.str();
 }
 
 __attribute__((__cold__)) inline const char* describePasses() {
-  JsonVal passes(LIST);
+  TextBuffer out;
+  out.append("{\"version\":1,\"passes\":[");
   Registry<PassDeclaration>* declared = Registry<PassDeclaration>::get();
   for (int pos = 0; pos < declared->size(); ++pos) {
     const PassDeclaration& pass = declared->get(pos);
-    JsonVal object(MAP);
-    setMember(&object, "name", JsonVal(pass.name));
-    setMember(&object, "description", JsonVal(pass.description));
-    setMember(&object, "any_options", JsonVal::boolean(pass.any_options));
-    setMember(&object, "needs_weights", JsonVal::boolean(pass.needs_weights));
-    if (pass.weights_on_demand) setMember(&object, "weights_on_demand", JsonVal::boolean(true));
-    setMember(&object, "needs_shapes", JsonVal::boolean(pass.needs_shapes));
-    setMember(&object, "dialects", jsonOf(pass.dialects));
-    JsonVal& options = setMember(&object, "options", JsonVal(LIST));
+    if (pos > 0) out.push_back(',');
+    out.append("{\"name\":");
+    appendJson(pass.name, &out);
+    appendMember("description", jsonOf(pass.description), &out);
+    appendFlag("any_options", pass.any_options, &out);
+    appendFlag("needs_weights", pass.needs_weights, &out);
+    if (pass.weights_on_demand) appendFlag("weights_on_demand", true, &out);
+    appendFlag("needs_shapes", pass.needs_shapes, &out);
+    appendMember("dialects", jsonOf(pass.dialects), &out);
+    out.append(",\"options\":[");
     for (const OptionDeclaration& option : pass.options) {
-      JsonVal member(MAP);
-      setMember(&member, "name", JsonVal(option.name));
-      setMember(&member, "description", JsonVal(option.description));
-      setMember(&member, "kind", JsonVal(kindName(option.preset.kind)));
-      setMember(&member, "list", JsonVal::boolean(option.preset.is_list));
-      setMember(&member, "default",
-                option.preset.is_list ? jsonOf(option.preset.items) : jsonOf(option.preset));
-      setMember(&member, "choices", jsonOf(option.choices));
-      setMember(&member, "range", jsonOf(option.range));
-      options.list.push_back(std::move(member));
+      if (&option != &pass.options[0]) out.push_back(',');
+      out.append("{\"name\":");
+      appendJson(option.name, &out);
+      appendMember("description", jsonOf(option.description), &out);
+      appendMember("kind", jsonOf(std::string(kindName(option.preset.kind))), &out);
+      appendFlag("list", option.preset.is_list, &out);
+      appendMember("default", jsonOf(option.preset), &out);
+      appendMember("choices", jsonOf(option.choices), &out);
+      appendMember("range", jsonOf(option.range), &out);
+      out.push_back('}');
     }
-    if (pass.exact) setMember(&object, "exact", JsonVal::boolean(true));
-    if (!pass.triggers.empty()) setMember(&object, "triggers", jsonOf(pass.triggers));
+    out.push_back(']');
+    if (pass.exact) appendFlag("exact", true, &out);
+    if (!pass.triggers.empty()) appendMember("triggers", jsonOf(pass.triggers), &out);
     if (!pass.pipelines.empty()) {
-      JsonVal joins(MAP);
-      setMember(&joins, "pipelines", jsonOf(pass.pipelines));
-      setMember(&joins, "after", JsonVal(pass.after));
-      setMember(&joins, "cost", JsonVal(pass.cost));
-      JsonVal& always = setMember(&joins, "options", JsonVal(MAP));
-      for (const auto& each : pass.pipeline_options)
-        setMember(&always, each.first.c_str(), jsonOf(each.second));
-      JsonVal& rounding = setMember(&joins, "rounding", JsonVal(MAP));
-      for (const auto& each : pass.rounding_options)
-        setMember(&rounding, each.first.c_str(), jsonOf(each.second));
-      setMember(&object, "joins", std::move(joins));
+      out.append(",\"joins\":{\"pipelines\":");
+      out.append(jsonOf(pass.pipelines));
+      appendMember("after", jsonOf(pass.after), &out);
+      appendMember("cost", jsonOf(pass.cost), &out);
+      appendMember("options", jsonOf(pass.pipeline_options), &out);
+      appendMember("rounding", jsonOf(pass.rounding_options), &out);
+      out.push_back('}');
     }
-    passes.list.push_back(std::move(object));
+    out.push_back('}');
   }
-  JsonVal all(MAP);
-  setMember(&all, "version", JsonVal(1));
-  setMember(&all, "passes", std::move(passes));
-  static const std::string& text = *new std::string(all.dump());
+  out.append("]}");
+  static const std::string& text = *new std::string(out.str());
   return text.c_str();
 }
 
@@ -6508,8 +6565,8 @@ __attribute__((__cold__)) inline OptionValue optionValue(const OptionDeclaration
   if (valid) return value;
   std::string wanted = value.is_list ? std::string("a list of ") : std::string();
   wanted += kindName(kind);
-  if (!option.choices.empty()) wanted += " of " + jsonOf(option.choices).dump();
-  if (!option.range.empty()) wanted += " in the range " + jsonOf(option.range).dump();
+  if (!option.choices.empty()) wanted += " of " + jsonOf(option.choices);
+  if (!option.range.empty()) wanted += " in the range " + jsonOf(option.range);
   throw std::invalid_argument("option " + detail::quoted(option.name) + " takes " + wanted +
                               ", not " + detail::quoted(text));
 }

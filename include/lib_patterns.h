@@ -26,14 +26,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -82,9 +79,9 @@ struct PatternValue {
   bool listed = false;  ///< one of several names before the equal sign
   Kind kind = kAny;
   std::vector<int64_t> ranks;  ///< one of these, as the next ones
-  std::vector<MXDType> types;
   std::vector<double> numbers;
-  std::vector<std::vector<int64_t> > shapes;  ///< -1: any size
+  std::vector<int64_t> shapes;  ///< of each: its rank, then the sizes, -1 for any
+  uint32_t types = 0;           ///< a bit for each; none: any
   int uses = 0;
   std::size_t place = 0;  ///< in the text
 };
@@ -116,21 +113,43 @@ struct PatternGraph {
   std::vector<PatternValue> values;
   std::vector<PatternOperation> operations;  ///< each after those it takes input from
   std::vector<PatternRoot> roots;
-  std::map<std::string, int> names;
-  std::vector<std::pair<int, int> > results;  ///< replacement: the pattern's root, the new value
+  std::vector<int> results;  ///< of a replacement: the new value for each root of the pattern
+
+  /// The value of a name, or -1.
+  int find(const std::string& name) const {
+    for (std::size_t pos = 0; pos < values.size(); ++pos) {
+      if (!name.empty() && values[pos].name == name) return static_cast<int>(pos);
+    }
+    return -1;
+  }
+  /// Whether an attribute of an operation is bound to $name.
+  bool binds(const std::string& name) const {
+    for (const PatternOperation& operation : operations) {
+      for (const PatternAttribute& attribute : operation.attributes) {
+        if (attribute.relation == PatternAttribute::kBind && attribute.variable == name)
+          return true;
+      }
+    }
+    return false;
+  }
+};
+
+struct PatternCondition {
+  std::string text;
+  std::function<bool(const Match&)> holds;
 };
 
 struct PatternRule {
   PatternGraph pattern;
   std::unique_ptr<PatternGraph> replacement;
-  std::vector<std::pair<std::string, std::function<bool(const Match&)> > > conditions;
+  std::vector<PatternCondition> conditions;
   std::function<void(Match&)> rewrite;
 };
 
 struct PatternBinding {
   enum State : char { kFree, kBound, kAbsent };
   std::vector<NodeEntry> values;
-  std::vector<State> states;
+  PlainList<State> states;
   std::vector<std::vector<NodeEntry> > lists;  ///< of variadic inputs
   std::vector<Node*> nodes;                    ///< by operation
   std::vector<std::pair<std::string, std::string> > attributes;
@@ -223,12 +242,15 @@ class Match {
         const detail::PatternBinding* binding)
       : session_(session), rule_(rule), binding_(binding) {}
   int valueOf(const std::string& name) const;
+  struct Replaced {
+    std::size_t root;
+    NodeEntry value;
+  };
 
   detail::PatternSession* session_;
   const detail::PatternRule* rule_;
   const detail::PatternBinding* binding_;
-  std::vector<Node*> created_;
-  std::vector<std::pair<int, NodeEntry> > replaced_;
+  std::vector<Replaced> replaced_;
 };
 
 /// The text of a list in an attribute: "[1, 2]".
@@ -236,10 +258,11 @@ std::string listText(const std::vector<int64_t>& numbers);
 
 /// A place in a list of matches.
 struct FoundMatch {
+  typedef std::pair<std::string, std::vector<NodeEntry> > Value;
   Graph* graph = nullptr;
   std::size_t rule = 0;  ///< number of the pattern
   std::vector<Node*> nodes;
-  std::vector<std::pair<std::string, std::vector<NodeEntry> > > values;  ///< by name
+  std::vector<Value> values;  ///< by name
   std::vector<std::pair<std::string, std::string> > attributes;
 };
 
@@ -346,6 +369,7 @@ class PatternParser {
   PatternParser(const std::string& text, const PatternGraph* outer)
       : text_(text), outer_(outer), cursor_(0), depth_(0) {
     graph_.text = text;
+    if (outer != nullptr) graph_.results.resize(outer->roots.size(), -1);
   }
 
   PatternGraph parse() {
@@ -367,8 +391,7 @@ class PatternParser {
   }
 
  private:
-  [[noreturn]] __attribute__((__cold__)) void fail(const std::string& message,
-                                                   std::size_t place) const {
+  [[noreturn]] __attribute__((__cold__)) void fail(const char* message, std::size_t place) const {
     std::size_t line = 1;
     std::size_t start = 0;
     for (std::size_t pos = 0; pos < place && pos < text_.size(); ++pos) {
@@ -376,24 +399,21 @@ class PatternParser {
       ++line;
       start = pos + 1;
     }
-    const std::string what = outer_ == nullptr ? "pattern" : "replacement";
-    throw PatternError("line " + std::to_string(line) + ", column " +
-                           std::to_string(place - start + 1) + " of the " + what + ": " + message +
-                           ", in " + quoted(around(start, place)),
+    throw PatternError(printed("line %zu, column %zu of the %s: %s, in '%s'", line,
+                               place - start + 1, outer_ == nullptr ? "pattern" : "replacement",
+                               message, around(start, place).c_str()),
                        line, place - start + 1);
   }
 
-  /// The same, without a string to make in the place of each call.
-  [[noreturn]] __attribute__((__cold__)) void fail(const char* message, std::size_t place) const {
-    fail(std::string(message), place);
-  }
-
-  /// `form`: has %s in the place of a text of the pattern, which is quoted.
+  /// `form`: as of printf, has '%s' in the places of a text of the pattern, at most two.
   [[noreturn]] __attribute__((__cold__)) void failAbout(const char* form, const std::string& text,
                                                         std::size_t place) const {
     std::string message(form);
-    const std::size_t gap = message.find("%s");
-    fail(message.replace(gap, 2, quoted(text)), place);
+    for (std::size_t gap = 0; (gap = message.find("%s", gap)) != std::string::npos;
+         gap += text.size()) {
+      message.replace(gap, 2, text);
+    }
+    fail(message.c_str(), place);
   }
 
   /// The line from `start`, or some of it on either side of a place.
@@ -404,8 +424,9 @@ class PatternParser {
     std::size_t last = end > place + most ? place + most : end;
     while (first < place && isInside(first)) ++first;
     while (last < end && isInside(last)) ++last;
-    return (first == start ? "" : "...") + text_.substr(first, last - first) +
-           (last == end ? "" : "...");
+    std::string text = text_.substr(first, last - first);
+    if (first != start) text.insert(0, "...");
+    return last == end ? text : text + "...";
   }
 
   /// Whether a byte belongs to the character of the byte before it.
@@ -414,14 +435,13 @@ class PatternParser {
   }
 
   [[noreturn]] __attribute__((__cold__)) void expected(const char* what) const {
-    std::string found = "the end";
-    if (cursor_ < text_.size()) {
-      std::size_t next = cursor_ + 1;
-      while (isInside(next)) ++next;
-      found = text_[cursor_] == '\n' ? "the end of the line"
-                                     : quoted(text_.substr(cursor_, next - cursor_));
-    }
-    fail("expected " + std::string(what) + ", not " + found, cursor_);
+    std::size_t next = cursor_ + 1;
+    while (isInside(next)) ++next;
+    const std::string found = cursor_ < text_.size() ? text_.substr(cursor_, next - cursor_) : "";
+    const char* const form = found.empty()   ? "expected %s, not the end"
+                             : found == "\n" ? "expected %s, not the end of the line"
+                                             : "expected %s, not '%s'";
+    fail(printed(form, what, found.c_str()).c_str(), cursor_);
   }
 
   /// Skips white space and comments; inside parentheses line ends too.
@@ -537,45 +557,50 @@ class PatternParser {
     } else {
       if (outer_->roots.size() != 1)
         fail("expected a name and =, as the pattern has several results", start);
-      setResult(outer_->roots[0].value, value, start);
+      setResult(0, value, start);
     }
   }
 
   void define(const std::string& name, std::size_t place, int value) {
-    if (graph_.names.count(name) != 0 || local_.count(name) != 0) {
-      failAbout("%s has a meaning already: define a name once, before its use", name, place);
+    if (known(name) >= 0) {
+      failAbout("'%s' has a meaning already: define a name once, before its use", name, place);
     }
     if (outer_ != nullptr) {
-      const auto found = outer_->names.find(name);
-      if (found != outer_->names.end()) {
-        const auto is_it = [&](const PatternRoot& root) { return root.value == found->second; };
-        if (std::none_of(outer_->roots.begin(), outer_->roots.end(), is_it)) {
-          failAbout("%s is no result of the pattern, and cannot be replaced", name, place);
-        }
-        setResult(found->second, value, place);
+      const int replaced = outer_->find(name);
+      std::size_t root = 0;
+      while (root < outer_->roots.size() && outer_->roots[root].value != replaced) ++root;
+      if (replaced >= 0 && root == outer_->roots.size()) {
+        failAbout("'%s' is no result of the pattern, and cannot be replaced", name, place);
       }
-      local_[name] = value;
+      if (replaced >= 0) setResult(root, value, place);
+      local_.emplace_back(name, static_cast<std::size_t>(value));
       return;
     }
     PatternValue& defined = graph_.values[static_cast<std::size_t>(value)];
     if (!defined.name.empty()) {
-      failAbout("this value has a name already, %s", defined.name, place);
+      failAbout("this value has a name already, '%s'", defined.name, place);
     }
     defined.name = name;
-    graph_.names[name] = value;
   }
 
-  void setResult(int root, int value, std::size_t place) {
-    for (const auto& result : graph_.results) {
-      if (result.first == root) fail("this result is replaced twice", place);
+  /// The value that a name of this text has, or -1.
+  int known(const std::string& name) const {
+    if (outer_ == nullptr) return graph_.find(name);
+    for (const auto& each : local_) {
+      if (each.first == name) return static_cast<int>(each.second);
     }
-    graph_.results.emplace_back(root, value);
+    return -1;
+  }
+
+  void setResult(std::size_t root, int value, std::size_t place) {
+    if (graph_.results[root] >= 0) fail("this result is replaced twice", place);
+    graph_.results[root] = value;
   }
 
   // ---- values ----
 
-  int addValue(const PatternValue& value) {
-    graph_.values.push_back(value);
+  int addValue(PatternValue* value) {
+    graph_.values.push_back(std::move(*value));
     return static_cast<int>(graph_.values.size()) - 1;
   }
 
@@ -590,7 +615,7 @@ class PatternParser {
     value.operation = operation;
     value.output = output;
     value.place = cursor_;
-    return addValue(value);
+    return addValue(&value);
   }
 
   int outputNumber() {
@@ -612,7 +637,7 @@ class PatternParser {
       PatternValue value;
       value.variadic = true;
       value.place = start;
-      return reference(word("a name after *"), value);
+      return reference(word("a name after *"), &value, false);
     }
     if (atNumber()) {
       if (outer_ != nullptr)
@@ -621,7 +646,7 @@ class PatternParser {
       value.kind = PatternValue::kParameter;
       value.place = start;
       value.numbers.push_back(number());
-      return addValue(value);
+      return addValue(&value);
     }
     std::string name = word(outermost ? "an operation such as Relu(x)"
                                       : "an input: an operation, a name, a number, or *name");
@@ -639,11 +664,9 @@ class PatternParser {
     value.place = start;
     const int output = outputNumber();
     if (output >= 0) {
-      const auto found = (outer_ == nullptr ? graph_.names : local_).find(name);
-      const int owner = found == (outer_ == nullptr ? graph_.names : local_).end()
-                            ? -1
-                            : graph_.values[static_cast<std::size_t>(found->second)].operation;
-      if (owner < 0) failAbout("%s is no operation, and has no outputs", name, start);
+      const int found = known(name);
+      const int owner = found < 0 ? -1 : graph_.values[static_cast<std::size_t>(found)].operation;
+      if (owner < 0) failAbout("'%s' is no operation, and has no outputs", name, start);
       return outputOf(owner, output);
     }
     bool constrained = false;
@@ -652,52 +675,43 @@ class PatternParser {
       constrained = take(':');
       if (constrained) constraint(&value);
     }
-    return reference(name, value, constrained);
+    return reference(name, &value, constrained);
   }
 
   /// A name: one that has a meaning, or a new input.
-  int reference(const std::string& name, const PatternValue& wanted, bool constrained = false) {
+  int reference(const std::string& name, PatternValue* wanted, bool constrained) {
+    const int found = name == "_" && outer_ == nullptr ? -1 : known(name);
+    const std::size_t place = wanted->place;
     if (outer_ != nullptr) {
-      const auto local = local_.find(name);
-      if (local != local_.end()) {
-        if (wanted.variadic) failAbout("%s is one value", name, wanted.place);
-        return local->second;
+      if (found >= 0) {
+        if (wanted->variadic) failAbout("'%s' is one value", name, place);
+        return found;
       }
-      const auto found = outer_->names.find(name);
-      if (found == outer_->names.end()) {
-        failAbout("the pattern has no value %s", name, wanted.place);
+      wanted->outer = outer_->find(name);
+      if (wanted->outer < 0) failAbout("the pattern has no value '%s'", name, place);
+      if (outer_->values[static_cast<std::size_t>(wanted->outer)].variadic != wanted->variadic) {
+        failAbout(wanted->variadic ? "'%s' is one value" : "'%s' is variadic: write *%s", name,
+                  place);
       }
-      PatternValue value = wanted;
-      value.name = name;
-      value.outer = found->second;
-      const bool variadic = outer_->values[static_cast<std::size_t>(found->second)].variadic;
-      if (variadic != wanted.variadic) {
-        if (variadic) fail(quoted(name) + " is variadic: write *" + name, wanted.place);
-        failAbout("%s is one value", name, wanted.place);
-      }
-      return addValue(value);
+      wanted->name = name;
+      return addValue(wanted);
     }
-    PatternValue value = wanted;
-    if (name == "_") return addValue(value);
-    const auto found = graph_.names.find(name);
-    if (found == graph_.names.end()) {
-      value.name = name;
-      const int made = addValue(value);
-      graph_.names[name] = made;
-      return made;
+    if (found < 0) {
+      if (name != "_") wanted->name = name;
+      return addValue(wanted);
     }
-    PatternValue& known = graph_.values[static_cast<std::size_t>(found->second)];
-    if (known.variadic != value.variadic) {
-      failAbout("%s is both one value and several", name, wanted.place);
+    const PatternValue& earlier = graph_.values[static_cast<std::size_t>(found)];
+    if (earlier.variadic != wanted->variadic) {
+      failAbout("'%s' is both one value and several", name, place);
     }
-    if (known.operation >= 0 && (value.optional || constrained)) {
-      failAbout("%s is the result of an operation, and cannot be optional or constrained", name,
-                wanted.place);
+    if (earlier.operation >= 0 && (wanted->optional || constrained)) {
+      failAbout("'%s' is the result of an operation, and cannot be optional or constrained", name,
+                place);
     }
-    if (constrained || (value.optional && !known.optional)) {
-      failAbout("say at the first use of %s what it must be", name, wanted.place);
+    if (constrained || (wanted->optional && !earlier.optional)) {
+      failAbout("say at the first use of '%s' what it must be", name, place);
     }
-    return found->second;
+    return found;
   }
 
   /// `param`, `input` or `value`, and what is wanted of it in brackets.
@@ -709,7 +723,7 @@ class PatternParser {
     } else if (kind == "input") {
       value->kind = PatternValue::kInput;
     } else if (kind != "value") {
-      failAbout("expected param, input or value, not %s", kind, start);
+      failAbout("expected param, input or value, not '%s'", kind, start);
     }
     if (!take('[')) return;
     ++depth_;
@@ -725,15 +739,15 @@ class PatternParser {
             fail("a rank is a whole number", at);
           value->ranks.push_back(static_cast<int64_t>(rank));
         } else if (key == "type") {
-          value->types.push_back(typeName());
+          value->types |= 1u << typeName();
         } else if (key == "value") {
           if (value->kind != PatternValue::kParameter)
             fail("only a param has a known value", place);
           value->numbers.push_back(number());
         } else if (key == "shape") {
-          value->shapes.push_back(shapeText());
+          addShape(&value->shapes);
         } else {
-          failAbout("expected rank, type, shape or value, not %s", key, place);
+          failAbout("expected rank, type, shape or value, not '%s'", key, place);
         }
       } while (take('|'));
     } while (take(','));
@@ -750,26 +764,27 @@ class PatternParser {
     for (int code = 0; code <= kBfloat16; ++code) {
       if (name == names[code]) return static_cast<MXDType>(code);
     }
-    failAbout("expected a type such as float32, not %s", name, start);
+    failAbout("expected a type such as float32, not '%s'", name, start);
   }
 
-  std::vector<int64_t> shapeText() {
+  /// Appends the number of sizes and the sizes.
+  void addShape(std::vector<int64_t>* shapes) {
+    const std::size_t rank = shapes->size();
+    shapes->push_back(0);
     require('[', "[ and sizes, _ for any");
-    std::vector<int64_t> sizes;
-    if (take(']')) return sizes;
+    if (take(']')) return;
     do {
-      if (peek() == '_') {
-        ++cursor_;
-        sizes.push_back(-1);
+      ++(*shapes)[rank];
+      if (take('_')) {
+        shapes->push_back(-1);
         continue;
       }
-      const std::size_t at = cursor_;
+      const std::size_t at = nextPlace();
       const double size = number();
       if (size < 0 || size > 9e15 || size != std::floor(size)) fail("a size is a whole number", at);
-      sizes.push_back(static_cast<int64_t>(size));
+      shapes->push_back(static_cast<int64_t>(size));
     } while (take(','));
     require(']', "] or ,");
-    return sizes;
   }
 
   // ---- operations ----
@@ -782,10 +797,8 @@ class PatternParser {
     made.shared = shared;
     operatorName(first, &made);
     while (take('|')) operatorName(word("an operator"), &made);
-    const bool any = std::find_if(made.operators.begin(), made.operators.end(),
-                                  [](const std::pair<std::string, std::string>& each) {
-                                    return each.second == "_" && each.first.empty();
-                                  }) != made.operators.end();
+    bool any = false;
+    for (const auto& op : made.operators) any = any || (op.second == "_" && op.first.empty());
     if (any && (outer_ != nullptr || made.operators.size() > 1)) {
       fail("_ stands for any operator of a pattern, and has no alternatives", start);
     }
@@ -853,10 +866,9 @@ class PatternParser {
       } else if (take('*')) {
         if (outer_ == nullptr) fail("a pattern cannot spread attributes", start);
         attribute.variable = word("the name of an operation");
-        const auto found = outer_->names.find(attribute.variable);
-        if (found == outer_->names.end() ||
-            outer_->values[static_cast<std::size_t>(found->second)].operation < 0) {
-          failAbout("the pattern has no operation %s", attribute.variable, start);
+        const int found = outer_->find(attribute.variable);
+        if (found < 0 || outer_->values[static_cast<std::size_t>(found)].operation < 0) {
+          failAbout("the pattern has no operation '%s'", attribute.variable, start);
         }
         attribute.relation = PatternAttribute::kSpread;
       } else {
@@ -884,16 +896,11 @@ class PatternParser {
       if (attribute->relation == PatternAttribute::kDifferent) fail("expected a value", start);
       attribute->relation = PatternAttribute::kBind;
       attribute->variable = word("a name after $");
-      if (outer_ == nullptr) {
-        graph_.names.emplace("$" + attribute->variable, -1);
-      } else if (outer_->names.count("$" + attribute->variable) == 0) {
-        const auto found = outer_->names.find(attribute->variable);
-        if (found == outer_->names.end() ||
-            outer_->values[static_cast<std::size_t>(found->second)].kind !=
-                PatternValue::kParameter) {
-          fail("the pattern has no attribute $" + attribute->variable + " and no param " +
-                   attribute->variable,
-               start);
+      if (outer_ != nullptr && !outer_->binds(attribute->variable)) {
+        const int found = outer_->find(attribute->variable);
+        if (found < 0 ||
+            outer_->values[static_cast<std::size_t>(found)].kind != PatternValue::kParameter) {
+          failAbout("the pattern has no attribute $%s and no param %s", attribute->variable, start);
         }
         attribute->relation = PatternAttribute::kNumber;
       }
@@ -933,41 +940,38 @@ class PatternParser {
   // ---- the end ----
 
   void finishPattern() {
-    std::vector<int> roots;
+    PlainList<char> known;
+    PlainList<char> reached;
+    known.resize(graph_.operations.size());
+    reached.resize(graph_.values.size());
     for (std::size_t pos = 0; pos < graph_.values.size(); ++pos) {
       const PatternValue& value = graph_.values[pos];
       if (value.operation < 0) continue;
-      const bool unnamed =
-          std::find(unnamed_.begin(), unnamed_.end(), static_cast<int>(pos)) != unnamed_.end();
-      const bool used =
-          value.uses > 0 ||
-          (!value.listed && graph_.operations[static_cast<std::size_t>(value.operation)].uses > 0);
-      if (!used && (unnamed || !value.name.empty())) roots.push_back(static_cast<int>(pos));
-    }
-    std::vector<char> known(graph_.operations.size(), 0);
-    std::vector<char> reached(graph_.values.size(), 0);
-    for (const int value : roots) {
-      const int owner = graph_.values[static_cast<std::size_t>(value)].operation;
-      graph_.operations[static_cast<std::size_t>(owner)].root = true;
-      PatternRoot root;
-      root.value = value;
-      if (!graph_.roots.empty() && known[static_cast<std::size_t>(owner)] == 0)
-        connectRoot(reached, &root);
-      markReached(owner, &known, &reached);
-      graph_.roots.push_back(std::move(root));
+      const std::size_t owner = static_cast<std::size_t>(value.operation);
+      bool named = !value.name.empty();
+      for (const int each : unnamed_) named = named || each == static_cast<int>(pos);
+      const bool used = value.uses > 0 || (!value.listed && graph_.operations[owner].uses > 0);
+      if (used || !named) continue;
+      graph_.operations[owner].root = true;
+      graph_.roots.emplace_back();
+      PatternRoot& root = graph_.roots.back();
+      root.value = static_cast<int>(pos);
+      if (graph_.roots.size() > 1 && known[owner] == 0) connectRoot(reached, &root);
+      markReached(value.operation, &known, &reached);
     }
     for (std::size_t pos = 0; pos < graph_.operations.size(); ++pos) {
       if (known[pos] == 0) {
-        failAbout("no result of the pattern needs the operation %s", graph_.operations[pos].text,
+        failAbout("no result of the pattern needs the operation '%s'", graph_.operations[pos].text,
                   0);
       }
     }
   }
 
   /// Finds the way from a value that is known to a root that is searched from it.
-  void connectRoot(const std::vector<char>& reached, PatternRoot* root) {
+  void connectRoot(const PlainList<char>& reached, PatternRoot* root) {
     const int owner = graph_.values[static_cast<std::size_t>(root->value)].operation;
-    std::vector<int> pending(1, owner);
+    PlainList<int> pending;
+    pending.push_back(owner);
     std::vector<int> above(graph_.operations.size(), -1);
     for (std::size_t next = 0; next < pending.size(); ++next) {
       const int operation = pending[next];
@@ -989,8 +993,9 @@ class PatternParser {
          graph_.values[static_cast<std::size_t>(root->value)].place);
   }
 
-  void markReached(int operation, std::vector<char>* known, std::vector<char>* reached) {
-    std::vector<int> pending(1, operation);
+  void markReached(int operation, PlainList<char>* known, PlainList<char>* reached) {
+    PlainList<int> pending;
+    pending.push_back(operation);
     while (!pending.empty()) {
       const int each = pending.back();
       pending.pop_back();
@@ -1009,22 +1014,19 @@ class PatternParser {
   }
 
   void finishReplacement() {
-    for (const PatternRoot& root : outer_->roots) {
-      const auto sets = [&](const std::pair<int, int>& result) {
-        return result.first == root.value;
-      };
-      if (std::none_of(graph_.results.begin(), graph_.results.end(), sets)) {
-        failAbout("nothing replaces the result %s",
-                  outer_->values[static_cast<std::size_t>(root.value)].name, text_.size());
-      }
+    for (std::size_t pos = 0; pos < outer_->roots.size(); ++pos) {
+      if (graph_.results[pos] >= 0) continue;
+      const int root = outer_->roots[pos].value;
+      failAbout("nothing replaces the result '%s'",
+                outer_->values[static_cast<std::size_t>(root)].name, text_.size());
     }
   }
 
   const std::string& text_;
   const PatternGraph* outer_;
   PatternGraph graph_;
-  std::map<std::string, int> local_;  // names that a replacement defines
-  std::vector<int> unnamed_;
+  std::vector<std::pair<std::string, std::size_t> > local_;  // names that a replacement defines
+  PlainList<int> unnamed_;
   std::size_t cursor_;
   int depth_;
   int nesting_ = 0;
@@ -1035,27 +1037,37 @@ class PatternParser {
 
 namespace detail {
 
-/// Operators whose inputs may be exchanged. DLPrimitives' Elementwise is one without coefficients.
+/// Operators whose inputs may be exchanged, with a space on either side. DLPrimitives' Elementwise
+/// is one without coefficients.
 inline const char* commutativeOperators(const std::string& dialect) {
   if (dialect == "onnx") {
-    return "Add Mul Max Min Sum Mean And Or Xor Equal BitwiseAnd BitwiseOr BitwiseXor";
+    return " Add Mul Max Min Sum Mean And Or Xor Equal BitwiseAnd BitwiseOr BitwiseXor ";
   }
   if (dialect == "mxnet") {
-    return "elemwise_add _add _plus _Plus broadcast_add broadcast_plus add_n ElementWiseSum "
+    return " elemwise_add _add _plus _Plus broadcast_add broadcast_plus add_n ElementWiseSum "
            "elemwise_mul _mul _Mul broadcast_mul _maximum _Maximum broadcast_maximum _minimum "
            "_Minimum broadcast_minimum _equal _Equal broadcast_equal _not_equal _Not_Equal "
            "broadcast_not_equal _logical_and _Logical_And broadcast_logical_and _logical_or "
            "_Logical_Or broadcast_logical_or _logical_xor _Logical_Xor broadcast_logical_xor "
            "_hypot _Hypot broadcast_hypot _npi_add _npi_multiply _npi_maximum _npi_minimum "
            "_npi_equal _npi_not_equal _npi_hypot _npi_logical_and _npi_logical_or "
-           "_npi_logical_xor _npi_bitwise_and _npi_bitwise_or _npi_bitwise_xor";
+           "_npi_logical_xor _npi_bitwise_and _npi_bitwise_or _npi_bitwise_xor ";
   }
   if (dialect == "nnvm") {
-    return "elemwise_add elemwise_mul elemwise_sum broadcast_add broadcast_mul broadcast_max "
-           "broadcast_min broadcast_equal broadcast_not_equal";
+    return " elemwise_add elemwise_mul elemwise_sum broadcast_add broadcast_mul broadcast_max "
+           "broadcast_min broadcast_equal broadcast_not_equal ";
   }
-  if (dialect == "ark") return "Add Mul";
-  return dialect == "dlprim" ? "Elementwise" : "";
+  if (dialect == "ark") return " Add Mul ";
+  return dialect == "dlprim" ? " Elementwise " : "";
+}
+
+/// Whether a list of words, with a space on either side of each, has a word.
+inline bool hasWord(const char* words, const std::string& word) {
+  if (word.empty() || strcspn(word.c_str(), " ") != word.size()) return false;
+  for (const char* found = words; (found = strstr(found, word.c_str())) != nullptr; ++found) {
+    if (found > words && found[-1] == ' ' && found[word.size()] == ' ') return true;
+  }
+  return false;
 }
 
 /// Whether a node stands for an omitted optional input of ONNX.
@@ -1205,6 +1217,16 @@ inline bool isNumber(double value, double wanted, MXDType type) {
   return std::fabs(value - wanted) <= precision * (std::max)(std::fabs(value), std::fabs(wanted));
 }
 
+/// Adds the attributes of a node without bookkeeping such as __id__.
+inline void addAttributes(const Node& node, options_map_t* attrs) {
+  AttributeTexts(node.attrs)
+      .visit([attrs](const JsonReader::Slice& key, const JsonReader::Slice& text) {
+        const bool hidden = key.size > 4 && memcmp(key.data, "__", 2) == 0 &&
+                            memcmp(key.data + key.size - 2, "__", 2) == 0;
+        if (!hidden) attrs->emplace(key.str(), text.str());
+      });
+}
+
 /// One item of an attribute's text without spaces and quotes; True is 1, False is 0.
 inline std::string plainItem(const std::string& text, std::size_t from, std::size_t end) {
   while (from < end && strchr(" \t\n'\"", text[from]) != nullptr) ++from;
@@ -1251,19 +1273,54 @@ inline bool sameAttribute(const std::string& one, const std::string& other) {
   return true;
 }
 
+/// Names, by their hashes: one may seem taken that is not.
+class NameTable {
+ public:
+  bool empty() const { return names_.size() == 0; }
+  bool add(const std::string& name) { return names_.add(addressOf(name)); }
+  void addAll(const std::vector<Node*>& nodes) {
+    for (const Node* node : nodes) add(node->name);
+  }
+  /// Adds a name, or the first free one of it with a number behind.
+  std::string addFree(const std::string& wanted) {
+    if (add(wanted)) return wanted;
+    const std::size_t known = static_cast<std::size_t>(names_.find(addressOf(wanted)));
+    if (numbers_.size() <= known) numbers_.resize(known + 1);
+    for (;;) {
+      const std::string name = printed("%s_%d", wanted.c_str(), ++numbers_[known]);
+      if (add(name)) return name;
+    }
+  }
+
+ private:
+  static const void* addressOf(const std::string& name) {
+    return reinterpret_cast<const void*>(std::hash<std::string>()(name));
+  }
+  AddressTable names_;
+  PlainList<int> numbers_;  // the last one of each name
+};
+
 /// The graphs of a model, while patterns are searched in it. Captured variables of nested graphs,
 /// which ONNX has, get the arrays of the parameters around them that they stand for.
 class NestedGraphs {
  public:
   explicit NestedGraphs(Graph* root) : dialect_(dialectOf(root)) {
-    walkGraphs(
-        root, [this](Graph* graph) { graphs_.push_back(graph); },
-        [this](Graph* graph, Node* node) {
-          has_control_ = has_control_ || !node->control_deps.empty();
-          for (Graph* nested : node->subgraphs) {
-            if (nested != nullptr) enter(graph, node, nested);
-          }
-        });
+    places_.push_back(Place{root, 0, nullptr});
+    table_.add(root);
+    for (std::size_t pos = 0; pos < places_.size(); ++pos) {
+      Graph* const graph = places_[pos].graph;
+      for (std::size_t nth = 0; nth < graph->nodes.size(); ++nth) {
+        prefetchNode(graph->nodes, nth, &Node::subgraphs);
+        Node* const node = graph->nodes[nth];
+        if (node == nullptr) continue;
+        has_control_ = has_control_ || !node->control_deps.empty();
+        for (Graph* nested : node->subgraphs) {
+          if (nested == nullptr || !table_.add(nested)) continue;
+          places_.push_back(Place{nested, pos, node});
+          lend(*node, nested);
+        }
+      }
+    }
   }
   ~NestedGraphs() {
     for (Node* node : lent_) node->tensor = nullptr;
@@ -1271,56 +1328,56 @@ class NestedGraphs {
   NestedGraphs(const NestedGraphs&) = delete;
   NestedGraphs& operator=(const NestedGraphs&) = delete;
 
-  /// The model first, each other graph after the one around it.
-  const std::vector<Graph*>& graphs() const { return graphs_; }
-  Graph* root() const { return graphs_[0]; }
+  /// The number of graphs: the model first, each other graph after the one around it.
+  std::size_t size() const { return places_.size(); }
+  Graph* operator[](std::size_t place) const { return places_[place].graph; }
+  Graph* root() const { return places_[0].graph; }
   const std::string& dialect() const { return dialect_; }
   /// Whether any node waits for another without using its results.
   bool hasControl() const { return has_control_; }
   /// Whether new parameters of a graph can be those of the model.
-  bool canCapture(const Graph* graph) const {
-    return graph != root() && dialect_ == "onnx" && owners_.count(graph) != 0;
-  }
+  bool canCapture(std::size_t place) const { return place != 0 && dialect_ == "onnx"; }
 
   /// A name that no graph of the model has.
   std::string freeName(const std::string& wanted) {
-    if (names_.empty()) {
-      for (const Graph* graph : graphs_) {
-        for (const Node* node : graph->nodes) names_.insert(node->name);
-      }
+    for (std::size_t pos = 0; names_.empty() && pos < size(); ++pos) {
+      names_.addAll(places_[pos].graph->nodes);
     }
-    std::string name = wanted;
-    for (int number = 0; !names_.insert(name).second;) {
-      name = wanted + "_" + std::to_string(++number);
-    }
-    return name;
+    return names_.addFree(wanted);
   }
 
   /// Makes a new variable of a nested graph one that stands for a new parameter of the model.
-  void capture(Graph* graph, Node* variable, const PatternHooks& hooks) {
-    std::vector<Graph*> way;  // from the variable's graph outwards
-    for (Graph* each = graph; each != root(); each = owners_.at(each).first) way.push_back(each);
+  void capture(std::size_t place, Node* variable, const PatternHooks& hooks) {
+    PlainList<std::size_t> way;  // from the variable's graph outwards
+    for (std::size_t each = place; each != 0; each = places_[each].outer) way.push_back(each);
     Node* outer = addVariable(root(), variable->name, hooks);
-    for (auto nested = way.rbegin(); nested != way.rend(); ++nested) {
-      const std::pair<Graph*, Node*>& owner = owners_.at(*nested);
-      Node* inner = *nested == graph ? variable : addVariable(*nested, variable->name, hooks);
-      inner->attrs["__outer__"] = std::to_string(takeIn(owner.first, outer, owner.second));
+    for (; !way.empty(); way.pop_back()) {
+      const Place& nested = places_[way.back()];
+      Node* inner = way.size() == 1 ? variable : addVariable(nested.graph, variable->name, hooks);
+      setAttr(nested.graph, inner, "__outer__",
+              takeIn(places_[nested.outer].graph, outer, nested.owner));
       outer = inner;
     }
   }
 
  private:
-  void enter(Graph* graph, Node* owner, Graph* nested) {
-    owners_[nested] = std::make_pair(graph, owner);
+  struct Place {
+    Graph* graph;
+    std::size_t outer;  // the graph around it
+    Node* owner;        // the node there that has the graph
+  };
+
+  /// Lends the arrays of the parameters that a nested graph takes from around it.
+  void lend(const Node& owner, Graph* nested) {
+    std::string outer;
     for (Node* variable : nested->nodes) {
       int64_t slot = -1;
       if (variable->op != "null" || variable->tensor != nullptr) continue;
-      std::string outer;
       if (!AttributeTexts(variable->attrs).get("__outer__", &outer) || !readInteger(outer, &slot) ||
-          slot < 0 || slot >= static_cast<int64_t>(owner->inputs.size())) {
+          slot < 0 || slot >= static_cast<int64_t>(owner.inputs.size())) {
         continue;
       }
-      const Node& source = *owner->inputs[static_cast<std::size_t>(slot)].node;
+      const Node& source = *owner.inputs[static_cast<std::size_t>(slot)].node;
       if (!isWeight(source, dialect_)) continue;
       variable->tensor = source.tensor;
       lent_.push_back(variable);
@@ -1335,26 +1392,64 @@ class NestedGraphs {
   }
 
   /// Adds a captured input to a node with nested graphs; returns its number.
-  static std::size_t takeIn(Graph* graph, Node* source, Node* owner) {
-    const std::size_t slot = owner->inputs.size();
+  static int64_t takeIn(Graph* graph, Node* source, Node* owner) {
+    const int64_t slot = static_cast<int64_t>(owner->inputs.size());
     int64_t captured = 0;
     std::string stated;
     if (AttributeTexts(owner->attrs).get("__captured_inputs__", &stated))
       readInteger(stated, &captured);
     if (!AttributeTexts(owner->attrs).has("__formal_inputs__")) {
-      owner->attrs["__formal_inputs__"] = std::to_string(slot);
+      setAttr(graph, owner, "__formal_inputs__", slot);
     }
-    owner->attrs["__captured_inputs__"] = std::to_string(captured + 1);
+    setAttr(graph, owner, "__captured_inputs__", captured + 1);
     graph->connect(source, 0, owner, static_cast<int>(slot));
     return slot;
   }
 
   std::string dialect_;
-  std::vector<Graph*> graphs_;
-  std::unordered_map<const Graph*, std::pair<Graph*, Node*> > owners_;
-  std::vector<Node*> lent_;
-  std::unordered_set<std::string> names_;
+  PlainList<Place> places_;
+  GraphTable table_;
+  PlainList<Node*> lent_;
+  NameTable names_;
   bool has_control_ = false;
+};
+
+/// Why a place does not match. Most passes never ask: the text is made in PatternSet::why alone.
+struct Refusal {
+  enum Reason {
+    kAbsentOnce,
+    kTwoValues,
+    kOtherOutput,
+    kTwoNodes,
+    kOtherOperator,
+    kSameNode,
+    kNoOutput,
+    kPinned,
+    kUsedElsewhere,
+    kComputesOutput,
+    kInputCount,
+    kAbsentAtOnePlace,
+    kOtherList,
+    kNoAttribute,
+    kOtherAttribute,
+    kNoParameter,
+    kNoInput,
+    kAbsent,
+    kOtherNumber,
+    kOtherType,
+    kUnknownShape,
+    kOtherRank,
+    kOtherShape,
+    kOtherUser,
+    kNoUser,
+    kDependsOnResult,
+    kCondition
+  };
+  Reason reason;
+  /// The PatternOperation, PatternValue, PatternAttribute or PatternCondition that is not met.
+  const void* wanted;
+  NodeEntry found;
+  NodeEntry other;
 };
 
 /// A graph while patterns are searched and replaced in it.
@@ -1362,42 +1457,42 @@ class PatternSession {
  public:
   typedef std::vector<std::shared_ptr<const PatternRule> > Rules;
 
-  /// `model`: has `graph`.
-  PatternSession(NestedGraphs* model, Graph* graph, const Rules& rules, const PatternHooks& hooks)
+  /// `place`: the graph's in the model.
+  PatternSession(NestedGraphs* model, std::size_t place, const Rules& rules,
+                 const PatternHooks& hooks)
       : model_(*model),
+        place_(place),
         root_(*model->root()),
-        graph_(graph),
+        graph_((*model)[place]),
         dialect_(model->dialect()),
         rules_(rules),
         hooks_(hooks),
-        table_(graph->nodes),
+        commutative_(commutativeOperators(dialect_)),
+        table_(graph_->nodes),
         // Hosts of passlib say the dialect, and keep the attribute out of files; MXNet does not.
         with_origins_(root_.attrs.count("dialect") != 0) {
-    std::istringstream operators(commutativeOperators(dialect_));
-    for (std::string op; operators >> op;) commutative_.insert(op);
+    starts_.resize(256);
     for (std::size_t pos = 0; pos < rules.size(); ++pos) indexRule(pos);
-    states_.resize(graph->nodes.size());
-    for (std::size_t pos = 0; pos < graph->outputs.size(); ++pos) {
-      heads_[graph->outputs[pos].node].push_back(pos);
+    states_.resize(graph_->nodes.size());
+    heads_.resize(graph_->outputs.size());
+    for (std::size_t pos = heads_.size(); pos > 0; --pos) {
+      addHead(static_cast<uint32_t>(pos), graph_->outputs[pos - 1].node);
     }
   }
+  ~PatternSession() {
+    for (NewNode* each : new_nodes_) delete each;
+    for (NewNode* each : absorbers_) delete each;
+  }
+  PatternSession(const PatternSession&) = delete;
+  PatternSession& operator=(const PatternSession&) = delete;
 
   std::size_t apply() {
     limit_ = 8 * graph_->nodes.size() + 1000;
-    if (several_results_ || model_.hasControl()) {
-      enterNodes();
-    } else {
-      visitNodes([this](Node* node) { replaceAt(node); });
-    }
+    enterNodes(!several_results_ && !model_.hasControl());
     for (bool again = true; again;) {
       const std::size_t before = count_;
-      while (!queue_.empty()) {
-        Node* node = queue_.front();
-        queue_.pop_front();
-        if (queue_.size() > 8) {
-          __builtin_prefetch(&queue_[8]->op);
-          __builtin_prefetch(&queue_[8]->inputs);
-        }
+      while (next_ < queue_.size()) {
+        Node* node = takeNext();
         State& state = stateOf(node);
         state.queued = false;
         if (!state.dead) replaceAt(node);
@@ -1407,9 +1502,7 @@ class PatternSession {
       if (again) {
         for (Node* node : graph_->nodes) {
           State& state = stateOf(node);
-          if (state.dead || !mayBegin(*node)) continue;
-          state.queued = true;
-          queue_.push_back(node);
+          if (!state.dead && mayBegin(*node)) enqueue(node, &state);
         }
       }
     }
@@ -1419,46 +1512,59 @@ class PatternSession {
 
   void find(std::vector<FoundMatch>* found) {
     std::set<std::pair<std::size_t, std::vector<Node*> > > known;
-    enterNodes();
+    enterNodes(false);
     for (Node* node : queue_) {
-      forRulesAt(*node, [&](std::size_t pos) {
-        const PatternRule& rule = *rules_[pos];
-        if (!matches(rule, node)) return false;
+      for (const RuleStart* start = startOf(*node); start != nullptr; start = nextStart(start)) {
+        const PatternRule& rule = *rules_[start->rule];
+        if (!start->isFor(node->op) || !matches(rule, node)) continue;
         std::vector<Node*> nodes = binding_.nodes;
         std::sort(nodes.begin(), nodes.end());
-        if (known.insert(std::make_pair(pos, nodes)).second) found->push_back(describe(rule, pos));
-        return false;
-      });
+        if (known.insert(std::make_pair(start->rule, nodes)).second) {
+          found->push_back(describe(rule, start->rule));
+        }
+      }
     }
   }
 
   std::string why(Node* node) {
-    enterNodes();
+    enterNodes(false);
     tracing_ = true;
     for (const auto& rule : rules_) {
       if (matches(*rule, node)) return std::string();
     }
-    return reason_;
+    return refusalText();
   }
 
  private:
   friend class mxnet::ext::Match;
 
   struct State {
-    double position = 0;
-    uint32_t round = 0;      // the last replacement that reached it
-    uint32_t dead_uses = 0;  // edges to dead nodes, which stay in the list for a while
-    bool entered = false;    // has a position, and was looked at or is in the queue
-    bool queued = false;
-    bool dead = false;
-    bool pinned = false;  // has control dependencies
-    bool named = false;   // a created node that has the name of what it replaces
-    bool given = false;   // what replaced it has its name
+    double position;
+    uint32_t round;      // the last replacement that reached it
+    uint32_t dead_uses;  // edges to dead nodes, which stay in the list for a while
+    uint32_t head;       // the first output of the graph that it computes, from 1
+    bool entered : 1;    // has a position, and was looked at or is in the queue
+    bool queued : 1;
+    bool dead : 1;
+    bool pinned : 1;  // has control dependencies
+    bool named : 1;   // a created node that has the name of what it replaces
+    bool given : 1;   // what replaced it has its name
   };
   struct NewNode {
     State state;
     std::vector<Node*> origin;  // the nodes that it stands for
-    bool origin_written = false;
+    bool origin_written;
+  };
+  /// A rule at whose first result a node may be, in a list of those alike.
+  struct RuleStart {
+    const std::string* op;  // null: any
+    std::size_t rule;
+    std::size_t next;  // from 1
+    bool isFor(const std::string& other) const { return op == nullptr || *op == other; }
+  };
+  struct StartList {
+    std::size_t first;  // from 1
+    std::size_t last;
   };
   struct Goal {
     int value;
@@ -1469,58 +1575,88 @@ class PatternSession {
     std::size_t goals;
     std::size_t attributes;
   };
+  struct Exchange {
+    NodeEntry from;
+    NodeEntry target;
+  };
+  struct Reached {
+    Node* node;
+    int steps;
+  };
+  struct Placed {
+    double position;
+    std::size_t order;  // of nodes at one position
+    Node* node;
+  };
 
   /// Ten times what nested sums of sixteen inputs take; more is a hang that nothing ends.
   static const std::size_t kMostAttempts = 1000000;
 
-  static void interrupted();
-
   /// Replaces the match that begins at a node, if there is one.
   void replaceAt(Node* node) {
-    if (++steps_ % 4096 == 0) interrupted();
-    const PatternRule* rule = nullptr;
-    if (!tryRules(node, &rule) || ++count_ <= limit_) return;
-    throw std::runtime_error("replacing " + quoted(rule->pattern.text) + " does not end, after " +
-                             std::to_string(limit_) +
-                             " replacements: what replaces it matches again");
+    if (++steps_ % 4096 == 0 && passInterrupted()) throw std::runtime_error("interrupted");
+    for (const RuleStart* start = startOf(*node); start != nullptr; start = nextStart(start)) {
+      if (!start->isFor(node->op)) continue;
+      const PatternRule& rule = *rules_[start->rule];
+      if (!hasSources(rule.pattern, *node) || !matches(rule, node) || !replaceMatch(rule)) continue;
+      if (++count_ <= limit_) return;
+      failCall(
+          "replacing '%s' does not end, after %zu replacements: what replaces it matches again",
+          rule.pattern.text.c_str(), limit_);
+    }
   }
 
-  /// Makes the states of the nodes of the graph in a topological order, and calls `visit` for
-  /// those at which a match may begin, which may replace what stands before them. One walk: large
-  /// graphs do not fit into the processor's cache.
-  template <typename Visit>
-  void visitNodes(Visit visit) {
-    const auto enter = [&](Node* node, State* state, double position) {
-      state->entered = true;
-      state->position = position;
-      if (!state->dead && mayBegin(*node)) visit(node);
-    };
+  void enqueue(Node* node, State* state) {
+    state->queued = true;
+    queue_.push_back(node);
+  }
+
+  Node* takeNext() {
+    Node* const node = queue_[next_++];
+    if (queue_.size() - next_ > 8) {
+      __builtin_prefetch(&queue_[next_ + 8]->op);
+      __builtin_prefetch(&queue_[next_ + 8]->inputs);
+    }
+    if (next_ * 2 > queue_.size() + 1024) {
+      queue_.removeFirst(next_);
+      next_ = 0;
+    }
+    return node;
+  }
+
+  /// Makes the states of the nodes of the graph in a topological order, and queues those at which a
+  /// match may begin. `now`: replaces these at once, which may replace what stands before them. One
+  /// walk then: large graphs do not fit into the processor's cache.
+  void enterNodes(bool now) {
     for (std::size_t pos = 0; pos < states_.size(); ++pos) {
       prefetchNode(graph_->nodes, pos, &Node::op);
       Node* node = graph_->nodes[pos];
       if (followsDependencies(*node, pos)) {
-        enter(node, &states_[pos], static_cast<double>(pos));
+        enter(node, &states_[pos], static_cast<double>(pos), now);
         continue;
       }
       for (Node* each : restoreOrder()) {
         State& state = stateOf(each);
-        if (!state.entered) enter(each, &state, state.position);
+        if (!state.entered) enter(each, &state, state.position, now);
       }
-      return;
+      break;
     }
-  }
-
-  /// Makes the states of all nodes, and queues those at which a match may begin.
-  void enterNodes() {
-    visitNodes([this](Node* node) {
-      stateOf(node).queued = true;
-      queue_.push_back(node);
-    });
     if (!model_.hasControl()) return;
     for (Node* node : graph_->nodes) {
       if (node->control_deps.empty()) continue;
       stateOf(node).pinned = true;
       for (Node* other : node->control_deps) stateOf(other).pinned = true;
+    }
+  }
+
+  void enter(Node* node, State* state, double position, bool now) {
+    state->entered = true;
+    state->position = position;
+    if (state->dead || !mayBegin(*node)) return;
+    if (now) {
+      replaceAt(node);
+    } else {
+      enqueue(node, state);
     }
   }
 
@@ -1545,20 +1681,9 @@ class PatternSession {
   void indexRule(std::size_t pos) {
     const PatternGraph& pattern = rules_[pos]->pattern;
     const PatternOperation& root = operationOf(pattern, pattern.roots[0].value);
-    if (root.operators.empty()) {
-      any_.push_back(pos);
-    }
-    for (const auto& op : root.operators) {
-      std::vector<std::size_t>& listed = index_[op.second];
-      if (listed.empty() || listed.back() != pos) listed.push_back(pos);
-      beginnings_[beginningOf(op.second)] = true;
-    }
-    sources_.emplace_back();
-    for (const int input : root.inputs) {
-      const PatternValue& value = pattern.values[static_cast<std::size_t>(input)];
-      if (value.operation < 0 || value.optional) continue;
-      const PatternOperation& source = operationOf(pattern, input);
-      if (!source.operators.empty()) sources_.back().push_back(&source);
+    for (const auto& op : root.operators) addStart(beginningOf(op.second), &op.second, pos);
+    for (std::size_t each = 0; root.operators.empty() && each < 256; ++each) {
+      addStart(each, nullptr, pos);
     }
     several_results_ = several_results_ || pattern.roots.size() > 1;
     for (const PatternOperation& operation : pattern.operations) {
@@ -1568,10 +1693,22 @@ class PatternSession {
     }
   }
 
-  /// Whether a node may be the first result of a pattern, by the beginning of its operator.
-  bool mayBegin(const Node& node) const {
-    return node.op != "null" && (!any_.empty() || beginnings_[beginningOf(node.op)]);
+  void addStart(std::size_t beginning, const std::string* op, std::size_t rule) {
+    rule_starts_.push_back(RuleStart{op, rule, 0});
+    StartList& list = starts_[beginning];
+    (list.first == 0 ? list.first : rule_starts_[list.last - 1].next) = rule_starts_.size();
+    list.last = rule_starts_.size();
   }
+
+  /// The rules whose first result has an operator that begins alike, in their order.
+  const RuleStart* startOf(const Node& node) const {
+    const std::size_t first = starts_[beginningOf(node.op)].first;
+    return first == 0 || node.op == "null" ? nullptr : &rule_starts_[first - 1];
+  }
+  const RuleStart* nextStart(const RuleStart* start) const {
+    return start->next == 0 ? nullptr : &rule_starts_[start->next - 1];
+  }
+  bool mayBegin(const Node& node) const { return startOf(node) != nullptr; }
 
   static std::size_t beginningOf(const std::string& op) {
     if (op.empty()) return 0;
@@ -1580,42 +1717,20 @@ class PatternSession {
 
   /// Whether the inputs of a node have the operators that a rule needs there, at whatever places:
   /// a look at few nodes spares most of the matching.
-  bool hasSources(std::size_t pos, const Node& node) const {
-    for (const PatternOperation* source : sources_[pos]) {
-      const auto fits = [source](const NodeEntry& input) {
-        for (const auto& op : source->operators) {
-          if (op.second == input.node->op) return true;
+  static bool hasSources(const PatternGraph& pattern, const Node& node) {
+    for (const int number : operationOf(pattern, pattern.roots[0].value).inputs) {
+      const PatternValue& value = pattern.values[static_cast<std::size_t>(number)];
+      if (value.operation < 0 || value.optional) continue;
+      const PatternOperation& source = operationOf(pattern, number);
+      bool found = source.operators.empty();
+      for (std::size_t input = 0; !found && input < node.inputs.size(); ++input) {
+        for (const auto& op : source.operators) {
+          found = found || op.second == node.inputs[input].node->op;
         }
-        return false;
-      };
-      if (std::none_of(node.inputs.begin(), node.inputs.end(), fits)) return false;
+      }
+      if (!found) return false;
     }
     return true;
-  }
-
-  /// Calls `visit` for the rules whose first result a node may be, in their order, until it returns
-  /// true.
-  template <typename Visit>
-  bool forRulesAt(const Node& node, Visit visit) {
-    const auto found = index_.find(node.op);
-    static const std::vector<std::size_t> none;
-    const std::vector<std::size_t>& own = found == index_.end() ? none : found->second;
-    std::size_t first = 0;
-    std::size_t second = 0;
-    while (first < own.size() || second < any_.size()) {
-      const bool take_own =
-          second == any_.size() || (first < own.size() && own[first] < any_[second]);
-      if (visit(take_own ? own[first++] : any_[second++])) return true;
-    }
-    return false;
-  }
-
-  bool tryRules(Node* node, const PatternRule** used) {
-    return forRulesAt(*node, [&](std::size_t pos) {
-      if (!hasSources(pos, *node)) return false;
-      *used = rules_[pos].get();
-      return matches(**used, node) && replaceMatch(**used);
-    });
   }
 
   static const PatternOperation& operationOf(const PatternGraph& pattern, int value) {
@@ -1631,23 +1746,24 @@ class PatternSession {
 
   /// Notes why a place does not match, if asked, and returns false.
   /// `close`: the place is at least of the kind that is wanted.
-  template <typename Text>
-  bool refuse(Text text, bool close = false) {
-    // Expected: texts are then compiled for size, apart from the matching.
+  bool refuse(Refusal::Reason reason, const void* wanted, const NodeEntry& found = NodeEntry(),
+              bool close = false, const NodeEntry& other = NodeEntry()) {
     if (__builtin_expect(!tracing_, true)) return false;
     const std::size_t progress = 2 * trail_.size() + (close ? 2 : 1);
-    if (progress > best_) {
-      best_ = progress;
-      reason_ = text();
-    }
+    if (progress <= best_) return false;
+    best_ = progress;
+    refusal_ = Refusal{reason, wanted, found, other};
     return false;
   }
+
+  static NodeEntry entryOf(const Node& node) { return NodeEntry(const_cast<Node*>(&node), 0); }
 
   bool matches(const PatternRule& rule, Node* node) {
     rule_ = &rule;
     const PatternGraph& pattern = rule.pattern;
     binding_.values.assign(pattern.values.size(), NodeEntry());
-    binding_.states.assign(pattern.values.size(), PatternBinding::kFree);
+    binding_.states.clear();
+    binding_.states.resize(pattern.values.size());
     binding_.lists.resize(pattern.values.size());
     binding_.nodes.assign(pattern.operations.size(), nullptr);
     binding_.attributes.clear();
@@ -1673,7 +1789,7 @@ class PatternSession {
       }
     }
     goals_.resize(earlier.goals);
-    binding_.attributes.resize(earlier.attributes);
+    while (binding_.attributes.size() > earlier.attributes) binding_.attributes.pop_back();
   }
 
   void bindValue(int value, const NodeEntry& entry, PatternBinding::State state) {
@@ -1689,17 +1805,11 @@ class PatternSession {
     const Goal goal = goals_[pos];
     const PatternValue& value = valueAt(goal.value);
     const PatternBinding::State state = binding_.states[static_cast<std::size_t>(goal.value)];
-    if (state == PatternBinding::kAbsent) {
-      return refuse(
-          [&] { return "the optional " + quoted(value.name) + " is used twice, and absent once"; });
-    }
+    if (state == PatternBinding::kAbsent) return refuse(Refusal::kAbsentOnce, &value);
     if (state == PatternBinding::kBound) {
       const NodeEntry& bound = binding_.values[static_cast<std::size_t>(goal.value)];
       if (bound == goal.entry) return solve(pos + 1);
-      return refuse([&] {
-        return quoted(value.name) + " is " + entryText(bound) + " at one place and " +
-               entryText(goal.entry) + " at another";
-      });
+      return refuse(Refusal::kTwoValues, &value, bound, false, goal.entry);
     }
     if (value.operation >= 0) return solveOperation(pos, goal, value);
     if (!fits(value, goal.entry)) return false;
@@ -1712,10 +1822,8 @@ class PatternSession {
     const std::size_t number = static_cast<std::size_t>(value.operation);
     const PatternOperation& operation = rule_->pattern.operations[number];
     if (goal.entry.entry != value.output) {
-      return refuse([&] {
-        return "output " + std::to_string(value.output) + " of " + operation.text +
-               " is needed, and this is " + entryText(goal.entry);
-      });
+      return refuse(Refusal::kOtherOutput, &operation, goal.entry, false,
+                    NodeEntry(nullptr, value.output));
     }
     Node* known = binding_.nodes[number];
     if (known != nullptr) {
@@ -1723,9 +1831,7 @@ class PatternSession {
         bindValue(goal.value, goal.entry, PatternBinding::kBound);
         return solve(pos + 1);
       }
-      return refuse([&] {
-        return operation.text + " is both " + nodeText(*known) + " and " + nodeText(*node);
-      });
+      return refuse(Refusal::kTwoNodes, &operation, entryOf(*known), false, entryOf(*node));
     }
     if (!isOperation(operation, *node)) return false;
     binding_.nodes[number] = node;
@@ -1751,60 +1857,52 @@ class PatternSession {
   }
 
   [[noreturn]] __attribute__((__cold__)) void failToMatch(const Node& node) const {
-    throw std::runtime_error("matching " + quoted(rule_->pattern.text) + " at " + nodeText(node) +
-                             " takes more than " + std::to_string(kMostAttempts) +
-                             " attempts: its operations fit with their inputs in too many orders; "
-                             "replace parts of it by rules of their own");
+    failCall(
+        "matching '%s' at '%s' (%s) takes more than %zu attempts: its operations fit with their "
+        "inputs in too many orders; replace parts of it by rules of their own",
+        rule_->pattern.text.c_str(), node.name.c_str(), node.op.c_str(), kMostAttempts);
   }
 
   /// The conditions on a node itself, before its attributes and inputs.
   bool isOperation(const PatternOperation& operation, const Node& node) {
     if (!hasOperator(operation, node)) {
-      return refuse([&] {
-        return (operation.text == "_" ? std::string("an operation") : operation.text) +
-               " is needed, and this is " + nodeText(node);
-      });
+      return refuse(Refusal::kOtherOperator, &operation, entryOf(node));
     }
-    for (const Node* other : binding_.nodes) {
-      if (other == &node) {
-        return refuse(
-            [&] { return "two operations of the pattern are the same node, " + nodeText(node); });
-      }
-    }
+    if (isMatched(&node)) return refuse(Refusal::kSameNode, nullptr, entryOf(node));
     if (operation.outputs > 1 && !detail::hasOutput(node, operation.outputs - 1)) {
-      return refuse(
-          [&] {
-            return nodeText(node) + " has no output " + std::to_string(operation.outputs - 1);
-          },
-          true);
+      return refuse(Refusal::kNoOutput, &operation, entryOf(node), true);
     }
     if (operation.shared || (operation.root && !model_.hasControl())) return true;
     const State& state = stateOf(&node);
-    if (state.pinned) {
-      return refuse([&] { return nodeText(node) + " has control dependencies"; }, true);
-    }
+    if (state.pinned) return refuse(Refusal::kPinned, nullptr, entryOf(node), true);
     if (operation.root) return true;
     const std::size_t uses = node.outputs.size() - state.dead_uses;
-    if (uses > static_cast<std::size_t>(operation.uses))
-      return refuse([&] { return usedElsewhere(node); }, true);
-    if (heads_.count(&node) != 0)
-      return refuse([&] { return nodeText(node) + " computes an output of the graph"; }, true);
-    return true;
+    if (uses > static_cast<std::size_t>(operation.uses)) return refuseUsers(node, true);
+    return state.head == 0 || refuse(Refusal::kComputesOutput, nullptr, entryOf(node), true);
+  }
+
+  /// Whether a node is one of the match.
+  bool isMatched(const Node* node) const {
+    for (const Node* other : binding_.nodes) {
+      if (other == node) return true;
+    }
+    return false;
   }
 
   static bool hasOperator(const PatternOperation& operation, const Node& node) {
     if (operation.operators.empty()) return node.op != "null";
     for (const auto& op : operation.operators) {
       if (op.second != node.op) continue;
-      std::string domain;
-      AttributeTexts(node.attrs).get("__domain__", &domain);
-      if (op.first == (domain == "ai.onnx" ? std::string() : domain)) return true;
+      JsonReader::Slice domain = {nullptr, 0};
+      AttributeTexts(node.attrs).find("__domain__", 10, &domain);
+      if (domain == "ai.onnx") domain.size = 0;
+      if (domain == op.first.c_str()) return true;
     }
     return false;
   }
 
   bool isCommutative(const Node& node) const {
-    return commutative_.count(node.op) != 0 && !AttributeTexts(node.attrs).has("coef1") &&
+    return hasWord(commutative_, node.op) && !AttributeTexts(node.attrs).has("coef1") &&
            !AttributeTexts(node.attrs).has("coef2") &&
            !AttributeTexts(node.attrs).has("__domain__");
   }
@@ -1822,16 +1920,16 @@ class PatternSession {
     const std::size_t before = variadic ? static_cast<std::size_t>(operation.variadic) : wanted;
     const std::size_t after = variadic ? wanted - before - 1 : 0;
     if ((!variadic && count > wanted) || (variadic && after > 0 && count < before + after)) {
-      return refuse([&] { return countText(operation, node, count); });
+      return refuse(Refusal::kInputCount, &operation, entryOf(node));
     }
     for (std::size_t arg = 0; arg < before; ++arg) {
       const int value = operation.inputs[arg];
       if (arg < count && !isAbsentInput(*node.inputs[arg].node)) {
         goals_.push_back(Goal{value, node.inputs[arg]});
       } else if (!valueAt(value).optional) {
-        return refuse([&] { return countText(operation, node, count); });
+        return refuse(Refusal::kInputCount, &operation, entryOf(node));
       } else if (binding_.states[static_cast<std::size_t>(value)] == PatternBinding::kBound) {
-        return refuse([&] { return quoted(valueAt(value).name) + " is absent at one place"; });
+        return refuse(Refusal::kAbsentAtOnePlace, &valueAt(value));
       } else {
         bindValue(value, NodeEntry(), PatternBinding::kAbsent);
       }
@@ -1841,15 +1939,15 @@ class PatternSession {
     for (std::size_t arg = last; arg < count; ++arg) {
       goals_.push_back(Goal{operation.inputs[before + 1 + arg - last], node.inputs[arg]});
     }
-    std::vector<NodeEntry> list;
-    for (std::size_t arg = before; arg < last; ++arg) list.push_back(node.inputs[arg]);
     const int value = operation.inputs[before];
     std::vector<NodeEntry>& bound = binding_.lists[static_cast<std::size_t>(value)];
+    const NodeEntry* const list = node.inputs.data() + before;
+    const std::size_t size = last > before ? last - before : 0;
     if (binding_.states[static_cast<std::size_t>(value)] != PatternBinding::kFree) {
-      if (bound == list) return true;
-      return refuse([&] { return "*" + valueAt(value).name + " is different at two places"; });
+      if (bound.size() == size && std::equal(bound.begin(), bound.end(), list)) return true;
+      return refuse(Refusal::kOtherList, &valueAt(value));
     }
-    bound.swap(list);
+    bound.assign(list, list + size);
     bindValue(value, NodeEntry(), PatternBinding::kBound);
     return true;
   }
@@ -1862,24 +1960,22 @@ class PatternSession {
             wanted.relation == PatternAttribute::kDifferent) {
           continue;
         }
-        return refuse([&] { return nodeText(node) + " has no attribute " + quoted(wanted.key); });
+        return refuse(Refusal::kNoAttribute, &wanted, entryOf(node));
       }
-      const auto is_one = [&](const std::string& value) { return sameAttribute(text, value); };
       bool fits = true;
       if (wanted.relation == PatternAttribute::kBind) {
         const std::string* bound = boundAttribute(wanted.variable);
         fits = bound == nullptr || sameAttribute(*bound, text);
         if (bound == nullptr) binding_.attributes.emplace_back(wanted.variable, text);
       } else {
-        const bool found = std::any_of(wanted.values.begin(), wanted.values.end(), is_one);
+        bool found = false;
+        for (const std::string& value : wanted.values) {
+          found = found || sameAttribute(text, value);
+        }
         fits = wanted.relation == PatternAttribute::kEqual && found;
         if (wanted.relation == PatternAttribute::kDifferent) fits = !found;
       }
-      if (fits) continue;
-      return refuse([&] {
-        return nodeText(node) + " has " + wanted.key + "=" + text +
-               ", which the pattern does not allow";
-      });
+      if (!fits) return refuse(Refusal::kOtherAttribute, &wanted, entryOf(node));
     }
     return true;
   }
@@ -1896,41 +1992,27 @@ class PatternSession {
     const Node& node = *entry.node;
     const bool weight = isWeight(node, dialect_);
     if (wanted.kind == PatternValue::kParameter && !weight) {
-      return refuse([&] {
-        return valueText(wanted) + " must be a parameter with known values, and is " +
-               entryText(entry);
-      });
+      return refuse(Refusal::kNoParameter, &wanted, entry);
     }
     if (wanted.kind == PatternValue::kInput &&
         (node.op != "null" || weight || isAbsentInput(node))) {
-      return refuse([&] {
-        return valueText(wanted) + " must be an input of the graph, and is " + entryText(entry);
-      });
+      return refuse(Refusal::kNoInput, &wanted, entry);
     }
-    if (isAbsentInput(node)) return refuse([&] { return valueText(wanted) + " is absent"; });
+    if (isAbsentInput(node)) return refuse(Refusal::kAbsent, &wanted);
     if (!wanted.numbers.empty()) {
       double number = 0;
-      const bool known = numberIn(*node.tensor, &number);
-      const auto is_it = [&](double each) { return isNumber(number, each, node.tensor->dtype); };
-      if (!known || std::none_of(wanted.numbers.begin(), wanted.numbers.end(), is_it)) {
-        return refuse(
-            [&] {
-              return valueText(wanted) + " must be the number " + numbersText(wanted.numbers) +
-                     ", and " + entryText(entry) +
-                     (known ? " is " + numbersText(std::vector<double>(1, number))
-                            : " has no single number");
-            },
-            true);
+      bool found = false;
+      if (numberIn(*node.tensor, &number)) {
+        for (const double each : wanted.numbers) {
+          found = found || isNumber(number, each, node.tensor->dtype);
+        }
       }
+      if (!found) return refuse(Refusal::kOtherNumber, &wanted, entry, true);
     }
-    if (!wanted.types.empty()) {
+    if (wanted.types != 0) {
       const MXDType type = typeOf(entry);
-      if (std::find(wanted.types.begin(), wanted.types.end(), type) == wanted.types.end()) {
-        return refuse(
-            [&] {
-              return entryText(entry) + " has another element type than " + valueText(wanted);
-            },
-            true);
+      if (type == kUNSET || (wanted.types >> type & 1) == 0) {
+        return refuse(Refusal::kOtherType, &wanted, entry, true);
       }
     }
     return (wanted.ranks.empty() && wanted.shapes.empty()) || fitsShape(wanted, entry);
@@ -1938,31 +2020,21 @@ class PatternSession {
 
   bool fitsShape(const PatternValue& wanted, const NodeEntry& entry) {
     const ValueShape found = shapeOf(entry);
-    if (!found.known) {
-      return refuse([&] { return "the shape of " + entryText(entry) + " is unknown"; });
-    }
+    if (!found.known) return refuse(Refusal::kUnknownShape, &wanted, entry);
     const std::vector<int64_t>& sizes = found.extents;
     const int64_t rank = static_cast<int64_t>(sizes.size());
-    if (!wanted.ranks.empty() &&
-        std::find(wanted.ranks.begin(), wanted.ranks.end(), rank) == wanted.ranks.end()) {
-      return refuse(
-          [&] {
-            return entryText(entry) + " has rank " + std::to_string(rank) + ", not that of " +
-                   valueText(wanted);
-          },
-          true);
-    }
-    const auto is_like = [&](const std::vector<int64_t>& shape) {
-      if (shape.size() != sizes.size()) return false;
-      for (std::size_t pos = 0; pos < shape.size(); ++pos) {
-        if (shape[pos] >= 0 && shape[pos] != sizes[pos]) return false;
+    bool fits = wanted.ranks.empty();
+    for (const int64_t each : wanted.ranks) fits = fits || each == rank;
+    if (!fits) return refuse(Refusal::kOtherRank, &wanted, entry, true);
+    fits = wanted.shapes.empty();
+    for (const int64_t* shape = wanted.shapes.data();
+         !fits && shape < wanted.shapes.data() + wanted.shapes.size(); shape += 1 + shape[0]) {
+      fits = shape[0] == rank;
+      for (int64_t pos = 0; fits && pos < rank; ++pos) {
+        fits = shape[1 + pos] < 0 || shape[1 + pos] == sizes[static_cast<std::size_t>(pos)];
       }
-      return true;
-    };
-    if (wanted.shapes.empty() || std::any_of(wanted.shapes.begin(), wanted.shapes.end(), is_like))
-      return true;
-    return refuse([&] { return entryText(entry) + " has another shape than " + valueText(wanted); },
-                  true);
+    }
+    return fits || refuse(Refusal::kOtherShape, &wanted, entry, true);
   }
 
   // ---- several results, and what a match must not break ----
@@ -2010,10 +2082,7 @@ class PatternSession {
       const NodeEntry& input = use.node->inputs[static_cast<std::size_t>(use.entry)];
       if (input.entry != from.entry && step == 0) continue;
       if (!hasOperator(operation, *use.node)) {
-        refuse([&] {
-          return operation.text + " is needed as user of " + entryText(from) + ", and this is " +
-                 nodeText(*use.node);
-        });
+        refuse(Refusal::kOtherUser, &operation, from, false, entryOf(*use.node));
         continue;
       }
       last = use.node;
@@ -2024,8 +2093,7 @@ class PatternSession {
         return true;
       }
     }
-    return refuse(
-        [&] { return entryText(from) + " has no " + operation.text + " as user that matches"; });
+    return refuse(Refusal::kNoUser, &operation, from);
   }
 
   bool isDead(const Node* node) { return stateOf(node).dead; }
@@ -2045,47 +2113,47 @@ class PatternSession {
       if (!isPrivate(static_cast<int>(pos))) return false;
     }
     if (pattern.roots.size() > 1 && dependsOnResults()) {
-      return refuse(
-          [] { return std::string("an input of the match depends on one of its results"); });
+      return refuse(Refusal::kDependsOnResult, nullptr);
     }
     Match match(this, rule_, &binding_);
-    for (std::size_t pos = 0; pos < rule_->conditions.size(); ++pos) {
-      if (rule_->conditions[pos].second(match)) continue;
-      const std::string& text = rule_->conditions[pos].first;
-      return refuse([&] {
-        return "condition " + std::to_string(pos + 1) + " is not met" +
-               (text.empty() ? text : ": " + text);
-      });
+    for (const PatternCondition& condition : rule_->conditions) {
+      if (!condition.holds(match)) return refuse(Refusal::kCondition, &condition);
     }
     return true;
+  }
+
+  /// Whether an output of an operation is a result of the pattern.
+  bool isResult(int operation, int output) const {
+    for (const PatternRoot& root : rule_->pattern.roots) {
+      const PatternValue& value = valueAt(root.value);
+      if (value.operation == operation && value.output == output) return true;
+    }
+    return false;
   }
 
   /// Whether the outputs of an operation are used inside the match only, but for its results.
   bool isPrivate(int number) {
     const Node& node = *binding_.nodes[static_cast<std::size_t>(number)];
-    const auto replaced = [&](int output) {
-      for (const PatternRoot& root : rule_->pattern.roots) {
-        const PatternValue& value = valueAt(root.value);
-        if (value.operation == number && value.output == output) return true;
-      }
-      return false;
-    };
     for (const NodeEntry& use : node.outputs) {
-      if (isDead(use.node)) continue;
-      if (replaced(use.node->inputs[static_cast<std::size_t>(use.entry)].entry)) continue;
-      if (std::find(binding_.nodes.begin(), binding_.nodes.end(), use.node) ==
-          binding_.nodes.end()) {
-        return refuse([&] { return usedElsewhere(node); });
-      }
+      if (isDead(use.node) || isMatched(use.node)) continue;
+      if (isResult(number, use.node->inputs[static_cast<std::size_t>(use.entry)].entry)) continue;
+      return refuseUsers(node, false);
     }
-    const auto heads = heads_.find(&node);
-    if (heads == heads_.end()) return true;
-    for (const std::size_t head : heads->second) {
-      if (!replaced(graph_->outputs[head].entry)) {
-        return refuse([&] { return nodeText(node) + " computes an output of the graph"; });
-      }
+    for (uint32_t head = stateOf(&node).head; head != 0; head = heads_[head - 1]) {
+      if (isResult(number, graph_->outputs[head - 1].entry)) continue;
+      return refuse(Refusal::kComputesOutput, nullptr, entryOf(node));
     }
     return true;
+  }
+
+  /// Refuses a node for its users outside the match, the last of which the reason names.
+  bool refuseUsers(const Node& node, bool close) {
+    NodeEntry user;
+    for (std::size_t pos = tracing_ ? node.outputs.size() : 0; user.node == nullptr && pos > 0;) {
+      const NodeEntry& use = node.outputs[--pos];
+      if (!isDead(use.node) && !isMatched(use.node)) user = use;
+    }
+    return refuse(Refusal::kUsedElsewhere, nullptr, entryOf(node), close, user);
   }
 
   /// Whether an input of the match needs one of its operations, so that one node in their place
@@ -2093,27 +2161,24 @@ class PatternSession {
   bool dependsOnResults() {
     if (order_broken_) restoreOrder();
     double first = std::numeric_limits<double>::infinity();
-    for (const Node* node : binding_.nodes) first = (std::min)(first, stateOf(node).position);
-    std::vector<const Node*> pending;
-    std::unordered_set<const Node*> seen;
-    const auto is_own = [&](const Node* node) {
-      return std::find(binding_.nodes.begin(), binding_.nodes.end(), node) != binding_.nodes.end();
-    };
+    AddressTable seen;
+    PlainList<const Node*> pending;
     for (const Node* node : binding_.nodes) {
+      first = (std::min)(first, stateOf(node).position);
       for (const NodeEntry& input : node->inputs) {
-        if (!is_own(input.node) && seen.insert(input.node).second) pending.push_back(input.node);
+        if (!isMatched(input.node) && seen.add(input.node)) pending.push_back(input.node);
       }
     }
     while (!pending.empty()) {
       const Node* node = pending.back();
       pending.pop_back();
       if (stateOf(node).position < first) continue;
-      for (std::size_t pos = 0; pos < node->inputs.size() + node->control_deps.size(); ++pos) {
+      for (std::size_t pos = 0; pos < countDependencies(*node); ++pos) {
         const Node* other = pos < node->inputs.size()
                                 ? node->inputs[pos].node
                                 : node->control_deps[pos - node->inputs.size()];
-        if (is_own(other)) return true;
-        if (seen.insert(other).second) pending.push_back(other);
+        if (isMatched(other)) return true;
+        if (seen.add(other)) pending.push_back(other);
       }
     }
     return false;
@@ -2122,38 +2187,123 @@ class PatternSession {
   // ---- texts ----
 
   static std::string nodeText(const Node& node) {
-    return node.op == "null" ? "the variable " + quoted(node.name)
-                             : quoted(node.name) + " (" + node.op + ")";
+    return node.op == "null" ? printed("the variable '%s'", node.name.c_str())
+                             : printed("'%s' (%s)", node.name.c_str(), node.op.c_str());
   }
   static std::string entryText(const NodeEntry& entry) {
     if (entry.node == nullptr) return "absent";
-    return (entry.entry == 0 ? "" : "output " + std::to_string(entry.entry) + " of ") +
-           nodeText(*entry.node);
+    const std::string text = nodeText(*entry.node);
+    return entry.entry == 0 ? text : printed("output %d of %s", entry.entry, text.c_str());
   }
   static std::string numbersText(const std::vector<double>& numbers) {
     std::string text;
-    for (std::size_t pos = 0; pos < numbers.size(); ++pos)
-      text += (pos == 0 ? "" : " or ") + detail::printDouble(numbers[pos], 6);
+    for (const double number : numbers) {
+      text += (text.empty() ? "" : " or ") + printDouble(number, 6);
+    }
     return text;
   }
-  static std::string valueText(const PatternValue& value) {
-    return value.name.empty() ? "an input of the pattern" : quoted(value.name);
-  }
-  static std::string countText(const PatternOperation& operation, const Node& node,
-                               std::size_t count) {
-    return nodeText(node) + " has " + std::to_string(count) + " inputs, and " + operation.text +
-           " of the pattern " + std::to_string(operation.inputs.size());
-  }
-  std::string usedElsewhere(const Node& node) {
-    std::string user;
-    for (const NodeEntry& use : node.outputs) {
-      if (isDead(use.node) ||
-          std::find(binding_.nodes.begin(), binding_.nodes.end(), use.node) != binding_.nodes.end())
-        continue;
-      user = ", such as " + nodeText(*use.node);
+
+  std::string refusalText() const {
+    if (best_ == 0) return std::string();
+    const PatternOperation& operation = *static_cast<const PatternOperation*>(refusal_.wanted);
+    const PatternValue& value = *static_cast<const PatternValue*>(refusal_.wanted);
+    const PatternAttribute& attribute = *static_cast<const PatternAttribute*>(refusal_.wanted);
+    const NodeEntry& found = refusal_.found;
+    const NodeEntry& other = refusal_.other;
+    switch (refusal_.reason) {
+      case Refusal::kAbsentOnce:
+        return "the optional " + quoted(value.name) + " is used twice, and absent once";
+      case Refusal::kTwoValues:
+        return quoted(value.name) + " is " + entryText(found) + " at one place and " +
+               entryText(other) + " at another";
+      case Refusal::kOtherOutput:
+        return "output " + std::to_string(other.entry) + " of " + operation.text +
+               " is needed, and this is " + entryText(found);
+      case Refusal::kTwoNodes:
+        return operation.text + " is both " + nodeText(*found.node) + " and " +
+               nodeText(*other.node);
+      case Refusal::kOtherOperator:
+        return (operation.text == "_" ? "an operation" : operation.text) +
+               " is needed, and this is " + nodeText(*found.node);
+      case Refusal::kSameNode:
+        return "two operations of the pattern are the same node, " + nodeText(*found.node);
+      case Refusal::kNoOutput:
+        return nodeText(*found.node) + " has no output " + std::to_string(operation.outputs - 1);
+      case Refusal::kPinned:
+        return nodeText(*found.node) + " has control dependencies";
+      case Refusal::kUsedElsewhere:
+        return "the result of " + nodeText(*found.node) + " has other users" +
+               (other.node == nullptr ? "" : ", such as " + nodeText(*other.node)) +
+               "; the pattern does not say it is shared";
+      case Refusal::kComputesOutput:
+        return nodeText(*found.node) + " computes an output of the graph";
+      case Refusal::kInputCount:
+        return nodeText(*found.node) + " has " + std::to_string(countInputs(*found.node)) +
+               " inputs, and " + operation.text + " of the pattern " +
+               std::to_string(operation.inputs.size());
+      case Refusal::kAbsentAtOnePlace:
+        return quoted(value.name) + " is absent at one place";
+      case Refusal::kOtherList:
+        return "*" + value.name + " is different at two places";
+      case Refusal::kNoAttribute:
+        return nodeText(*found.node) + " has no attribute " + quoted(attribute.key);
+      case Refusal::kOtherAttribute:
+        return nodeText(*found.node) + " has " + attribute.key + "=" +
+               textAttr(found.node, attribute.key.c_str(), "") +
+               ", which the pattern does not allow";
+      case Refusal::kUnknownShape:
+        return "the shape of " + entryText(found) + " is unknown";
+      case Refusal::kOtherUser:
+        return operation.text + " is needed as user of " + entryText(found) + ", and this is " +
+               nodeText(*other.node);
+      case Refusal::kNoUser:
+        return entryText(found) + " has no " + operation.text + " as user that matches";
+      case Refusal::kDependsOnResult:
+        return "an input of the match depends on one of its results";
+      case Refusal::kCondition:
+        return conditionText(*static_cast<const PatternCondition*>(refusal_.wanted));
+      default:
+        return valueText(value);
     }
-    return "the result of " + nodeText(node) + " has other users" + user +
-           "; the pattern does not say it is shared";
+  }
+
+  /// Why a value may not be an input of the pattern.
+  std::string valueText(const PatternValue& value) const {
+    const std::string name = value.name.empty() ? "an input of the pattern" : quoted(value.name);
+    const std::string found = entryText(refusal_.found);
+    const Node* node = refusal_.found.node;
+    double number = 0;
+    switch (refusal_.reason) {
+      case Refusal::kNoParameter:
+        return name + " must be a parameter with known values, and is " + found;
+      case Refusal::kNoInput:
+        return name + " must be an input of the graph, and is " + found;
+      case Refusal::kOtherNumber:
+        return name + " must be the number " + numbersText(value.numbers) + ", and " + found +
+               (numberIn(*node->tensor, &number)
+                    ? " is " + numbersText(std::vector<double>(1, number))
+                    : " has no single number");
+      case Refusal::kOtherType:
+        return found + " has another element type than " + name;
+      case Refusal::kOtherRank:
+        return found + " has rank " + std::to_string(shapeOf(refusal_.found).extents.size()) +
+               ", not that of " + name;
+      case Refusal::kOtherShape:
+        return found + " has another shape than " + name;
+      default:
+        return name + " is absent";
+    }
+  }
+
+  std::string conditionText(const PatternCondition& condition) const {
+    std::size_t number = 0;
+    for (const auto& rule : rules_) {
+      for (std::size_t pos = 0; pos < rule->conditions.size(); ++pos) {
+        if (&rule->conditions[pos] == &condition) number = pos + 1;
+      }
+    }
+    return "condition " + std::to_string(number) + " is not met" +
+           (condition.text.empty() ? "" : ": " + condition.text);
   }
 
   FoundMatch describe(const PatternRule& rule, std::size_t pos) const {
@@ -2161,18 +2311,20 @@ class PatternSession {
     found.graph = graph_;
     found.rule = pos;
     found.nodes = binding_.nodes;
-    for (const auto& name : rule.pattern.names) {
-      if (name.second < 0) continue;
-      const std::size_t value = static_cast<std::size_t>(name.second);
-      const PatternBinding::State state = binding_.states[value];
+    for (std::size_t value = 0; value < rule.pattern.values.size(); ++value) {
+      if (rule.pattern.values[value].name.empty()) continue;
       std::vector<NodeEntry> entries;
       if (rule.pattern.values[value].variadic) {
         entries = binding_.lists[value];
-      } else if (state != PatternBinding::kAbsent) {
+      } else if (binding_.states[value] != PatternBinding::kAbsent) {
         entries.push_back(binding_.values[value]);
       }
-      found.values.emplace_back(name.first, entries);
+      found.values.emplace_back(rule.pattern.values[value].name, entries);
     }
+    std::sort(found.values.begin(), found.values.end(),
+              [](const FoundMatch::Value& one, const FoundMatch::Value& other) {
+                return one.first < other.first;
+              });
     found.attributes = binding_.attributes;
     return found;
   }
@@ -2183,39 +2335,47 @@ class PatternSession {
     const int64_t found = table_.find(node);
     const std::size_t position = found < 0 ? addNew(node) : static_cast<std::size_t>(found);
     return position < states_.size() ? states_[position]
-                                     : new_nodes_[position - states_.size()].state;
+                                     : new_nodes_[position - states_.size()]->state;
   }
 
   std::size_t addNew(const Node* node) {
-    new_nodes_.emplace_back();
+    new_nodes_.push_back(nullptr);
+    new_nodes_.back() = new NewNode();
     return table_.add(node);
   }
 
   bool isNew(const Node* node) const {
     return table_.find(node) >= static_cast<int64_t>(states_.size());
   }
-  NewNode& newNode(const Node* node) {
-    return new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()];
+  NewNode& newNode(const Node* node) const {
+    return *new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()];
   }
 
-  /// The nodes that a node stands for; one that was there before stands for itself, too.
-  const std::vector<Node*>& originOf(const Node* node) const {
-    static const std::vector<Node*> none;
-    if (isNew(node))
-      return new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()].origin;
-    const auto absorbed = absorbed_.find(const_cast<Node*>(node));
-    return absorbed == absorbed_.end() ? none : absorbed->second;
+  /// The nodes that a node stands for; one that was there before stands for itself, too. Null:
+  /// none.
+  const std::vector<Node*>* originOf(const Node* node) const {
+    if (isNew(node)) return &newNode(node).origin;
+    const int64_t found = absorbing_.find(node);
+    return found < 0 ? nullptr : &absorbers_[static_cast<std::size_t>(found)]->origin;
   }
 
   std::size_t liveUses(const Node& node) { return node.outputs.size() - stateOf(&node).dead_uses; }
 
+  /// Whether the graph has a value among its outputs.
+  bool isHead(const NodeEntry& value) {
+    uint32_t head = stateOf(value.node).head;
+    while (head != 0 && graph_->outputs[head - 1].entry != value.entry) head = heads_[head - 1];
+    return head != 0;
+  }
+
+  void addHead(uint32_t head, const Node* node) {
+    State& state = stateOf(node);
+    heads_[head - 1] = state.head;
+    state.head = head;
+  }
+
   bool isUsed(const NodeEntry& value) {
-    const auto heads = heads_.find(value.node);
-    if (heads != heads_.end()) {
-      for (const std::size_t head : heads->second) {
-        if (graph_->outputs[head].entry == value.entry) return true;
-      }
-    }
+    if (isHead(value)) return true;
     for (const NodeEntry& use : value.node->outputs) {
       if (isDead(use.node)) continue;
       if (use.node->inputs[static_cast<std::size_t>(use.entry)].entry == value.entry) return true;
@@ -2227,9 +2387,11 @@ class PatternSession {
   bool replaceMatch(const PatternRule& rule) {
     if (!rule.rewrite && rule.replacement == nullptr) return false;
     Match match(this, &rule, &binding_);
-    const std::vector<NodeEntry> results = match.results();
-    const auto used = [this](const NodeEntry& value) { return isUsed(value); };
-    if (std::none_of(results.begin(), results.end(), used)) return false;
+    bool used = false;
+    for (const PatternRoot& root : rule.pattern.roots) {
+      used = used || isUsed(binding_.values[static_cast<std::size_t>(root.value)]);
+    }
+    if (!used) return false;
     const std::size_t count = graph_->nodes.size();
     if (rule.replacement != nullptr) {
       if (!instantiate(*rule.replacement, &match)) return false;
@@ -2237,175 +2399,162 @@ class PatternSession {
       rule.rewrite(match);
     }
     if (graph_->nodes.size() < count) {
-      throw std::logic_error("the rewrite of " + quoted(rule.pattern.text) +
-                             " removed nodes: operations that nothing needs are removed after it");
+      throw std::logic_error(printed(
+          "the rewrite of '%s' removed nodes: operations that nothing needs are removed after it",
+          rule.pattern.text.c_str()));
     }
-    match.created_.assign(graph_->nodes.begin() + static_cast<std::ptrdiff_t>(count),
-                          graph_->nodes.end());
     double position = 0;
     for (const Node* node : binding_.nodes) {
       position = (std::max)(position, stateOf(node).position);
     }
-    for (Node* node : match.created_) {
-      State& state = stateOf(node);
+    created_ = count;
+    for (std::size_t pos = count; pos < graph_->nodes.size(); ++pos) {
+      State& state = stateOf(graph_->nodes[pos]);
       state.entered = true;
       state.position = position;
-      newNode(node).origin = binding_.nodes;
+      newNode(graph_->nodes[pos]).origin = binding_.nodes;
     }
     return commit(&match);
   }
 
+  /// Whether the replacement in progress made a node.
+  bool isCreated(const Node* node) const {
+    for (std::size_t pos = created_; pos < graph_->nodes.size(); ++pos) {
+      if (graph_->nodes[pos] == node) return true;
+    }
+    return false;
+  }
+
   bool commit(Match* match) {
-    const auto is_new = [match](const Node* node) {
-      return std::find(match->created_.begin(), match->created_.end(), node) !=
-             match->created_.end();
-    };
+    const std::vector<PatternRoot>& roots = rule_->pattern.roots;
+    PlainList<Exchange> exchanges;
+    bool declined = false;
     // In the order of the pattern, whatever that of the calls: the first result gives its name.
-    std::stable_sort(
-        match->replaced_.begin(), match->replaced_.end(),
-        [](const std::pair<int, NodeEntry>& one, const std::pair<int, NodeEntry>& other) {
-          return one.first < other.first;
-        });
-    std::vector<std::pair<NodeEntry, NodeEntry> > exchanges;
-    for (const auto& replaced : match->replaced_) {
-      const NodeEntry from = binding_.values[static_cast<std::size_t>(replaced.first)];
-      // Of several results, nothing changes for one that nothing uses, and the place matches again.
-      if (!(from == replaced.second) && (match->results().size() == 1 || isUsed(from)))
-        exchanges.emplace_back(from, replaced.second);
+    for (std::size_t pos = 0; pos < roots.size(); ++pos) {
+      const NodeEntry from = binding_.values[static_cast<std::size_t>(roots[pos].value)];
+      for (std::size_t nth = 0; nth < match->replaced_.size(); ++nth) {
+        const NodeEntry& target = match->replaced_[nth].value;
+        // Of several results, nothing changes for one that nothing uses, and the place matches
+        // again.
+        if (match->replaced_[nth].root != pos || from == target ||
+            (roots.size() > 1 && !isUsed(from))) {
+          continue;
+        }
+        exchanges.push_back(Exchange{from, target});
+        // Outputs of these models are named after their nodes, which must be new operators.
+        declined = declined || ((dialect_ == "mxnet" || dialect_ == "nnvm") && isHead(from) &&
+                                (target.node->op == "null" || !isCreated(target.node)));
+      }
     }
-    // Outputs of these models are named after their nodes, which must be new operators.
-    const bool named = dialect_ == "mxnet" || dialect_ == "nnvm";
-    bool declined = exchanges.empty();
-    for (const auto& exchange : exchanges) {
-      const Node* node = exchange.second.node;
-      const bool is_operator = is_new(node) && node->op != "null";
-      declined = declined || (named && !is_operator && isHead(exchange.first));
-    }
-    if (declined) {
-      for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
-        kill(*node);
+    const std::size_t created_end = graph_->nodes.size();
+    if (declined || exchanges.empty()) {
+      for (std::size_t pos = created_end; pos > created_; --pos) kill(graph_->nodes[pos - 1]);
       unnamed_.clear();
       captures_.clear();
       return false;
     }
-    std::vector<Node*> moved;
-    for (const auto& exchange : exchanges) {
-      if (is_new(exchange.second.node)) describeAs(exchange.first, exchange.second);
-      moveUses(exchange.first, exchange.second, is_new, &moved);
+    PlainList<Node*> moved;
+    for (const Exchange& exchange : exchanges) {
+      if (isCreated(exchange.target.node)) describeAs(exchange.from, exchange.target);
+      moveUses(exchange.from, exchange.target, &moved);
     }
-    std::vector<Node*> changed;
-    for (auto node = match->created_.rbegin(); node != match->created_.rend(); ++node)
-      killUnused(*node, &changed);
-    const std::vector<Node*> nodes = binding_.nodes;
-    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) killUnused(*node, &changed);
+    PlainList<Node*> changed;
+    for (std::size_t pos = created_end; pos > created_; --pos) {
+      killUnused(graph_->nodes[pos - 1], &changed);
+    }
+    const std::vector<Node*>& nodes = binding_.nodes;
+    for (std::size_t pos = nodes.size(); pos > 0; --pos) killUnused(nodes[pos - 1], &changed);
     for (const NodeEntry& value : binding_.values) {
       if (value.node != nullptr && isWeight(*value.node, dialect_))
         killUnused(value.node, &changed);
     }
-    for (const auto& exchange : exchanges) {
-      State& former = stateOf(exchange.first.node);
-      if (!is_new(exchange.second.node) || !former.dead || former.given) continue;
-      State& made = stateOf(exchange.second.node);
-      if (made.named || exchange.second.node->op == "null") continue;  // parameters have a name
+    for (const Exchange& exchange : exchanges) {
+      Node* const node = exchange.target.node;
+      State& former = stateOf(exchange.from.node);
+      if (!isCreated(node) || !former.dead || former.given) continue;
+      State& made = stateOf(node);
+      if (made.named || node->op == "null") continue;  // parameters have a name
       made.named = true;
       former.given = true;  // two outputs of a node may be replaced by two nodes
-      exchange.second.node->name = exchange.first.node->name;
+      node->name = exchange.from.node->name;
     }
-    for (const auto& node : unnamed_) {
-      if (node.first->name.empty() && !stateOf(node.first).dead) {
-        node.first->name = freeName(node.second);
-      }
+    for (Node* node : unnamed_) {
+      if (node->name.empty() && !stateOf(node).dead) node->name = freeName(operationName(node->op));
     }
     unnamed_.clear();
     for (Node* variable : captures_) {
-      if (!stateOf(variable).dead) model_.capture(graph_, variable, hooks_);
+      if (!stateOf(variable).dead) model_.capture(place_, variable, hooks_);
     }
     captures_.clear();
-    requeue(match->created_, moved, changed);
-    if (match->results().size() > 1) order_broken_ = true;
-    if (with_origins_) {
-      for (const auto& exchange : exchanges) {
-        if (!is_new(exchange.second.node)) absorb(exchange.second.node, nodes);
-      }
-      // The names that a new node stands for are in the cache now.
-      for (Node* node : match->created_) {
-        if (node->op != "null" && !stateOf(node).dead) writeOrigin(node, false);
-      }
+    requeue(moved, changed);
+    if (roots.size() > 1) order_broken_ = true;
+    if (!with_origins_) return true;
+    for (const Exchange& exchange : exchanges) {
+      if (!isCreated(exchange.target.node)) absorb(exchange.target.node);
+    }
+    // The names that a new node stands for are in the cache now.
+    for (std::size_t pos = created_; pos < created_end; ++pos) {
+      Node* const node = graph_->nodes[pos];
+      if (node->op != "null" && !stateOf(node).dead) writeOrigin(node, false);
     }
     return true;
   }
 
   /// An operator that replaces a result stands also for the operations that went with it.
-  void absorb(Node* node, const std::vector<Node*>& matched) {
+  void absorb(Node* node) {
     if (node->op == "null" || stateOf(node).dead) return;
-    std::vector<Node*>& origin = isNew(node) ? newNode(node).origin : absorbed_[node];
-    for (Node* each : matched) {
-      if (each != node && stateOf(each).dead) origin.push_back(each);
+    if (!isNew(node) && absorbing_.add(node)) {
+      absorbers_.push_back(nullptr);
+      absorbers_.back() = new NewNode();
     }
-    if (isNew(node)) newNode(node).origin_written = false;
-  }
-
-  bool isHead(const NodeEntry& value) const {
-    const auto heads = heads_.find(value.node);
-    if (heads == heads_.end()) return false;
-    const auto is_it = [&](std::size_t head) { return graph_->outputs[head].entry == value.entry; };
-    return std::any_of(heads->second.begin(), heads->second.end(), is_it);
+    NewNode& absorber =
+        isNew(node) ? newNode(node) : *absorbers_[static_cast<std::size_t>(absorbing_.find(node))];
+    for (Node* each : binding_.nodes) {
+      if (each != node && stateOf(each).dead) absorber.origin.push_back(each);
+    }
+    absorber.origin_written = false;
   }
 
   /// Gives a new node of one output the inferred shape and type of the value that it replaces.
-  static void describeAs(const NodeEntry& from, const NodeEntry& target) {
+  void describeAs(const NodeEntry& from, const NodeEntry& target) {
     if (target.node->num_outputs > 1 || target.entry != 0) return;
-    std::string text;
-    try {
-      const unsigned output = static_cast<unsigned>(from.entry);
-      if (AttributeTexts(from.node->attrs).get(MX_STR_SHAPE, &text)) {
-        target.node->attrs[MX_STR_SHAPE] = "[" + getShapeAt(text, output) + "]";
-      }
-      if (AttributeTexts(from.node->attrs).get(MX_STR_DTYPE, &text)) {
-        target.node->attrs[MX_STR_DTYPE] = "[" + getDtypeAt(text, output) + "]";
-      }
-    } catch (const std::out_of_range&) {
-      return;  // fewer entries than outputs: unknown
+    for (const char* key : {MX_STR_SHAPE, MX_STR_DTYPE}) {
+      const std::string text = inferredEntry(from, key);
+      if (!text.empty()) setAttr(graph_, target.node, key, "[" + text + "]");
     }
   }
 
-  template <typename IsNew>
-  void moveUses(const NodeEntry& from, const NodeEntry& target, IsNew is_new,
-                std::vector<Node*>* moved) {
-    std::vector<NodeEntry> kept;
-    std::vector<NodeEntry> taken;
-    for (const NodeEntry& use : from.node->outputs) {
+  void moveUses(const NodeEntry& from, const NodeEntry& target, PlainList<Node*>* moved) {
+    std::size_t kept = 0;
+    for (std::size_t pos = 0; pos < from.node->outputs.size(); ++pos) {
+      const NodeEntry use = from.node->outputs[pos];
       NodeEntry* const input =
           isDead(use.node) ? nullptr : &use.node->inputs[static_cast<std::size_t>(use.entry)];
-      if (input == nullptr || input->entry != from.entry || is_new(use.node)) {
-        kept.push_back(use);
+      if (input == nullptr || input->entry != from.entry || isCreated(use.node)) {
+        from.node->outputs[kept++] = use;
         continue;
       }
       *input = target;
-      taken.push_back(use);
       moved->push_back(use.node);
+      taken_.push_back(use);
     }
-    from.node->outputs.swap(kept);
-    target.node->outputs.insert(target.node->outputs.end(), taken.begin(), taken.end());
-    const auto heads = heads_.find(from.node);
-    if (heads == heads_.end()) return;
-    std::vector<std::size_t> left;
-    std::vector<std::size_t> given;
-    for (const std::size_t head : heads->second) {
-      const bool is_it = graph_->outputs[head].entry == from.entry;
-      (is_it ? given : left).push_back(head);
-      if (is_it) graph_->outputs[head] = target;
+    from.node->outputs.resize(kept);
+    for (const NodeEntry& use : taken_) target.node->outputs.push_back(use);
+    taken_.clear();
+    uint32_t head = stateOf(from.node).head;
+    stateOf(from.node).head = 0;
+    while (head != 0) {
+      const uint32_t next = heads_[head - 1];
+      NodeEntry& output = graph_->outputs[head - 1];
+      if (output.entry == from.entry) output = target;
+      addHead(head, output.node);
+      head = next;
     }
-    heads->second.swap(left);
-    if (heads->second.empty()) heads_.erase(heads);
-    if (given.empty()) return;
-    std::vector<std::size_t>& own = heads_[target.node];
-    own.insert(own.end(), given.begin(), given.end());
   }
 
-  void killUnused(Node* node, std::vector<Node*>* changed) {
+  void killUnused(Node* node, PlainList<Node*>* changed) {
     const State& state = stateOf(node);
-    if (state.dead || state.pinned || liveUses(*node) > 0 || heads_.count(node) != 0) return;
+    if (state.dead || state.pinned || state.head != 0 || liveUses(*node) > 0) return;
     for (const NodeEntry& input : node->inputs) changed->push_back(input.node);
     kill(node);
   }
@@ -2420,40 +2569,45 @@ class PatternSession {
     // Both uses of a value by one node are counted before its list is cleaned of the two.
     for (const NodeEntry& input : node->inputs) ++stateOf(input.node).dead_uses;
     for (const NodeEntry& input : node->inputs) {
-      std::vector<NodeEntry>& uses = input.node->outputs;
       State& producer = stateOf(input.node);
-      if (producer.dead_uses < 16 || producer.dead_uses * 2 < uses.size()) continue;
-      const auto gone = [this](const NodeEntry& use) { return isDead(use.node); };
-      uses.erase(std::remove_if(uses.begin(), uses.end(), gone), uses.end());
+      if (producer.dead_uses < 16 || producer.dead_uses * 2 < input.node->outputs.size()) continue;
+      dropDeadUses(input.node);
       producer.dead_uses = 0;
     }
   }
 
+  void dropDeadUses(Node* node) {
+    std::size_t kept = 0;
+    for (const NodeEntry& use : node->outputs) {
+      if (!isDead(use.node)) node->outputs[kept++] = use;
+    }
+    node->outputs.resize(kept);
+  }
+
   /// Queues the nodes at which a match may begin now: those that reach a changed node in as many
   /// steps as patterns have. Only nodes with few users, or shared ones, lie inside a match.
-  void requeue(const std::vector<Node*>& created, const std::vector<Node*>& moved,
-               const std::vector<Node*>& changed) {
-    std::vector<std::pair<Node*, int> > reached;
-    for (Node* node : created) reached.emplace_back(node, depth_ - 1);
-    for (Node* node : moved) reached.emplace_back(node, depth_ - 2);
+  void requeue(const PlainList<Node*>& moved, const PlainList<Node*>& changed) {
+    PlainList<Reached> reached;
+    for (std::size_t pos = created_; pos < graph_->nodes.size(); ++pos) {
+      reached.push_back(Reached{graph_->nodes[pos], depth_ - 1});
+    }
+    for (Node* node : moved) reached.push_back(Reached{node, depth_ - 2});
     // Few users may be what a condition waits for; one user less of many is not.
     const std::size_t few = (std::max)(most_uses_, static_cast<std::size_t>(8));
     for (Node* node : changed) {
-      if (node->op != "null") reached.emplace_back(node, liveUses(*node) > few ? 0 : depth_ - 1);
+      if (node->op != "null")
+        reached.push_back(Reached{node, liveUses(*node) > few ? 0 : depth_ - 1});
     }
     ++round_;
     for (std::size_t pos = 0; pos < reached.size(); ++pos) {
-      Node* node = reached[pos].first;
-      const int steps = reached[pos].second;
+      Node* node = reached[pos].node;
+      const int steps = reached[pos].steps;
       State& state = stateOf(node);
       if (state.dead || state.round == round_) continue;
       state.round = round_;
-      if (state.entered && !state.queued && mayBegin(*node)) {
-        state.queued = true;
-        queue_.push_back(node);
-      }
+      if (state.entered && !state.queued && mayBegin(*node)) enqueue(node, &state);
       if (steps <= 0 || (liveUses(*node) > most_uses_ && !has_shared_)) continue;
-      for (const NodeEntry& use : node->outputs) reached.emplace_back(use.node, steps - 1);
+      for (const NodeEntry& use : node->outputs) reached.push_back(Reached{use.node, steps - 1});
     }
   }
 
@@ -2470,64 +2624,69 @@ class PatternSession {
     return order;
   }
 
+  static int comparePlaced(const void* left, const void* right) {
+    const Placed& first = *static_cast<const Placed*>(left);
+    const Placed& second = *static_cast<const Placed*>(right);
+    if (first.position < second.position) return -1;
+    return second.position < first.position || second.order < first.order ? 1 : -1;
+  }
+
   /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
   void finish() {
     if (new_nodes_.empty() && dead_.empty()) return;
-    for (const auto& each : absorbed_) {
-      if (!isDead(each.first)) writeNames(farOrigins(each.first), each.first);
+    for (std::size_t pos = 0; pos < absorbers_.size(); ++pos) {
+      Node* node = static_cast<Node*>(const_cast<void*>(absorbing_[pos]));
+      if (!isDead(node)) writeNames(farOrigins(node), node);
     }
     // Nodes from before the first replacement have the order of their states.
-    const std::size_t old = states_.size();
-    std::vector<std::pair<double, Node*> > order;
+    PlainList<Placed> order;
     order.reserve(graph_->nodes.size());
-    for (std::size_t pos = 0; pos < old; ++pos) {
-      if (!states_[pos].dead) order.emplace_back(states_[pos].position, graph_->nodes[pos]);
-    }
-    for (std::size_t pos = old; pos < graph_->nodes.size(); ++pos) {
+    std::size_t sorted = 0;
+    for (std::size_t pos = 0; pos < graph_->nodes.size(); ++pos) {
       Node* node = graph_->nodes[pos];
-      const State& state = stateOf(node);
+      const bool old = pos < states_.size();
+      const State& state = old ? states_[pos] : stateOf(node);
       if (state.dead) continue;
-      if (with_origins_ && node->op != "null") writeOrigin(node, true);
-      still_used_ = still_used_ || !node->control_deps.empty();
-      order.emplace_back(state.position, node);
+      if (!old && with_origins_ && node->op != "null") writeOrigin(node, true);
+      still_used_ = still_used_ || (!old && !node->control_deps.empty());
+      const bool next =
+          sorted == order.size() && (sorted == 0 || order[sorted - 1].position <= state.position);
+      order.push_back(Placed{state.position, pos, node});
+      if (next) ++sorted;
     }
-    const auto earlier = [](const std::pair<double, Node*>& one,
-                            const std::pair<double, Node*>& other) {
-      return one.first < other.first;
-    };
-    const auto middle = std::is_sorted_until(order.begin(), order.end(), earlier);
-    std::stable_sort(middle, order.end(), earlier);
-    std::inplace_merge(order.begin(), middle, order.end(), earlier);
+    qsort(order.data() + sorted, order.size() - sorted, sizeof(Placed), &comparePlaced);
     removeDead();
     graph_->nodes.resize(order.size());
-    for (std::size_t pos = 0; pos < order.size(); ++pos) graph_->nodes[pos] = order[pos].second;
+    std::size_t first = 0;
+    std::size_t second = sorted;
+    for (Node*& node : graph_->nodes) {
+      const bool take_first = second == order.size() ||
+                              (first < sorted && order[first].position <= order[second].position);
+      node = order[take_first ? first++ : second++].node;
+    }
   }
 
   /// Removes dead nodes as Graph::removeNodes does, which would look each of them up. Leaves
   /// `nodes` of the graph as it is.
   void removeDead() {
     if (still_used_) return graph_->removeNodes(dead_);
-    const auto is_dead = [this](const Node* node) { return isDead(node); };
-    const auto use_dead = [this](const NodeEntry& use) { return isDead(use.node); };
-    const auto clean = [&](Node* node, const State& state) {
-      if (state.dead || state.dead_uses == 0) return;
-      node->outputs.erase(std::remove_if(node->outputs.begin(), node->outputs.end(), use_dead),
-                          node->outputs.end());
-    };
-    for (std::size_t pos = 0; pos < states_.size(); ++pos) clean(graph_->nodes[pos], states_[pos]);
-    for (std::size_t pos = states_.size(); pos < graph_->nodes.size(); ++pos) {
-      clean(graph_->nodes[pos], stateOf(graph_->nodes[pos]));
+    for (std::size_t pos = 0; pos < graph_->nodes.size(); ++pos) {
+      Node* const node = graph_->nodes[pos];
+      const State& state = pos < states_.size() ? states_[pos] : stateOf(node);
+      if (!state.dead && state.dead_uses > 0) dropDeadUses(node);
     }
-    const auto is_variable = [](const Node* node) { return node->op == "null"; };
-    if (std::any_of(dead_.begin(), dead_.end(), is_variable)) {
-      graph_->inputs.erase(std::remove_if(graph_->inputs.begin(), graph_->inputs.end(), is_dead),
-                           graph_->inputs.end());
+    bool variables = false;
+    for (const Node* node : dead_) variables = variables || node->op == "null";
+    std::size_t kept = 0;
+    for (std::size_t pos = 0; variables && pos < graph_->inputs.size(); ++pos) {
+      if (!isDead(graph_->inputs[pos])) graph_->inputs[kept++] = graph_->inputs[pos];
     }
+    if (variables) graph_->inputs.resize(kept);
     for (Node* node : dead_) {
       node->inputs.clear();
       node->outputs.clear();
+      graph_->removed_.push_back(node);
     }
-    graph_->removed_.insert(graph_->removed_.end(), dead_.begin(), dead_.end());
   }
 
   /// Lists the nodes of the model before the pass that a new node stands for, at most 256.
@@ -2535,43 +2694,39 @@ class PatternSession {
   void writeOrigin(Node* node, bool through_new) {
     NewNode& made = newNode(node);
     if (made.origin_written) return;
-    const auto is_plain = [this](const Node* each) {
-      return originOf(each).empty() && !AttributeTexts(each->attrs).has(MX_STR_ORIGIN);
-    };
     std::vector<std::string> names;
-    if (std::all_of(made.origin.begin(), made.origin.end(), is_plain)) {
-      for (const Node* each : made.origin) names.push_back(each->name);
-      if (names.size() > 256) names.resize(256);
-    } else if (through_new) {
-      names = farOrigins(node);
-    } else {
-      return;
+    bool plain = true;
+    for (const Node* each : made.origin) {
+      const std::vector<Node*>* const earlier = originOf(each);
+      plain = plain && (earlier == nullptr || earlier->empty()) &&
+              !AttributeTexts(each->attrs).has(MX_STR_ORIGIN);
+    }
+    if (!plain && !through_new) return;
+    for (std::size_t pos = 0; plain && pos < made.origin.size() && pos < 256; ++pos) {
+      names.push_back(made.origin[pos]->name);
     }
     made.origin_written = true;
-    writeNames(names, node);
+    writeNames(plain ? names : farOrigins(node), node);
   }
 
-  static void writeNames(const std::vector<std::string>& names, Node* node) {
+  void writeNames(const std::vector<std::string>& names, Node* node) {
     if (names.empty()) return;
     TextBuffer text;
-    for (const std::string& name : names) {
-      text.push_back(&name == &names[0] ? '[' : ',');
-      appendString(name.data(), name.size(), false, &text);
-    }
-    text.push_back(']');
-    node->attrs[MX_STR_ORIGIN] = text.str();
+    appendTexts(names, &text);
+    setAttr(graph_, node, MX_STR_ORIGIN, text.str());
   }
 
   /// The same through nodes that are new themselves, or that an earlier pass made.
   std::vector<std::string> farOrigins(const Node* node) const {
-    std::vector<const Node*> pending(1, node);
-    std::unordered_set<const Node*> seen(pending.begin(), pending.end());
+    AddressTable pending;
+    pending.add(node);
     std::vector<std::string> names;
     for (std::size_t pos = 0; pos < pending.size() && names.size() < 256; ++pos) {
-      for (const Node* each : originOf(pending[pos])) {
-        if (seen.insert(each).second) pending.push_back(each);
+      const Node* const next = static_cast<const Node*>(pending[pos]);
+      if (const std::vector<Node*>* origin = originOf(next)) {
+        for (const Node* each : *origin) pending.add(each);
       }
-      if (!isNew(pending[pos])) appendOrigins(*pending[pos], false, &names);
+      if (!isNew(next)) appendOrigins(*next, false, &names);
     }
     return names;
   }
@@ -2579,15 +2734,8 @@ class PatternSession {
   // ---- new nodes ----
 
   std::string freeName(const std::string& wanted) {
-    const std::hash<std::string> hash;
-    if (names_.empty()) {
-      names_.reserve(graph_->nodes.size() * 2);
-      for (const Node* node : graph_->nodes) names_.insert(hash(node->name));
-    }
-    std::string name = wanted;
-    while (!names_.insert(hash(name)).second)
-      name = wanted + "_" + std::to_string(++numbers_[wanted]);
-    return name;
+    if (names_.empty()) names_.addAll(graph_->nodes);
+    return names_.addFree(wanted);
   }
 
   Node* addNode(const std::string& name, const std::string& op) {
@@ -2599,7 +2747,7 @@ class PatternSession {
 
   Node* addParameter(const std::string& suffix) {
     const std::string wanted = resultName() + "_" + suffix;
-    if (!model_.canCapture(graph_)) return addNode(freeName(wanted), "null");
+    if (!model_.canCapture(place_)) return addNode(freeName(wanted), "null");
     captures_.push_back(addNode(model_.freeName(wanted), "null"));
     return captures_.back();
   }
@@ -2609,46 +2757,45 @@ class PatternSession {
       if (isAbsentInput(*node) && !stateOf(node).dead) return NodeEntry(node, 0);
     }
     if (dialect_ != "onnx") {
-      throw std::invalid_argument("an input before others is absent, which " + dialect_ +
-                                  " cannot express");
+      throw std::invalid_argument(
+          printed("an input before others is absent, which %s cannot express", dialect_.c_str()));
     }
     return NodeEntry(addNode("__absent__", "null"), 0);
   }
 
+  /// The name of a new operation: that of the result with the operator behind.
+  std::string operationName(const std::string& op) const {
+    std::string name = resultName() + "_" + op;
+    for (std::size_t pos = name.size() - op.size(); pos < name.size(); ++pos) {
+      if (name[pos] >= 'A' && name[pos] <= 'Z')
+        name[pos] = static_cast<char>(name[pos] - 'A' + 'a');
+    }
+    return name;
+  }
+
   /// `named`: has a name at once; otherwise after the replacement, if no result's becomes its own.
-  NodeEntry addOperation(const std::string& op, std::vector<NodeEntry> inputs,
-                         std::unordered_map<std::string, std::string> attrs, int outputs,
-                         bool named) {
-    const std::size_t colons = op.find("::");
-    const std::string plain = colons == std::string::npos ? op : op.substr(colons + 2);
-    if (plain.empty() || outputs < 1)
+  Node* addOperation(const std::string& domain, const std::string& op,
+                     const std::vector<NodeEntry>& inputs, options_map_t attrs, int outputs,
+                     bool named) {
+    if (op.empty() || outputs < 1)
       throw std::invalid_argument("a new operation needs an operator and outputs");
-    while (!inputs.empty() && inputs.back().node == nullptr) inputs.pop_back();
-    for (NodeEntry& input : inputs) {
-      if (input.node == nullptr) input = absentInput();
+    std::size_t count = inputs.size();
+    while (count > 0 && inputs[count - 1].node == nullptr) --count;
+    PlainList<NodeEntry> entries;
+    for (std::size_t pos = 0; pos < count; ++pos) {
+      entries.push_back(inputs[pos].node == nullptr ? absentInput() : inputs[pos]);
     }
-    std::string suffix = plain;
-    for (char& character : suffix) {
-      if (character >= 'A' && character <= 'Z')
-        character = static_cast<char>(character - 'A' + 'a');
-    }
-    const std::string name = resultName() + "_" + suffix;
-    Node* node = nullptr;
-    if (named) {
-      node = addNode(freeName(name), plain);
-    } else {
-      node = addNode(std::string(), plain);
-      unnamed_.emplace_back(node, name);
-    }
+    Node* node = addNode(named ? freeName(operationName(op)) : std::string(), op);
+    if (!named) unnamed_.push_back(node);
     node->attrs = std::move(attrs);
-    if (colons != std::string::npos) node->attrs["__domain__"] = op.substr(0, colons);
+    if (!domain.empty()) setAttr(graph_, node, "__domain__", domain);
     detail::declareOutputs(node, outputs);
-    for (const NodeEntry& input : inputs) {
+    for (const NodeEntry& input : entries) {
       const std::size_t slot = node->inputs.size();
       graph_->connect(input.node, input.entry, node, static_cast<int>(slot));
       node->inputs[slot].version = input.version;
     }
-    return NodeEntry(node, 0);
+    return node;
   }
 
   const std::string& resultName() const {
@@ -2660,18 +2807,18 @@ class PatternSession {
   /// Makes the operations of a replacement's text.
   /// Returns false if it needs the number of a parameter that has no single one.
   bool instantiate(const PatternGraph& replacement, Match* match) {
+    double number = 0;
     for (const PatternOperation& operation : replacement.operations) {
       for (const PatternAttribute& attribute : operation.attributes) {
-        double number = 0;
         if (attribute.relation == PatternAttribute::kNumber &&
             !match->number(attribute.variable, &number)) {
           return false;
         }
       }
     }
-    std::vector<Node*> made;
-    const auto entry_of = [&](int number) {
-      const PatternValue& value = replacement.values[static_cast<std::size_t>(number)];
+    PlainList<Node*> made;
+    const auto entry_of = [&](int position) {
+      const PatternValue& value = replacement.values[static_cast<std::size_t>(position)];
       if (value.operation >= 0)
         return NodeEntry(made[static_cast<std::size_t>(value.operation)], value.output);
       const std::size_t outer = static_cast<std::size_t>(value.outer);
@@ -2683,87 +2830,87 @@ class PatternSession {
       for (const int input : operation.inputs) {
         const PatternValue& value = replacement.values[static_cast<std::size_t>(input)];
         if (value.variadic) {
-          const std::vector<NodeEntry>& list =
-              binding_.lists[static_cast<std::size_t>(value.outer)];
-          inputs.insert(inputs.end(), list.begin(), list.end());
+          const std::size_t outer = static_cast<std::size_t>(value.outer);
+          for (const NodeEntry& each : binding_.lists[outer]) inputs.push_back(each);
         } else {
           inputs.push_back(entry_of(input));
         }
       }
+      options_map_t attrs;
+      setAttributes(operation, *match, &attrs);
       const auto& op = operation.operators[0];
-      const std::string name = op.first.empty() ? op.second : op.first + "::" + op.second;
-      made.push_back(addOperation(name, std::move(inputs), attributesFor(operation, *match),
-                                  operation.outputs, static_cast<bool>(hooks_.add_node))
-                         .node);
+      made.push_back(addOperation(op.first, op.second, inputs, std::move(attrs), operation.outputs,
+                                  static_cast<bool>(hooks_.add_node)));
     }
-    for (const auto& result : replacement.results) {
-      const NodeEntry target = entry_of(result.second);
-      if (target.node == nullptr) continue;  // an absent input replaces nothing
-      match->replaced_.emplace_back(result.first, target);
+    for (std::size_t root = 0; root < replacement.results.size(); ++root) {
+      const NodeEntry target = entry_of(replacement.results[root]);
+      // An absent input replaces nothing.
+      if (target.node != nullptr) match->replaced_.push_back(Match::Replaced{root, target});
     }
     return true;
   }
 
   /// The text of a number, kept for the next layer: printing takes as long as a replacement.
   const std::string& numberText(double number) {
-    if (!(number == last_number_.first)) {
-      last_number_ = std::make_pair(number, JsonVal::real(static_cast<float>(number)).dump());
+    if (!(number == last_number_)) {
+      last_number_ = number;
+      last_number_text_ = shortestText(static_cast<float>(number));
     }
-    return last_number_.second;
+    return last_number_text_;
   }
 
-  std::unordered_map<std::string, std::string> attributesFor(const PatternOperation& operation,
-                                                             const Match& match) {
-    std::unordered_map<std::string, std::string> attrs;
+  void setAttributes(const PatternOperation& operation, const Match& match, options_map_t* attrs) {
     for (const PatternAttribute& attribute : operation.attributes) {
-      if (attribute.relation != PatternAttribute::kSpread) continue;
-      for (const auto& each : match.attributes(attribute.variable)) attrs.insert(each);
-    }
-    for (const PatternAttribute& attribute : operation.attributes) {
-      if (attribute.relation == PatternAttribute::kEqual) {
-        attrs[attribute.key] = attribute.values[0];
-      } else if (attribute.relation == PatternAttribute::kBind) {
-        if (match.has("$" + attribute.variable))
-          attrs[attribute.key] = match.attr(attribute.variable);
-      } else if (attribute.relation == PatternAttribute::kNumber) {
-        double number = 0;
-        match.number(attribute.variable, &number);
-        attrs[attribute.key] = numberText(number);
+      if (attribute.relation == PatternAttribute::kSpread) {
+        addAttributes(*match.node(attribute.variable), attrs);
       }
     }
-    return attrs;
+    for (const PatternAttribute& attribute : operation.attributes) {
+      double number = 0;
+      const std::string* text = nullptr;
+      if (attribute.relation == PatternAttribute::kEqual) text = &attribute.values[0];
+      if (attribute.relation == PatternAttribute::kBind) text = boundAttribute(attribute.variable);
+      if (attribute.relation == PatternAttribute::kNumber) {
+        match.number(attribute.variable, &number);
+        text = &numberText(number);
+      }
+      if (text != nullptr) (*attrs)[attribute.key] = *text;
+    }
   }
 
   NestedGraphs& model_;
+  const std::size_t place_;
   const Graph& root_;
-  Graph* graph_;
-  std::string dialect_;
+  Graph* const graph_;
+  const std::string& dialect_;
   const Rules& rules_;
   const PatternHooks& hooks_;
-  std::unordered_set<std::string> commutative_;
-  std::unordered_map<std::string, std::vector<std::size_t> > index_;  // rules by operator
-  std::vector<std::size_t> any_;                                      // rules of any operator
-  std::vector<bool> beginnings_ = std::vector<bool>(256);             // of their operators' names
-  std::vector<std::vector<const PatternOperation*> > sources_;        // what each rule needs first
+  const char* const commutative_;
+  PlainList<RuleStart> rule_starts_;
+  PlainList<StartList> starts_;  // of rules, by the beginnings of operators
   int depth_ = 1;
   std::size_t most_uses_ = 1;
   bool has_shared_ = false;
   bool several_results_ = false;
 
   NodeTable table_;                // the nodes before the first replacement, then new ones
-  std::vector<State> states_;      // of the former
-  std::deque<NewNode> new_nodes_;  // the latter: a deque, which leaves them where they are
-  std::unordered_map<const Node*, std::vector<std::size_t> > heads_;  // positions of graph outputs
-  std::deque<Node*> queue_;
+  PlainList<State> states_;        // of the former
+  PlainList<NewNode*> new_nodes_;  // the latter; owned, so that they stay where they are
+  PlainList<uint32_t> heads_;      // the next output of the graph of the same node, from 1
+  PlainList<Node*> queue_;
+  std::size_t next_ = 0;  // in the queue
   std::vector<Node*> dead_;
   bool still_used_ = false;  // a dead node has a user, or is waited for
   bool with_origins_;
-  std::unordered_map<Node*, std::vector<Node*> > absorbed_;  // by what replaced their results
-  std::unordered_set<std::size_t> names_;  // hashes: a name may seem taken that is not
-  std::unordered_map<std::string, int> numbers_;
-  std::vector<std::pair<Node*, std::string> > unnamed_;  // with the names that they may get
-  std::vector<Node*> captures_;                          // new parameters of a nested graph
-  std::pair<double, std::string> last_number_ = std::make_pair(0.0, "0");
+  AddressTable absorbing_;  // nodes from before that stand for others, which replace their results
+  PlainList<NewNode*> absorbers_;  // for these; owned
+  NameTable names_;
+  std::size_t created_ = 0;     // the nodes of the replacement in progress begin here
+  PlainList<Node*> unnamed_;    // new operations without a name
+  PlainList<Node*> captures_;   // new parameters of a nested graph
+  PlainList<NodeEntry> taken_;  // uses that move to another value
+  double last_number_ = 0;
+  std::string last_number_text_ = "0";
   std::size_t steps_ = 0;
   std::size_t count_ = 0;  // replacements
   std::size_t limit_ = 0;
@@ -2772,18 +2919,14 @@ class PatternSession {
 
   const PatternRule* rule_ = nullptr;
   PatternBinding binding_;
-  std::vector<int> trail_;  // bound values, and operations as -1 - number
-  std::vector<Goal> goals_;
+  PlainList<int> trail_;  // bound values, and operations as -1 - number
+  PlainList<Goal> goals_;
   std::size_t next_root_ = 1;
   std::size_t attempts_ = 0;  // orders of inputs that the match in progress has tried
   bool tracing_ = false;
   std::size_t best_ = 0;
-  std::string reason_;
+  Refusal refusal_ = Refusal();
 };
-
-inline void PatternSession::interrupted() {
-  if (passInterrupted()) throw std::runtime_error("interrupted");
-}
 
 /// The set that patterns join when they are made, while a pass declares its patterns.
 inline PatternSet*& openPatterns() {
@@ -2798,12 +2941,12 @@ inline PatternSet*& openPatterns() {
 inline Graph* Match::graph() const { return session_->graph_; }
 
 inline int Match::valueOf(const std::string& name) const {
-  const auto found = rule_->pattern.names.find(name);
-  if (found == rule_->pattern.names.end() || found->second < 0) {
-    throw std::out_of_range("the pattern " + detail::quoted(rule_->pattern.text) +
-                            " has no value " + detail::quoted(name));
+  const int found = rule_->pattern.find(name);
+  if (found < 0) {
+    throw std::out_of_range(detail::printed("the pattern '%s' has no value '%s'",
+                                            rule_->pattern.text.c_str(), name.c_str()));
   }
-  return found->second;
+  return found;
 }
 
 inline bool Match::has(const std::string& name) const {
@@ -2815,7 +2958,8 @@ inline bool Match::has(const std::string& name) const {
 inline NodeEntry Match::operator[](const std::string& name) const {
   const NodeEntry entry = binding_->values[static_cast<std::size_t>(valueOf(name))];
   if (entry.node == nullptr) {
-    throw std::out_of_range(detail::quoted(name) + " is absent from this match, or variadic");
+    throw std::out_of_range(
+        detail::printed("'%s' is absent from this match, or variadic", name.c_str()));
   }
   return entry;
 }
@@ -2837,9 +2981,9 @@ inline std::vector<NodeEntry> Match::results() const {
 }
 
 inline std::string Match::attr(const std::string& name) const {
-  if (rule_->pattern.names.count("$" + name) == 0) {
-    throw std::out_of_range("the pattern " + detail::quoted(rule_->pattern.text) +
-                            " binds no attribute $" + name);
+  if (!rule_->pattern.binds(name)) {
+    throw std::out_of_range(detail::printed("the pattern '%s' binds no attribute $%s",
+                                            rule_->pattern.text.c_str(), name.c_str()));
   }
   const std::string* text = session_->boundAttribute(name);
   return text == nullptr ? std::string() : *text;
@@ -2861,12 +3005,7 @@ inline std::vector<int64_t> Match::integers(const std::string& name) const {
 inline std::unordered_map<std::string, std::string> Match::attributes(
     const std::string& name) const {
   std::unordered_map<std::string, std::string> attrs;
-  detail::AttributeTexts(node(name)->attrs)
-      .visit([&attrs](const JsonReader::Slice& key, const JsonReader::Slice& text) {
-        const bool hidden = key.size > 4 && memcmp(key.data, "__", 2) == 0 &&
-                            memcmp(key.data + key.size - 2, "__", 2) == 0;
-        if (!hidden) attrs.emplace(key.str(), text.str());
-      });
+  detail::addAttributes(*node(name), &attrs);
   return attrs;
 }
 
@@ -2932,8 +3071,8 @@ inline bool Match::isParameter(const std::string& name) const {
 inline const MXTensor& Match::tensor(const std::string& name) const {
   const Node* node = (*this)[name].node;
   if (!isParameter(name)) {
-    throw std::out_of_range(detail::quoted(name) + " is no parameter with known values, but " +
-                            detail::quoted(node->name));
+    throw std::out_of_range(detail::printed("'%s' is no parameter with known values, but '%s'",
+                                            name.c_str(), node->name.c_str()));
   }
   return *node->tensor;
 }
@@ -2955,7 +3094,12 @@ inline std::vector<double> Match::numbers(const std::string& name) const {
 inline NodeEntry Match::op(const std::string& op, const std::vector<NodeEntry>& inputs,
                            const std::unordered_map<std::string, std::string>& attrs,
                            int num_outputs) {
-  return session_->addOperation(op, inputs, attrs, num_outputs, true);
+  const std::size_t colons = op.find("::");
+  const bool plain = colons == std::string::npos;
+  return NodeEntry(
+      session_->addOperation(plain ? std::string() : op.substr(0, colons),
+                             plain ? op : op.substr(colons + 2), inputs, attrs, num_outputs, true),
+      0);
 }
 
 inline Node* Match::variable(const std::string& suffix) {
@@ -2992,7 +3136,7 @@ inline void Match::replace(const std::string& name, const NodeEntry& value) {
   for (std::size_t pos = 0; pos < roots.size(); ++pos) {
     if (roots[pos].value == root) return replaceAt(pos, value);
   }
-  throw std::invalid_argument(detail::quoted(name) + " is no result of the pattern");
+  throw std::invalid_argument(detail::printed("'%s' is no result of the pattern", name.c_str()));
 }
 
 inline void Match::replace(const NodeEntry& value) {
@@ -3005,7 +3149,9 @@ inline void Match::replace(const NodeEntry& value) {
 inline void Match::replaceAt(std::size_t position, const NodeEntry& value) {
   if (value.node == nullptr)
     throw std::invalid_argument("a result is replaced by a value, not by nothing");
-  replaced_.emplace_back(rule_->pattern.roots.at(position).value, value);
+  if (position >= rule_->pattern.roots.size())
+    throw std::out_of_range("the pattern has no result of this number");
+  replaced_.push_back(Replaced{position, value});
 }
 
 // ---- patterns: sets ----------------------------------------------------------------------------
@@ -3017,7 +3163,7 @@ inline Pattern::Pattern(const std::string& text) : rule_(new detail::PatternRule
 
 inline Pattern& Pattern::where(std::function<bool(const Match&)> condition,
                                const std::string& reason) {
-  rule_->conditions.emplace_back(reason, std::move(condition));
+  rule_->conditions.push_back(detail::PatternCondition{reason, std::move(condition)});
   return *this;
 }
 
@@ -3046,8 +3192,8 @@ inline PatternSet::PatternSet(const std::function<void()>& fill) {
 inline std::size_t PatternSet::apply(Graph* graph, const PatternHooks& hooks) const {
   detail::NestedGraphs model(graph);
   std::size_t count = 0;
-  for (Graph* each : model.graphs()) {
-    count += detail::PatternSession(&model, each, rules_, hooks).apply();
+  for (std::size_t place = 0; place < model.size(); ++place) {
+    count += detail::PatternSession(&model, place, rules_, hooks).apply();
   }
   return count;
 }
@@ -3056,8 +3202,8 @@ inline std::vector<FoundMatch> PatternSet::find(Graph* graph) const {
   const PatternHooks hooks;
   std::vector<FoundMatch> found;
   detail::NestedGraphs model(graph);
-  for (Graph* each : model.graphs()) {
-    detail::PatternSession(&model, each, rules_, hooks).find(&found);
+  for (std::size_t place = 0; place < model.size(); ++place) {
+    detail::PatternSession(&model, place, rules_, hooks).find(&found);
   }
   return found;
 }
@@ -3067,7 +3213,7 @@ inline bool PatternSet::needsShapes() const {
     if (!rule->conditions.empty() || rule->rewrite) return true;
     for (const detail::PatternValue& value : rule->pattern.values) {
       if (value.kind == detail::PatternValue::kParameter) continue;
-      if (!value.ranks.empty() || !value.types.empty() || !value.shapes.empty()) return true;
+      if (!value.ranks.empty() || value.types != 0 || !value.shapes.empty()) return true;
     }
   }
   return false;
@@ -3077,9 +3223,10 @@ inline std::string PatternSet::why(Graph* graph, Node* node) const {
   const PatternHooks hooks;
   std::string reason = "the node is not in the graph";
   detail::NestedGraphs model(graph);
-  for (Graph* each : model.graphs()) {
-    if (std::find(each->nodes.begin(), each->nodes.end(), node) == each->nodes.end()) continue;
-    reason = detail::PatternSession(&model, each, rules_, hooks).why(node);
+  for (std::size_t place = 0; place < model.size(); ++place) {
+    const std::vector<Node*>& nodes = model[place]->nodes;
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) continue;
+    reason = detail::PatternSession(&model, place, rules_, hooks).why(node);
   }
   return reason;
 }
