@@ -1479,13 +1479,6 @@ class PatternSession {
       addHead(static_cast<uint32_t>(pos), graph_->outputs[pos - 1].node);
     }
   }
-  ~PatternSession() {
-    for (NewNode* each : new_nodes_) delete each;
-    for (NewNode* each : absorbers_) delete each;
-  }
-  PatternSession(const PatternSession&) = delete;
-  PatternSession& operator=(const PatternSession&) = delete;
-
   std::size_t apply() {
     limit_ = 8 * graph_->nodes.size() + 1000;
     enterNodes(!several_results_ && !model_.hasControl());
@@ -1554,6 +1547,30 @@ class PatternSession {
     State state;
     std::vector<Node*> origin;  // the nodes that it stands for
     bool origin_written;
+  };
+  /// New nodes, which stay where they are when others join them.
+  class NewNodes {
+   public:
+    NewNodes() : size_(0) {}
+    NewNodes(const NewNodes&) = delete;
+    NewNodes& operator=(const NewNodes&) = delete;
+    ~NewNodes() {
+      for (NewNode* block : blocks_) delete[] block;
+    }
+    std::size_t size() const { return size_; }
+    NewNode& operator[](std::size_t pos) const { return blocks_[pos / kBlock][pos % kBlock]; }
+    void add() {
+      if (size_ % kBlock == 0) {
+        blocks_.push_back(nullptr);
+        blocks_.back() = new NewNode[kBlock]();
+      }
+      ++size_;
+    }
+
+   private:
+    static const std::size_t kBlock = 64;
+    PlainList<NewNode*> blocks_;  // owned
+    std::size_t size_;
   };
   /// A rule at whose first result a node may be, in a list of those alike.
   struct RuleStart {
@@ -2335,12 +2352,11 @@ class PatternSession {
     const int64_t found = table_.find(node);
     const std::size_t position = found < 0 ? addNew(node) : static_cast<std::size_t>(found);
     return position < states_.size() ? states_[position]
-                                     : new_nodes_[position - states_.size()]->state;
+                                     : new_nodes_[position - states_.size()].state;
   }
 
   std::size_t addNew(const Node* node) {
-    new_nodes_.push_back(nullptr);
-    new_nodes_.back() = new NewNode();
+    new_nodes_.add();
     return table_.add(node);
   }
 
@@ -2348,7 +2364,7 @@ class PatternSession {
     return table_.find(node) >= static_cast<int64_t>(states_.size());
   }
   NewNode& newNode(const Node* node) const {
-    return *new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()];
+    return new_nodes_[static_cast<std::size_t>(table_.find(node)) - states_.size()];
   }
 
   /// The nodes that a node stands for; one that was there before stands for itself, too. Null:
@@ -2356,7 +2372,7 @@ class PatternSession {
   const std::vector<Node*>* originOf(const Node* node) const {
     if (isNew(node)) return &newNode(node).origin;
     const int64_t found = absorbing_.find(node);
-    return found < 0 ? nullptr : &absorbers_[static_cast<std::size_t>(found)]->origin;
+    return found < 0 ? nullptr : &absorbers_[static_cast<std::size_t>(found)].origin;
   }
 
   std::size_t liveUses(const Node& node) { return node.outputs.size() - stateOf(&node).dead_uses; }
@@ -2503,12 +2519,9 @@ class PatternSession {
   /// An operator that replaces a result stands also for the operations that went with it.
   void absorb(Node* node) {
     if (node->op == "null" || stateOf(node).dead) return;
-    if (!isNew(node) && absorbing_.add(node)) {
-      absorbers_.push_back(nullptr);
-      absorbers_.back() = new NewNode();
-    }
+    if (!isNew(node) && absorbing_.add(node)) absorbers_.add();
     NewNode& absorber =
-        isNew(node) ? newNode(node) : *absorbers_[static_cast<std::size_t>(absorbing_.find(node))];
+        isNew(node) ? newNode(node) : absorbers_[static_cast<std::size_t>(absorbing_.find(node))];
     for (Node* each : binding_.nodes) {
       if (each != node && stateOf(each).dead) absorber.origin.push_back(each);
     }
@@ -2633,15 +2646,17 @@ class PatternSession {
 
   /// Removes dead nodes, writes the origins, and puts new nodes where the old ones were.
   void finish() {
-    if (new_nodes_.empty() && dead_.empty()) return;
+    if (new_nodes_.size() == 0 && dead_.empty()) return;
     for (std::size_t pos = 0; pos < absorbers_.size(); ++pos) {
       Node* node = static_cast<Node*>(const_cast<void*>(absorbing_[pos]));
       if (!isDead(node)) writeNames(farOrigins(node), node);
     }
     // Nodes from before the first replacement have the order of their states.
-    PlainList<Placed> order;
+    std::vector<Node*> order;
     order.reserve(graph_->nodes.size());
-    std::size_t sorted = 0;
+    PlainList<double> positions;
+    positions.reserve(graph_->nodes.size());
+    PlainList<Placed> late;  // from the first node on that is not behind those before it
     for (std::size_t pos = 0; pos < graph_->nodes.size(); ++pos) {
       Node* node = graph_->nodes[pos];
       const bool old = pos < states_.size();
@@ -2649,21 +2664,23 @@ class PatternSession {
       if (state.dead) continue;
       if (!old && with_origins_ && node->op != "null") writeOrigin(node, true);
       still_used_ = still_used_ || (!old && !node->control_deps.empty());
-      const bool next =
-          sorted == order.size() && (sorted == 0 || order[sorted - 1].position <= state.position);
-      order.push_back(Placed{state.position, pos, node});
-      if (next) ++sorted;
+      if (late.empty() && (order.empty() || positions.back() <= state.position)) {
+        order.push_back(node);
+        positions.push_back(state.position);
+      } else {
+        late.push_back(Placed{state.position, pos, node});
+      }
     }
-    qsort(order.data() + sorted, order.size() - sorted, sizeof(Placed), &comparePlaced);
     removeDead();
-    graph_->nodes.resize(order.size());
-    std::size_t first = 0;
-    std::size_t second = sorted;
-    for (Node*& node : graph_->nodes) {
-      const bool take_first = second == order.size() ||
-                              (first < sorted && order[first].position <= order[second].position);
-      node = order[take_first ? first++ : second++].node;
+    if (!late.empty()) qsort(late.data(), late.size(), sizeof(Placed), &comparePlaced);
+    std::size_t next = order.size();
+    order.resize(next + late.size());
+    for (std::size_t pos = order.size(); !late.empty();) {
+      const bool is_late = next == 0 || positions[next - 1] <= late.back().position;
+      order[--pos] = is_late ? late.back().node : order[--next];
+      if (is_late) late.pop_back();
     }
+    graph_->nodes.swap(order);
   }
 
   /// Removes dead nodes as Graph::removeNodes does, which would look each of them up. Leaves
@@ -2893,17 +2910,17 @@ class PatternSession {
   bool has_shared_ = false;
   bool several_results_ = false;
 
-  NodeTable table_;                // the nodes before the first replacement, then new ones
-  PlainList<State> states_;        // of the former
-  PlainList<NewNode*> new_nodes_;  // the latter; owned, so that they stay where they are
-  PlainList<uint32_t> heads_;      // the next output of the graph of the same node, from 1
+  NodeTable table_;            // the nodes before the first replacement, then new ones
+  PlainList<State> states_;    // of the former
+  NewNodes new_nodes_;         // the latter
+  PlainList<uint32_t> heads_;  // the next output of the graph of the same node, from 1
   PlainList<Node*> queue_;
   std::size_t next_ = 0;  // in the queue
   std::vector<Node*> dead_;
   bool still_used_ = false;  // a dead node has a user, or is waited for
   bool with_origins_;
   AddressTable absorbing_;  // nodes from before that stand for others, which replace their results
-  PlainList<NewNode*> absorbers_;  // for these; owned
+  NewNodes absorbers_;      // these
   NameTable names_;
   std::size_t created_ = 0;     // the nodes of the replacement in progress begin here
   PlainList<Node*> unnamed_;    // new operations without a name
