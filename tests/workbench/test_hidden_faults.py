@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from onnx import numpy_helper, parser
 
 import passlib as pl
-from passlib.workbench import Comparison, compare
+from commands import passlib_command
+from passlib.workbench import Comparison, compare, drawn
 
 GENERATOR = np.random.default_rng(5)
 TABLE = GENERATOR.standard_normal((1000, 4)).astype(np.float32)
@@ -268,3 +270,122 @@ def test_a_right_rewrite_agrees(name: str, tmp_path: Path) -> None:
     found = judged(name, RIGHT[name], tmp_path)
     assert found is not None
     assert found.equal, str(found)
+
+
+WRONG_CHANCE = {
+    "one draw for two": (X, "a = RandomUniformLike(x) b = RandomUniformLike(x) y = Sub(a, b)",
+                         "a = RandomUniformLike(x) y = Sub(a, a)"),
+    "a wrong sum": (X, "r = RandomNormalLike(x) y = Add(r, x)",
+                    "r = RandomNormalLike(x) y = Sub(r, x)"),
+    "a mask that is kept": (X, TRAINING + "d = Dropout(x, k, t) y = Neg(d)", "y = Neg(x)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_CHANCE)
+def test_random_numbers_hide_no_fault(name: str, tmp_path: Path) -> None:
+    found = judged(name, WRONG_CHANCE[name], tmp_path)
+    assert found is not None
+    assert not found.equal
+
+
+def test_inputs_vary(tmp_path: Path) -> None:
+    model = load(tmp_path / "m.onnx", X, "y = Neg(x)")
+    inputs = drawn(model, None)
+    assert [each["x"].shape[0] for each in inputs] == [2, 1, 3]
+    assert np.any(inputs[1]["x"] == 0)
+    assert np.max(np.abs(inputs[2]["x"])) > 1e20
+    again = drawn(model, None)
+    for one, two in zip(inputs, again, strict=True):
+        assert np.array_equal(one["x"], two["x"])
+
+
+def test_large_inputs_keep_the_outputs_finite(tmp_path: Path) -> None:
+    model = load(tmp_path / "m.onnx", X, "a = Exp(x) y = Mul(a, a)")
+    for each in drawn(model, None):
+        assert np.all(np.isfinite(np.asarray(model(each["x"]))))
+
+
+def test_names_choose_ranges(tmp_path: Path) -> None:
+    signature = "(int64[N, 8] attention_mask, int64[N, 1] lengths) => (int64[N, 8] y)"
+    model = load(tmp_path / "m.onnx", signature, "y = Mul(attention_mask, lengths)")
+    for each in drawn(model, None):
+        mask = each["attention_mask"]
+        assert np.array_equal(mask, -np.sort(-mask, axis=1)), "zeros follow ones"
+        assert set(np.unique(mask)) <= {0, 1}
+        assert np.all((each["lengths"] >= 1) & (each["lengths"] <= 9))
+
+
+def test_sizes_are_found(tmp_path: Path) -> None:
+    """A Pad refuses shorter inputs; silero_vad has such a one."""
+    body = constant("p", "0, 64, 0, 64", "int64[4]") + 'y = Pad <mode = "reflect"> (x, p)'
+    model = load(tmp_path / "m.onnx", "(float[N, M] x) => (float[N, P] y)", body)
+    assert all(each["x"].shape[1] > 64 for each in drawn(model, None))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("x", "z, float[N, 8] w"), "only the first has x; only the second has z, w"),
+        (("x", "x, float[N, 8] w"), ""),
+    ],
+)
+def test_other_names_are_said(names: tuple[str, str], message: str, tmp_path: Path) -> None:
+    one, two = (
+        load(
+            tmp_path / f"{number}.onnx",
+            f"(float[N, 8] {name}) => (float[N, 8] y)",
+            f"y = Neg({name.split(',', 1)[0]})",
+        )
+        for number, name in enumerate(names)
+    )
+    if not message:
+        assert compare(one, two).equal
+        return
+    with pytest.raises(pl.InputError, match=message):
+        compare(one, two)
+
+
+def test_equal_names_belong_together(tmp_path: Path) -> None:
+    signature = "(float[2, 8] {}, float[2, 8] {}) => (float[2, 8] y)"
+    one = load(tmp_path / "1.onnx", signature.format("x", "a"), "y = Sub(x, a)")
+    two = load(tmp_path / "2.onnx", signature.format("b", "x"), "y = Sub(x, b)")
+    assert compare(one, two).equal
+
+
+def test_the_commands_print_what_is_missing(tmp_path: Path) -> None:
+    load(tmp_path / "m.onnx", X, FAULTS["an output of NaN"][1])
+    line = "not covered: output 'y' is NaN for all inputs\n"
+    result = passlib_command("compare", "m.onnx", "m.onnx", folder=tmp_path)
+    assert result.returncode == 0
+    assert line in result.stdout
+    found = passlib_command("compare", "m.onnx", "m.onnx", "--json", folder=tmp_path)
+    assert json.loads(found.stdout)["not_covered"] == ["output 'y' is NaN for all inputs"]
+    given = ("opt", "m.onnx", "-o", "o.onnx", "--passes", "removeDeadNodes", "--check")
+    assert line in passlib_command(*given, folder=tmp_path).stdout
+    found = passlib_command(*given, "--json", folder=tmp_path)
+    assert json.loads(found.stdout)[0]["not_covered"] == ["output 'y' is NaN for all inputs"]
+
+
+UNSTABLE = '''
+import passlib as pl
+
+calls = []
+
+@pl.graph_pass(replace=True)
+def unstable(graph: pl.Graph) -> None:
+    """Is wrong every second time."""
+    calls.append(1)
+    if len(calls) % 2:
+        for node in graph.sorted():
+            if node.op == "Neg":
+                node.op = "Abs"
+'''
+
+
+def test_an_unstable_pass_is_named(tmp_path: Path) -> None:
+    load(tmp_path / "m.onnx", X, "y = Neg(x)")
+    (tmp_path / "passes.py").write_text(UNSTABLE, "utf-8")
+    given = ("opt", "m.onnx", "-o", "o.onnx", "-l", "passes.py", "--passes", "unstable", "--check")
+    result = passlib_command(*given, folder=tmp_path)
+    assert result.returncode == 4
+    assert "unstable is unstable: it makes another model in each run" in result.stderr

@@ -19,6 +19,7 @@ from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.model.inputs import lowered_for
 from passlib.passes import Instrument, StepResult
+from passlib.workbench.flow import flow_of
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import NodeDifference, first_difference, outputs_of
 from passlib.workbench.randomness import random_nodes, seeded
@@ -372,18 +373,33 @@ def _read(model: Model, inputs: Inputs) -> set[str]:
     shapes = {name: array.shape for name, array in arrays.items()}
     types = {name: array.dtype for name, array in arrays.items()}
     lowered = lowered_for(model.symbol, model.data(origins=False), shapes, types)
-    return set(lowered.input_names) - lowered.unread
+    flow = flow_of(model)
+    reached = {name for e in model.symbol.entries for name in flow.anything[e.node, e.index]}
+    return reached & set(lowered.input_names) - lowered.unread
 
 
 def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, str]:
-    """Return the name in the second model of each name in the first model."""
+    """Return the name in the second model of each name in the first model.
+
+    Equal names belong together, and the others by position.
+    """
     if sorted(left) == sorted(right):
         return {name: name for name in left}
+    common = set(left) & set(right)
+    mine = [name for name in left if name not in common]
+    others = [name for name in right if name not in common]
     if len(left) != len(right):
+        only = [
+            f"only the {which} has {listed(names)}"
+            for which, names in (("first", mine), ("second", others))
+            if names
+        ]
         raise InputError(
-            f"the models have different {what}: {listed(list(left))}; and {listed(list(right))}"
+            f"the models have different {what}: {'; '.join(only) or 'some name occurs twice'}"
         )
-    return dict(zip(left, right, strict=True))
+    if len(mine) != len(others) or len(common) + len(mine) != len(left):
+        return dict(zip(left, right, strict=True))
+    return {**{name: name for name in common}, **dict(zip(mine, others, strict=True))}
 
 
 class ResultsDifferError(PassResultError):

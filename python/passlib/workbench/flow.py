@@ -13,7 +13,7 @@ from passlib.model import Model
 
 Value = tuple[Node, int]
 
-_SHAPES: Final = frozenset({"Shape", "Size", "shape_array", "size_array"})
+_SHAPES: Final = frozenset({"SequenceLength", "Shape", "Size", "shape_array", "size_array"})
 """Operators whose result does not depend on the elements of their input."""
 
 _INDEXING: Final = {

@@ -13,9 +13,11 @@ import numpy as np
 from passlib.errors import InputError, PasslibError, counted, listed
 from passlib.files.regular import replacing
 from passlib.graph.plain import operators_of
+from passlib.library.pipeline import Step
 from passlib.model import Model, load
-from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
+from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, StepResult, Verify
 from passlib.workbench.comparison import DRAWN, Check, Comparison, Reference, drawn
+from passlib.workbench.graph_difference import diff
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.trace import run_limited
 
@@ -109,6 +111,7 @@ def optimize(
     differences, comparison = _judged(request, model, result.model, given)
     if comparison is not None:
         differences = [str(output) for output in comparison.outputs if not output.equal]
+        differences += _unstable(request, model, pipeline, given) if differences else []
         largest = max((output.share for output in comparison.outputs), default=0.0)
         more["checked"] = [len(comparison.inputs), largest]
         more["not_covered"] = list(comparison.not_covered)
@@ -172,6 +175,32 @@ def _judged(
     reference = Reference(before, given, request.check, tolerance, request.shapes)
     changes = reference.interface_changes(after)
     return changes, None if changes else reference.judge(after)
+
+
+class _States(Instrument):
+    """Keeps the model after each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, Model]] = []
+
+    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
+        """Keep a model."""
+        self.steps.append((str(step), model))
+
+
+def _unstable(
+    request: Request, model: Model, pipeline: Pipeline, given: dict[str, Any] | None
+) -> list[str]:
+    """Return a sentence if another run of the pipeline is right, or makes another model."""
+    runs = [_States(), _States()]
+    results = [pipeline.run(model, [run]).model for run in runs]
+    for (name, one), (_, two) in zip(*(run.steps for run in runs), strict=False):
+        if not diff(one, two).equal:
+            return [f"{name} is unstable: it makes another model in each run"]
+    verdicts = [_judged(request, model, result, given)[1] for result in results]
+    if any(each is not None and each.equal for each in verdicts):
+        return ["the pipeline is unstable: the results of another run agree"]
+    return []
 
 
 def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:
