@@ -11,6 +11,12 @@ inline bool isWordPart(char character) {
   return isWordStart(character) || isDigit(character) || character == '.';
 }
 
+/// Appends a pair to a list. One function: each way to make a pair is one to enlarge the list.
+inline void addTexts(const std::string& first, const std::string& second,
+                     std::vector<std::pair<std::string, std::string> >* list) {
+  list->emplace_back(first, second);
+}
+
 /// Reads the text of a number without surroundings.
 inline bool parseReal(const std::string& text, double* value) {
   if (text.empty() || !(isDigit(text.back()) || text.back() == '.')) return false;
@@ -20,13 +26,17 @@ inline bool parseReal(const std::string& text, double* value) {
 /// Reads the text of a pattern, or of its replacement, which refers to the pattern's names.
 class PatternParser {
  public:
-  PatternParser(const std::string& text, const PatternGraph* outer)
-      : text_(text), outer_(outer), cursor_(0), depth_(0) {
+  /// `made`: becomes what the text says.
+  PatternParser(const std::string& text, const PatternGraph* outer, PatternGraph* made)
+      : text_(text), outer_(outer), graph_(*made), cursor_(0), depth_(0) {
     graph_.text = text;
-    if (outer != nullptr) graph_.results.resize(outer->roots.size(), -1);
+    const int none = -1;
+    for (std::size_t root = 0; outer != nullptr && root < outer->roots.size(); ++root) {
+      graph_.results.push_back(none);
+    }
   }
 
-  PatternGraph parse() {
+  void parse() {
     for (;;) {
       while (peek() == ';' || peek() == '\n') ++cursor_;
       if (cursor_ == text_.size()) break;
@@ -41,7 +51,6 @@ class PatternParser {
     } else {
       finishReplacement();
     }
-    return std::move(graph_);
   }
 
  private:
@@ -484,9 +493,9 @@ class PatternParser {
 
   void operatorName(const std::string& first, PatternOperation* made) {
     if (takeBoth("::")) {
-      made->operators.emplace_back(first, word("an operator"));
+      addTexts(first, word("an operator"), &made->operators);
     } else {
-      made->operators.emplace_back(std::string(), first);
+      addTexts(std::string(), first, &made->operators);
     }
   }
 
@@ -678,7 +687,7 @@ class PatternParser {
 
   const std::string& text_;
   const PatternGraph* outer_;
-  PatternGraph graph_;
+  PatternGraph& graph_;
   std::vector<std::pair<std::string, std::size_t> > local_;  // names that a replacement defines
   PlainList<int> unnamed_;
   std::size_t cursor_;
@@ -1637,7 +1646,7 @@ class PatternSession {
       if (wanted.relation == PatternAttribute::kBind) {
         const std::string* bound = boundAttribute(wanted.variable);
         fits = bound == nullptr || sameAttribute(*bound, text);
-        if (bound == nullptr) binding_.attributes.emplace_back(wanted.variable, text);
+        if (bound == nullptr) addTexts(wanted.variable, text, &binding_.attributes);
       } else {
         bool found = false;
         for (const std::string& value : wanted.values) {
@@ -2444,9 +2453,10 @@ class PatternSession {
     return name;
   }
 
-  /// `named`: has a name at once; otherwise after the replacement, if no result's becomes its own.
+  /// Takes `attrs`. `named`: has a name at once; otherwise after the replacement, if no result's
+  /// becomes its own.
   Node* addOperation(const std::string& domain, const std::string& op,
-                     const std::vector<NodeEntry>& inputs, options_map_t attrs, int outputs,
+                     const std::vector<NodeEntry>& inputs, options_map_t* attrs, int outputs,
                      bool named) {
     if (op.empty() || outputs < 1)
       throw std::invalid_argument("a new operation needs an operator and outputs");
@@ -2458,7 +2468,7 @@ class PatternSession {
     }
     Node* node = addNode(named ? freeName(operationName(op)) : std::string(), op);
     if (!named) unnamed_.push_back(node);
-    node->attrs = std::move(attrs);
+    node->attrs = std::move(*attrs);
     if (!domain.empty()) setAttr(graph_, node, "__domain__", domain);
     detail::declareOutputs(node, outputs);
     for (const NodeEntry& input : entries) {
@@ -2510,7 +2520,7 @@ class PatternSession {
       options_map_t attrs;
       setAttributes(operation, *match, &attrs);
       const auto& op = operation.operators[0];
-      made.push_back(addOperation(op.first, op.second, inputs, std::move(attrs), operation.outputs,
+      made.push_back(addOperation(op.first, op.second, inputs, &attrs, operation.outputs,
                                   static_cast<bool>(hooks_.add_node)));
     }
     for (std::size_t root = 0; root < replacement.results.size(); ++root) {
@@ -2767,9 +2777,10 @@ inline NodeEntry Match::op(const std::string& op, const std::vector<NodeEntry>& 
                            int num_outputs) {
   const std::size_t colons = op.find("::");
   const bool plain = colons == std::string::npos;
+  options_map_t copy(attrs);
   return NodeEntry(
       session_->addOperation(plain ? std::string() : op.substr(0, colons),
-                             plain ? op : op.substr(colons + 2), inputs, attrs, num_outputs, true),
+                             plain ? op : op.substr(colons + 2), inputs, &copy, num_outputs, true),
       0);
 }
 
@@ -2828,7 +2839,7 @@ inline void Match::replaceAt(std::size_t position, const NodeEntry& value) {
 // ---- patterns: sets ----------------------------------------------------------------------------
 
 inline Pattern::Pattern(const std::string& text) : rule_(new detail::PatternRule()) {
-  rule_->pattern = detail::PatternParser(text, nullptr).parse();
+  detail::PatternParser(text, nullptr, &rule_->pattern).parse();
   if (detail::openPatterns() != nullptr) detail::openPatterns()->add(*this);
 }
 
@@ -2839,8 +2850,9 @@ inline Pattern& Pattern::where(std::function<bool(const Match&)> condition,
 }
 
 inline Pattern& Pattern::replace(const std::string& text) {
-  rule_->replacement.reset(
-      new detail::PatternGraph(detail::PatternParser(text, &rule_->pattern).parse()));
+  std::unique_ptr<detail::PatternGraph> made(new detail::PatternGraph());
+  detail::PatternParser(text, &rule_->pattern, made.get()).parse();
+  rule_->replacement = std::move(made);
   return *this;
 }
 
