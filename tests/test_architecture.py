@@ -250,7 +250,18 @@ class TestModules:
         assert set(dir(passlib)) == {*passlib.__all__, *dunder}
 
 
-HOST = ["", "graph", "dialects", "onnx", "facts", "rules", "library", "partition", "bindings"]
+HOST = [
+    "",
+    "graph",
+    "dialects",
+    "onnx",
+    "facts",
+    "rules",
+    "moves",
+    "library",
+    "partition",
+    "bindings",
+]
 """The folders of the host from the ground up, "" being cpp/ itself. The standard passes know the
 header alone."""
 

@@ -60,6 +60,9 @@ void bindKnowledge(pybind11::module_* m);
 /// Adds RuleBook and rule_functions. Needs EditableGraph.
 void bindRules(pybind11::module_* m);
 
+/// Adds the passes of cpp/moves and the table of kernels. Needs EditableGraph and Assumptions.
+void bindMoves(pybind11::module_* m);
+
 /// Adds differing_arrays and same_arrays.
 void bindArrays(pybind11::module_* m);
 

@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindEditing(&m);
   passlib::bindKnowledge(&m);
   passlib::bindRules(&m);
+  passlib::bindMoves(&m);
   passlib::bindLibraries(&m);
   passlib::bindLending(&m);
   passlib::bindScaledArrays(&m);

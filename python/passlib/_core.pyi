@@ -319,6 +319,26 @@ class EditedFacts:
     def items(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
     def computed(self) -> list[EditableValue]: ...
 
+Move = Callable[
+    [
+        EditableGraph,
+        Texts,
+        Lent,
+        OnnxFile | None,
+        Assumptions,
+        set[str],
+        Callable[[list[int], int], np.ndarray[Any, Any]],
+    ],
+    tuple[dict[str, np.ndarray[Any, Any]], list[str]],
+]
+"""Changes a graph; returns the new parameters, and the names of those that are gone."""
+
+merge_factors: Move
+merge_reshapes: Move
+
+def has_kernel(op: str, type: int, opset: int) -> bool: ...
+def kernels() -> dict[str, list[tuple[int, set[int]]]]: ...
+
 class RuleBook:
     def __init__(self, text: str, file: str) -> None: ...
     @property

@@ -49,7 +49,7 @@ def apply_rules(
     for _ in range(_MOST_ROUNDS):
         lent = lent_arrays(graph)
         each, made, folds, left = book.apply(
-            graph, graph.attributes, lent, numbers, file, assumptions, set(kept_names), _allocate
+            graph, graph.attributes, lent, numbers, file, assumptions, set(kept_names), allocate
         )
         for name, array in made.items():
             graph.args[name] = array
@@ -78,5 +78,6 @@ def file_of(graph: Graph) -> _core.OnnxFile | None:
         return None
 
 
-def _allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
+def allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
+    """Return an array for a new parameter, whose dtype is that of a code."""
     return np.zeros(shape, dtypes.from_code(code))

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import passlib
 from element_types import OPSETS, PATTERNS, TYPES, cases, difference, invalid, model_of
-from passlib.passes.standard.facts.kernels import KERNELS, has_kernel
+from passlib._core import has_kernel, kernels
 from rewriting import after, operators
 
 _ALL = sorted({(pattern, kind) for pattern, kind, _, _ in cases()})
@@ -57,7 +57,7 @@ def test_kernels_are_those_of_the_runtime() -> None:
                 known.setdefault((kernel.op_name, kind), []).append(tuple(kernel.version_range))
     missing = [
         (op, kind, opset)
-        for op in KERNELS
+        for op in kernels()
         for kind, code in TYPES.items()
         for opset in OPSETS
         # Where a kernel for float16 is missing, the runtime casts to float32.

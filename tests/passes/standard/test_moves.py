@@ -379,6 +379,41 @@ def test_factors_and_summands(tmp_path: Path) -> None:
     np.testing.assert_allclose(results(made, {"x": x})[0], results(data, {"x": x})[0], rtol=1e-6)
 
 
+FACTORS = {
+    "a row and a column, whose product is larger": ("[1, 3]", "{2, 3, 4}", "[2, 1]", "{5, 6}", 2),
+    "a row and a matrix": ("[3]", "{2, 3, 4}", "[2, 3]", "{1, 2, 3, 4, 5, 6}", 1),
+    "a column and a matrix": ("[2, 3]", "{1, 2, 3, 4, 5, 6}", "[2, 1]", "{5, 6}", 1),
+    "a plane and a matrix": ("[1, 2, 1]", "{5, 6}", "[1, 2, 3]", "{1, 2, 3, 4, 5, 6}", 1),
+    "constants of another rank": ("[1, 1, 1]", "{5}", "[3]", "{2, 3, 4}", 2),
+    "constants without elements": ("[0]", "{}", "[1]", "{2}", 1),
+}
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul"])
+@pytest.mark.parametrize("case", FACTORS)
+def test_shapes_of_factors(case: str, op: str, tmp_path: Path) -> None:
+    first, elements, second, others, left = FACTORS[case]
+    last = 0 if case == "constants without elements" else 3
+    data = parsed(
+        f"g (float[N, 2, {last}] x) => (float[N, 2, {last}] y)"
+        f"<float{first} a = {elements}, float{second} b = {others}>"
+        f"{{ s = {op}(x, a) y = {op}(s, b) }}"
+    )
+    made = after(data, "mergeFactors", tmp_path)
+    assert operators(made) == {op: left}
+    x = np.random.default_rng(3).standard_normal((2, 2, last)).astype(np.float32)
+    np.testing.assert_allclose(results(made, {"x": x})[0], results(data, {"x": x})[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", [[0, 0, 1], [0, 1, 7], [0, 1, -1], [1, 0], list(range(10_000))])
+def test_impossible_permutations_stay(order: list[int], tmp_path: Path) -> None:
+    data = parsed(
+        f"g (float[2, 1, N] x) => (float y) <{I1} a = {{-1}}>"
+        f"{{ s = Transpose <perm = {order}> (x) y = Reshape(s, a) }}"
+    )
+    assert operators(after(data, "mergeReshapes", tmp_path)) == {"Transpose": 1, "Reshape": 1}
+
+
 def test_summands_that_take_digits_from_each_other_stay(tmp_path: Path) -> None:
     data = parsed(
         """g (float[N] x) => (float[N] y) <float c = {1000}, float d = {-999.999}>

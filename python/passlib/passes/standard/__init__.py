@@ -5,7 +5,6 @@ from __future__ import annotations
 from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
     constants,
-    factors,
     fold_constants,
     fold_shapes,
     groups,

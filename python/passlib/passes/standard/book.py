@@ -7,7 +7,9 @@ from functools import cache
 
 import passlib._core as _core
 from passlib.library.python import Graph
-from passlib.passes.rulebook import BOOKS, apply_rules
+from passlib.passes.rewriting import lent_arrays
+from passlib.passes.rulebook import BOOKS, allocate, apply_rules, file_of
+from passlib.passes.simplification import kept as assumed
 from passlib.passes.standard.facts.running import fold, remove_unused
 
 
@@ -26,3 +28,21 @@ def _numbers(groups: tuple[str, ...]) -> list[int]:
 def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None:
     """Apply the rules of groups until none applies; the operators with the names in kept stay."""
     apply_rules(_book(), graph, _numbers(groups), fold, remove_unused, kept)
+
+
+def apply_move(graph: Graph, move: _core.Move, kept: Collection[str]) -> None:
+    """Run an algorithm of the core; the operators with the names in kept stay."""
+    assumptions = _core.Assumptions(**(assumed() or {}))
+    made, gone = move(
+        graph,
+        graph.attributes,
+        lent_arrays(graph),
+        file_of(graph),
+        assumptions,
+        set(kept),
+        allocate,
+    )
+    for name in gone:
+        graph.args.pop(name, None)
+    for name, array in made.items():
+        graph.args[name] = array

@@ -1,11 +1,12 @@
-"""The standard passes that are groups of rules: their declarations."""
+"""Declarations of the standard passes that the core runs: groups of rules, and algorithms."""
 
 from __future__ import annotations
 
+from passlib import _core
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.book import apply_groups
+from passlib.passes.standard.book import apply_groups, apply_move
 from passlib.passes.standard.facts.kernels import Fused
 from passlib.passes.standard.families import linear, no_ops
 
@@ -194,3 +195,51 @@ def fuse_transposes(graph: Graph) -> None:
 def remove_sequences(graph: Graph) -> None:
     """Replace sequences and optional values whose elements are known by tensors."""
     apply_groups(graph, "removeSequences")
+
+
+@graph_pass(
+    name="mergeReshapes",
+    dialects=["onnx"],
+    exact=True,
+    triggers=[
+        "Reshape",
+        "Squeeze",
+        "Unsqueeze",
+        "Flatten",
+        "Tile",
+        "Pad",
+        "Expand",
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+    ],
+    joins=Joins(["clean", "simplify"], after="propagateCasts", rounding={"rounding": True}),
+)
+def merge_reshapes(graph: Graph, *, rounding: bool = False) -> None:
+    """Replace chains of operators that keep the order of the elements by one operator or none.
+
+    Also successive Tile, Pad and Expand, and reductions whose axes are added again.
+
+    Parameters
+    ----------
+    rounding : bool
+        Also merge successive reductions of one kind, which may add in another order.
+    """
+    kept = Fused(graph).names
+    apply_move(graph, _core.merge_reshapes, kept)
+    more = ["fuseReductions"] if rounding else []
+    apply_groups(graph, "mergeReshapes", *more, kept=kept)
+
+
+@graph_pass(
+    name="mergeFactors",
+    dialects=["onnx"],
+    triggers=["Add", "Mul", "Reciprocal", "Pow"],
+    joins=Joins(["simplify"], after="foldLinear"),
+)
+def merge_factors(graph: Graph) -> None:
+    """Merge two multiplications by constants, two additions of constants, and reciprocals."""
+    kept = Fused(graph).names
+    apply_move(graph, _core.merge_factors, kept)
+    apply_groups(graph, "mergeFactors", kept=kept)

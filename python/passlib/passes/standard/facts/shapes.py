@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import Assumptions, Dim, EditableNode, EditableValue, EditedFacts
+from passlib._core import Assumptions, Dim, EditableNode, EditableValue, EditedFacts, has_kernel
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.passes.rewriting import lent_arrays
 from passlib.passes.rulebook import file_of
 from passlib.passes.simplification import kept
-from passlib.passes.standard.facts.kernels import has_kernel
 from passlib.passes.standard.facts.nodes import Model, given, integers
 
 MOST_ELEMENTS = 256

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import EditableNode
+from passlib._core import EditableNode, has_kernel
 from passlib.dialects.onnx.tensors import CODES
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.kernels import has_kernel
 from passlib.passes.standard.facts.nodes import Model, can_replace, operator
 from passlib.passes.standard.facts.shapes import Shapes
 

@@ -8,9 +8,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from passlib._core import EditableNode, EditableValue
+from passlib._core import EditableNode, EditableValue, has_kernel
 from passlib.graph.plain import ORIGIN, RULES
-from passlib.passes.standard.facts.kernels import has_kernel
 from passlib.passes.standard.facts.nodes import (
     Model,
     given,

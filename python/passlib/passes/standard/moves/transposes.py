@@ -10,9 +10,8 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.nodes import Model, can_replace, given, operator
+from passlib.passes.standard.facts.nodes import Model, can_replace, given, integers, operator
 from passlib.passes.standard.facts.shapes import Quantity, Shapes, axes_of, product
-from passlib.passes.standard.facts.views import permutation
 from passlib.passes.standard.families import moves
 from passlib.passes.standard.moves.sinking import THROUGH, sink_transposes
 
@@ -95,7 +94,7 @@ def _chain(node: EditableNode, shapes: Shapes) -> list[EditableNode]:
 def _after(node: EditableNode, axes: list[int], shapes: Shapes) -> list[int] | None:
     """Return where the axes of the first value are in the result of an operator."""
     if operator(node) == "Transpose":
-        order = permutation(node, len(axes))
+        order = _permutation(node, len(axes))
         return [axes[place] for place in order] if len(order) == len(axes) else None
     listed = axes_of(node, shapes)
     if not listed:
@@ -177,7 +176,7 @@ def _compose(model: Model, node: EditableNode, shapes: Shapes) -> None:
     rank = shapes.rank(source)
     if rank is None:
         return
-    first, second = permutation(before, rank), permutation(node, rank)
+    first, second = _permutation(before, rank), _permutation(node, rank)
     if len(first) != rank or len(second) != rank:
         return
     order = [first[axis] for axis in second]
@@ -205,7 +204,7 @@ def _split_again(model: Model, node: EditableNode, shapes: Shapes, empty_errors:
     if empty_errors and not all(_never_fails(item, shapes) for item in (merge, node)):
         return
     groups = _groups(have, merged)
-    order = permutation(turn, len(merged))
+    order = _permutation(turn, len(merged))
     if groups is None or len(order) != len(groups):
         return
     axes = [axis for place in order for axis in groups[place]]
@@ -223,6 +222,11 @@ def _never_fails(reshape: EditableNode, shapes: Shapes) -> bool:
         return False
     has_rest = any(item == -1 for item in content.flat)
     return not has_rest or all(isinstance(item, int) and item != 0 for item in content.flat)
+
+
+def _permutation(node: EditableNode, rank: int) -> list[int]:
+    stated = integers(node, "perm")
+    return list(range(rank))[::-1] if stated is None else stated
 
 
 def _groups(sizes: tuple[Quantity, ...], merged: tuple[Quantity, ...]) -> list[list[int]] | None:

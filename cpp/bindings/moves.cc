@@ -1,0 +1,78 @@
+// Standard passes of cpp/moves for Python.
+#include "moves/moves.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "bindings/bindings.h"
+#include "bindings/common.h"
+#include "bindings/editing/handles.h"
+#include "bindings/editing/knowledge.h"
+#include "bindings/editing/matched.h"
+#include "moves/kernels.h"
+
+namespace passlib {
+namespace {
+
+/// Runs a pass on a graph. Returns the new parameters by name, and the names of those that are
+/// gone. `allocate(shape, code)` returns an array.
+template <typename Pass>
+py::tuple runMove(const GraphHandle& graph, const AttributeTexts& attributes,
+                  const py::list& params, const py::object& file, const Assumptions& assumptions,
+                  const std::unordered_set<std::string>& kept, const py::function& allocate,
+                  Pass pass) {
+  const MatchedGraph lending(graph, attributes, params, false);
+  std::unique_ptr<GraphKnowledge> knowledge;
+  std::vector<std::pair<Node*, py::array>> made;
+  moves::Hooks hooks;
+  hooks.owner = graph.owner.get();
+  hooks.graph = graph.graph;
+  hooks.infer = [&]() {
+    graph.owner->nodes(graph.graph);  // completes removals
+    knowledge = std::make_unique<GraphKnowledge>(graph, file, assumptions);
+    knowledge->infer();
+  };
+  hooks.fact = [&](const NodeEntry& entry) -> const facts::Fact& {
+    return knowledge->inferred(entry);
+  };
+  hooks.allocate = [&](Node* node, const std::vector<int64_t>& shape, mxnet::ext::MXDType type) {
+    const auto array = allocate(py::cast(shape), static_cast<int>(type)).cast<py::array>();
+    node->tensor = lending.arrays()->keep(array, static_cast<int>(type));
+    made.emplace_back(node, array);
+  };
+  hooks.kept = kept;
+  moves::Model model(hooks);
+  pass(&model);
+  py::dict left;
+  for (const auto& [node, array] : made) {
+    if (!graph.owner->isRemoved(node)) left[decode(node->name)] = array;
+  }
+  py::list gone;
+  for (const std::string& name : model.goneConstants()) gone.append(decode(name));
+  return py::make_tuple(left, gone);
+}
+
+template <void (*pass)(moves::Model*)>
+void bindMove(py::module_* m, const char* name) {
+  m->def(
+      name,
+      [](const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
+         const py::object& file, const Assumptions& assumptions,
+         const std::unordered_set<std::string>& kept, const py::function& allocate) {
+        return runMove(graph, attributes, params, file, assumptions, kept, allocate, pass);
+      },
+      py::arg("graph"), py::arg("attributes"), py::arg("params"), py::arg("file"),
+      py::arg("assumptions"), py::arg("kept"), py::arg("allocate"));
+}
+
+}  // namespace
+
+void bindMoves(py::module_* m) {
+  bindMove<moves::mergeFactors>(m, "merge_factors");
+  bindMove<moves::mergeReshapes>(m, "merge_reshapes");
+  m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));
+  m->def("kernels", &moves::kernels);
+}
+
+}  // namespace passlib

@@ -1,0 +1,113 @@
+// A graph of ONNX while a pass of this folder changes it.
+#ifndef PASSLIB_MOVES_MODEL_H_
+#define PASSLIB_MOVES_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "facts/fact.h"
+#include "graph/edited.h"
+#include "graph/text_table.h"
+
+namespace passlib::moves {
+
+using Integers = std::vector<int64_t>;
+using mxnet::ext::MXDType;
+using mxnet::ext::MXTensor;
+
+/// The functions of a graph's owner that a pass calls.
+struct Hooks {
+  EditedGraph* owner = nullptr;
+  Graph* graph = nullptr;
+  /// Infers the graph as it is now.
+  std::function<void()> infer;
+  /// The fact of a value when the graph was inferred last.
+  std::function<const facts::Fact&(const NodeEntry&)> fact;
+  /// Sets the tensor of a new variable to memory for a parameter.
+  std::function<void(Node*, const std::vector<int64_t>&, MXDType)> allocate;
+  std::unordered_set<std::string> kept;  ///< names of operators that must stay
+};
+
+/// Whether a node is this operator of ONNX's own.
+bool isOperator(const Node& node, std::string_view op);
+bool isOneOf(const Node& node, const std::unordered_set<std::string_view>& ops);
+inline bool isVariable(const Node& node) { return node.op == "null"; }
+/// Whether a node broadcasts from a stated axis, as before opset 7.
+bool isOldBroadcast(const Node& node);
+/// An attribute that is a list of integers; nothing if it is absent or something else.
+std::optional<Integers> integersOf(const Node& node, std::string_view key);
+/// The permutation of a Transpose of a value of this rank; nothing if it states another one.
+std::optional<Integers> permutationOf(const Node& node, std::size_t rank);
+bool isSorted(const Integers& numbers);
+/// As the text of an attribute.
+std::string textOf(const Integers& numbers);
+
+/// Answers questions about a graph, and changes it. Values that a pass adds have the facts of those
+/// that they equal.
+class Model {
+ public:
+  explicit Model(const Hooks& hooks);
+
+  int64_t opset() const { return opset_; }
+  EditedGraph& owner() const { return *hooks_.owner; }
+  bool isGone(const Node* node) const { return owner().isRemoved(node); }
+  bool isKept(const Node& node) const { return hooks_.kept.count(node.name) != 0; }
+
+  /// The operators of these kinds, each after its inputs.
+  std::vector<Node*> sorted(const std::unordered_set<std::string_view>& ops) const;
+  bool isOutput(const NodeEntry& value) const { return owner().isOutput(*hooks_.graph, value); }
+  /// The only use of a value; nothing if there are several, or none.
+  std::optional<NodeEntry> onlyUse(const NodeEntry& value) const;
+  /// Whether the model would have an output that is an input, or another output.
+  bool needsIdentity(const NodeEntry& result, const NodeEntry& by) const;
+
+  /// The array of a constant; null for other values.
+  const MXTensor* array(const NodeEntry& value) const;
+  /// The dimensions of a value; nothing if the rank is unknown.
+  std::optional<facts::Shape> shape(const NodeEntry& value);
+  /// Whether ONNX Runtime has a kernel of an operator for the type of a value.
+  bool runs(std::string_view op, const NodeEntry& value);
+
+  using Attributes = std::vector<std::pair<std::string, std::string>>;
+  /// Adds an operator under a free name like `wish`.
+  NodeEntry add(const std::string& wish, const std::string& op,
+                const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
+  /// Adds an operator whose result equals a value.
+  NodeEntry addLike(const NodeEntry& value, const std::string& op,
+                    const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
+  /// Adds a weight under a free name like `wish`, whose elements the caller sets.
+  NodeEntry addConstant(const std::string& wish, const std::vector<int64_t>& shape, MXDType type);
+  NodeEntry addConstant(const std::string& wish, const Integers& numbers);
+  /// Replaces the first output of a node, and removes the node with those that only it needed.
+  void replace(Node* node, const NodeEntry& by);
+  /// Removes unused nodes among these, and nodes that only they needed; keeps inputs of the model.
+  void removeUnused(std::vector<Node*> pending);
+
+  /// The names of the constants of before the pass that it removed.
+  const std::vector<std::string>& goneConstants() const { return gone_constants_; }
+
+ private:
+  const facts::Fact& fact(const NodeEntry& value);
+  std::string fresh(const std::string& wish);
+
+  const Hooks& hooks_;
+  int64_t opset_ = 1;
+  bool inferred_ = false;
+  /// By a new node, the value that its first output equals.
+  std::unordered_map<const Node*, NodeEntry> same_;
+  bool named_ = false;
+  TextSet names_;  ///< those of removed nodes too
+  TextMap<int> numbers_;
+  std::vector<std::string> gone_constants_;
+};
+
+}  // namespace passlib::moves
+
+#endif  // PASSLIB_MOVES_MODEL_H_
