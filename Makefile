@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules sdist wheel first-steps wheels clean
+.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules prove sdist wheel first-steps wheels clean
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
@@ -194,6 +194,12 @@ sweep-graphs: .venv/installed
 SWEEP_MODELS ?= 200
 sweep-rules: .venv/installed
 	$(BIN)/python tests/support/rule_sweep.py $(SWEEP_MODELS)
+
+# Proves passlib's rules anew, each for at most PROOF_LIMIT seconds, and keeps the results.
+PROOF_LIMIT ?= 60
+prove: .venv/installed
+	$(BIN)/python tests/support/prove_rules.py $(PROOF_LIMIT) $(PROOF_RULES)
+	$(BIN)/python tests/support/rule_page.py
 
 # Inferred types and folded values against ONNX Runtime: SWEEP_CASES of each.
 sweep-shapes: .venv/installed

@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
     {"runtime"},
     {"model"},
     {"passes"},
+    {"proof"},
     {"workbench"},
     {"cli"},
     {"mxnet"},
@@ -52,6 +53,8 @@ KNOWN_ARROWS = {
     # The operators of these families are to become rules in text.
     *((name, "mxnet") for name in MODULES if name.startswith("passlib.passes.")),
     *((name, "families") for name in MODULES if name.startswith("passlib.passes.")),
+    # The method `Rules.prove` calls the room above.
+    ("passlib.passes.rules", "proof"),
 }
 """Modules of the core, and higher rooms whose passes or dialects they still name in texts."""
 
@@ -69,6 +72,7 @@ HEAVY = (
     "onnxruntime",
     "rich",
     "safetensors",
+    "z3",
 )
 """Packages that ``import passlib`` must do without."""
 

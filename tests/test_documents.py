@@ -30,6 +30,7 @@ DOCUMENTS = (
     "docs/mxnet-users.md",
     "docs/patterns.md",
     "docs/pipelines.md",
+    "docs/proof.md",
     "docs/python-passes.md",
     "docs/rules.md",
     "docs/start.md",

@@ -135,6 +135,68 @@ py::dict ruleOf(const Rule& rule) {
   return made;
 }
 
+/// A term as (kind, text or number, children).
+py::tuple termOf(const rules::Term& term) {
+  static const char* const kKinds[] = {"integer", "real", "text",   "name", "attribute",
+                                       "starred", "list", "choice", "call", "operator"};
+  py::list children;
+  for (const rules::Term& child : term.children) children.append(termOf(child));
+  py::object value = decode(term.text);
+  if (term.kind == rules::Term::kInteger) value = py::int_(term.integer);
+  if (term.kind == rules::Term::kReal) value = py::float_(term.real);
+  return py::make_tuple(kKinds[term.kind], value, children);
+}
+
+/// All that an expression of a side says.
+py::dict treeOf(const Expression& expression) {
+  static const char* const kKinds[] = {"operation", "name", "number", "constant"};
+  static const char* const kRelations[] = {"equal", "different", "absent", "bind", "spread"};
+  py::list settings;
+  for (const rules::Setting& each : expression.settings) {
+    settings.append(py::make_tuple(decode(each.key), kRelations[each.relation], each.optional,
+                                   each.texts, decode(each.name), termOf(each.term)));
+  }
+  py::list inputs;
+  for (const Expression& input : expression.inputs) inputs.append(treeOf(input));
+  py::list alternatives;
+  for (const Expression& other : expression.alternatives) alternatives.append(treeOf(other));
+  py::list terms;
+  for (const rules::Term& term : expression.terms) terms.append(termOf(term));
+  py::dict made;
+  made["kind"] = kKinds[expression.kind];
+  made["names"] = expression.names;
+  made["starred"] = expression.starred;
+  made["optional"] = expression.optional;
+  made["constraint"] = decode(expression.constraint);
+  made["output"] = expression.output;
+  made["number"] = expression.number;
+  made["settings"] = settings;
+  made["inputs"] = inputs;
+  made["terms"] = terms;
+  made["alternatives"] = alternatives;
+  return made;
+}
+
+/// The sides and conditions of a rule, for those that reason about it.
+py::dict sidesOf(const Book& book, std::size_t number) {
+  if (number >= book.rules().size()) throw py::index_error("no such rule");
+  const Rule& rule = book.rules()[number];
+  const auto statements = [](const std::vector<Statement>& all) {
+    py::list made;
+    for (const Statement& each : all)
+      made.append(py::make_tuple(each.targets, each.optional, treeOf(each.expression)));
+    return made;
+  };
+  py::list where;
+  for (const rules::Definition& each : rule.where)
+    where.append(py::make_tuple(decode(each.name), termOf(each.term)));
+  py::dict made;
+  made["left"] = statements(rule.left);
+  made["where"] = where;
+  made["right"] = statements(rule.right);
+  return made;
+}
+
 std::unique_ptr<Book> makeBook(const std::string& text, const std::string& file) {
   try {
     return std::make_unique<Book>(text, file);
@@ -184,6 +246,7 @@ void bindRules(py::module_* m) {
                                for (const Rule& rule : book.rules()) made.append(ruleOf(rule));
                                return made;
                              })
+      .def("sides", &sidesOf, py::arg("number"))
       .def("apply", &applyRules, py::arg("graph"), py::arg("attributes"), py::arg("params"),
            py::arg("chosen"), py::arg("file"), py::arg("assumptions"), py::arg("kept"),
            py::arg("allocate"))

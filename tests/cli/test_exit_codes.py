@@ -139,6 +139,11 @@ CODES: list[tuple[str, int, str]] = [
     ("rules --rules gone.rules", 1, "gone.rules"),
     ("rules --check passes.py", 3, "passes.py, line 2, column 1"),
     ("rules --check wrong.rules", 4, ""),
+    ("prove --only identity", 0, ""),
+    ("prove --only unknownRule", 1, "there is no rule or group"),
+    ("prove gone.rules", 1, "gone.rules"),
+    ("prove passes.py", 3, "passes.py, line 2, column 1"),
+    ("prove wrong.rules", 0, ""),
 ]
 """A command, its exit code, and what its message says; empty where there is none on stderr."""
 

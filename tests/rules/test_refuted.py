@@ -32,6 +32,30 @@ KEPT = {
 }
 
 
+def test_a_scale_whose_products_are_infinite_stays() -> None:
+    text = (
+        "g (uint8[2] x) => (uint8[2] y) <float s = {1e38}, uint8 z = {0}> "
+        "{ d = DequantizeLinear(x, s, z) y = QuantizeLinear(d, s, z) }"
+    )
+    rules = passlib.Rules.load(str(files("passlib") / "rules/quantization.rules"))
+    made = passlib.load(parsed(text)).optimize_for(rules, only=["quantizeOfDequantize"])
+    assert "QuantizeLinear" in {node.op for node in made.symbol.nodes()}
+
+
+def test_an_epsilon_of_more_axes_than_the_value_stays() -> None:
+    """LayerNormalization would have another rank."""
+    text = (
+        "g (float[4] x) => (float[1, 4] y) <float two = {2}, float[1, 1] e = {0.001}, "
+        "float[4] s = {1, 2, 3, 4}, float[4] b = {1, 2, 3, 4}> "
+        "{ m = ReduceMean <axes = [-1], keepdims = 1> (x) d = Sub(x, m) p = Pow(d, two) "
+        "v = ReduceMean <axes = [-1], keepdims = 1> (p) w = Add(v, e) r = Sqrt(w) "
+        "q = Div(d, r) t = Mul(q, s) y = Add(t, b) }"
+    )
+    rules = passlib.Rules.load(str(files("passlib") / "rules/normalization.rules"))
+    made = passlib.load(parsed(text)).optimize_for(rules, only=["layerNormalization"])
+    assert "LayerNormalization" not in {node.op for node in made.symbol.nodes()}
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_the_model_stays(name: str) -> None:
     family, rule, text, op = KEPT[name]

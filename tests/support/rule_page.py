@@ -10,10 +10,14 @@ from pathlib import Path
 
 from passlib import _core
 from passlib.passes.rules import Rule, books
+from passlib.proof.outcomes import hash_of
+from passlib.proof.outcomes import kept as kept_results
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "rules.md"
 CATALOGUE = DOCS / "rule-catalogue.md"
+
+_PROVEN = {"exact": " Proven.", "real": " Proven in real arithmetic."}
 
 _HEAD = """\
 # Rules of passlib
@@ -22,7 +26,8 @@ Each rule with its example; [rules.md](rules.md) describes the language. A stand
 group applies the rules of the group, as [standard-passes.md](standard-passes.md) describes. Rules
 without a group run by `passlib opt --rules` or `pl.Rules` only. An exact rule keeps every bit; the
 others are equal in real arithmetic. [Rewrites of other tools](rules-of-others.md) lists what other
-tools have, and under which name passlib has it.
+tools have, and under which name passlib has it. *Proven* stands for all sizes, see [proofs of
+rules](proof.md).
 """
 
 
@@ -47,8 +52,11 @@ def catalogue() -> str:
 def _section(rule: Rule) -> str:
     kept = "Exact" if rule.exact else "Rounding"
     group = f", in the group `{rule.group}`" if rule.group else ""
+    proof = _PROVEN.get(kept_results().get(hash_of(rule), {}).get("state", ""), "")
     _, _, body = rule.text.partition("\n")
-    return f"### {rule.name}\n\n{rule.sentence} {kept}{group}.\n\n```\n{_dedented(body)}\n```\n"
+    return (
+        f"### {rule.name}\n\n{rule.sentence} {kept}{group}.{proof}\n\n```\n{_dedented(body)}\n```\n"
+    )
 
 
 def _dedented(body: str) -> str:

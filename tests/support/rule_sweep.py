@@ -1,8 +1,8 @@
 """Rules on models that match them, or nearly: results of ONNX Runtime before and after.
 
 ``python tests/support/rule_sweep.py COUNT [RULE...]`` draws as many models of each of passlib's
-rules (`rule_models`), applies the rule alone, and prints what is wrong, and for each rule how many
-models it changed, how many it did not, and how many ONNX Runtime refuses.
+rules (`passlib.proof.models`), applies each alone, and prints what is wrong, and for each rule how
+many models it changed, how many it did not, and how many ONNX Runtime refuses.
 """
 
 from __future__ import annotations
@@ -10,24 +10,23 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import onnx
 
 import passlib
 from fuzzing import run_batch
 from passlib.passes.rules import Rule, books
+from passlib.proof.counterexamples import differences
+from passlib.proof.models import Drawn
 from random_graphs import bytes_of
-from rewriting import accepted, same_bits
-from rule_models import Drawn
+from rewriting import accepted
 
 _BATCH: Final = 400
 _FRAGILE: Final = ("Concat", "GRU", "RNN", "LSTM")
 """Operators that do not bear empty values: Concat leaves elements as they are, others crash."""
-_CLOSE: Final = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-9}
 
 
 def rules() -> dict[str, Rule]:
@@ -148,7 +147,7 @@ def _compared(rule: Rule, drawn: Drawn, before: Any, data: bytes, changed: bytes
             if not rule.drops_check and rule.exact:
                 yield "works where the model before fails"
         elif rule.exact or not special:
-            yield from _differences(expected, found, exact=rule.exact)
+            yield from differences(expected, found, exact=rule.exact)
 
 
 def _signatures(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -163,26 +162,6 @@ def _signatures(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
         yield f"the type of {name}", kind, other
         if len(shape) and len(its):
             yield f"the rank of {name}", len(shape), len(its)
-
-
-def _differences(expected: Sequence[Any], found: Sequence[Any], *, exact: bool) -> Iterator[str]:
-    for number, (one, other) in enumerate(zip(expected, found, strict=True)):
-        if same_bits([one], [other]):
-            continue
-        left, right = np.asarray(one), np.asarray(other)
-        what = f"output {number} is {right.tolist()}, not {left.tolist()}"[:400]
-        if left.shape != right.shape or left.dtype != right.dtype or left.dtype == object:
-            yield what
-            continue
-        close = _CLOSE.get(str(left.dtype), 1e-4)
-        numbers = left.dtype.kind == "f" or str(left.dtype) == "bfloat16"
-        if not exact and numbers:
-            left, right = left.astype(float), right.astype(float)
-            # Large results that cancel each other lose digits.
-            size = np.abs(left[np.isfinite(left)]).max(initial=1)
-            if np.allclose(left, right, rtol=close, atol=close * size, equal_nan=True):
-                continue
-        yield what
 
 
 def _child(names: list[str], seed: int, count: int, folder: Path) -> None:

@@ -105,6 +105,7 @@ COMMANDS = {
     "build": "compile a library of passes",
     "passes": "list the passes, or describe one",
     "rules": "list the rules, show or check them",
+    "prove": "prove rules for all sizes",
 }
 """Commands and their help."""
 

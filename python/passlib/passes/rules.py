@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import sys
@@ -80,6 +81,11 @@ class Rule:
     line: int
     number: int
     rules: Rules
+
+    @property
+    def sides(self) -> dict[str, Any]:
+        """The pattern, the conditions and the replacement, as the reader has them."""
+        return self.rules._book.sides(self.number)
 
     def __str__(self) -> str:
         return self.text
@@ -230,6 +236,25 @@ class Rules(Sequence[Rule]):
 
     def __repr__(self) -> str:
         return f"<rules {self.declaration.name}: {len(self)}>"
+
+    def prove(self, *, limit: float = 20.0) -> list[Any]:
+        """Prove that the rules keep results, for all sizes; see docs/proof.md.
+
+        Parameters
+        ----------
+        limit : float
+            Seconds of processor time for each rule.
+
+        Returns
+        -------
+        list of passlib.proof.Outcome
+
+        Raises
+        ------
+        PasslibError
+            z3-solver or ONNX Runtime is not installed.
+        """
+        return list(importlib.import_module("passlib.proof").prove(self, limit=limit))
 
     def _chosen(self, only: Sequence[str], skip: Sequence[str], target: str) -> list[int]:
         known = {name for rule in self for name in (rule.name, rule.group) if name}

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
+from passlib.files.optional import require
 from passlib.passes.rule_examples import proto_of
 from passlib.passes.rules import Rule
+
+onnx = require("onnx", extra="prove")
+helper, numpy_helper, TensorProto = onnx.helper, onnx.numpy_helper, onnx.TensorProto
 
 _NEWEST: Final = 23
 _SETS: Final = (1, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23)
@@ -77,7 +79,7 @@ class Drawn:
                 self.changes.append(change.__name__.strip("_"))
                 change(self)
 
-    def finished(self) -> onnx.ModelProto:
+    def finished(self) -> Any:
         """Return the model, with the types of its results."""
         for change in ("nested", "looped", "function"):
             if change in self.changes:
@@ -123,7 +125,7 @@ def _opset(rule: Rule, draws: random.Random, *, newest: bool) -> int:
     return draws.choice(preferred if newest and preferred else fitting)
 
 
-def _dtype(code: int) -> np.dtype[Any]:
+def _dtype(code: int) -> Any:
     return np.dtype(helper.tensor_dtype_to_np_dtype(code))
 
 
@@ -441,15 +443,15 @@ def _longer(drawn: Drawn) -> None:
 
 
 def _nested(drawn: Drawn) -> None:
-    """Wrapped at the end."""
+    """Wrap the nodes at the end."""
 
 
 def _looped(drawn: Drawn) -> None:
-    """Wrapped at the end."""
+    """Wrap the nodes at the end."""
 
 
 def _function(drawn: Drawn) -> None:
-    """Wrapped at the end."""
+    """Wrap the nodes at the end."""
 
 
 def _cut(drawn: Drawn) -> tuple[list[Any], list[Any]]:

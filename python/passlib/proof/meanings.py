@@ -1,0 +1,1602 @@
+"""What operators compute: each element of a result as a term of its index and the inputs' elements.
+
+A meaning is a function of a `Node` that returns the results. Tables hold what is equal but for a
+name; tests/proof/test_meanings.py compares every meaning with ONNX's reference evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import passlib._core as _core
+from passlib.files.optional import require
+from passlib.proof.paths import DeadEndError, Path, Size, Type, UnprovenError
+from passlib.proof.tensors import (
+    MOST_AXES,
+    PLAIN,
+    Choice,
+    Const,
+    Extent,
+    Node,
+    Op,
+    Reduce,
+    Symbol,
+    Tensor,
+    axes_of,
+    broadcast_index,
+    broadcast_shape,
+    divided,
+    moved_index,
+    product,
+    schema_of,
+)
+
+Meaning = Callable[[Node], list[Tensor]]
+
+MEANINGS: Final[dict[str, Meaning]] = {}
+
+_UNARY: Final[dict[str, tuple[str, ...]]] = dict.fromkeys(
+    [
+        "Relu",
+        "Neg",
+        "Abs",
+        "Exp",
+        "Log",
+        "Sqrt",
+        "Sigmoid",
+        "Tanh",
+        "Erf",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sign",
+        "Reciprocal",
+        "Not",
+        "Softplus",
+        "Softsign",
+        "HardSwish",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Asin",
+        "Acos",
+        "Atan",
+        "Sinh",
+        "Cosh",
+        "Asinh",
+        "Acosh",
+        "Atanh",
+        "Mish",
+        "IsNaN",
+        "BitwiseNot",
+    ],
+    (),
+)
+_UNARY.update(
+    LeakyRelu=("alpha",), Elu=("alpha",), Celu=("alpha",), Selu=("alpha", "gamma"),
+    HardSigmoid=("alpha", "beta"), ThresholdedRelu=("alpha",), Gelu=("approximate",),
+    Shrink=("bias", "lambd"), Swish=("alpha",),
+)  # fmt: skip
+_BINARY: Final = [
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Pow",
+    "And",
+    "Or",
+    "Xor",
+    "Equal",
+    "Greater",
+    "Less",
+    "GreaterOrEqual",
+    "LessOrEqual",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+]
+_VARIADIC: Final = ["Max", "Min", "Sum", "Mean"]
+_REDUCTIONS: Final = [
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceSum",
+    "ReduceMean",
+    "ReduceProd",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceSumSquare",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+]
+OPAQUE: Final = ("padding",)
+CHANGED: Final[dict[str, tuple[int, ...]]] = {
+    "Softmax": (13,), "LogSoftmax": (13,), "Hardmax": (13,), "BatchNormalization": (7, 9, 14),
+    "Dropout": (7, 12), "Add": (7,), "Sub": (7,), "Mul": (7,), "Div": (7,), "Pow": (7,),
+    "And": (7,), "Or": (7,), "Xor": (7,), "Equal": (7,), "Greater": (7,), "Less": (7,),
+    "Max": (8,), "Min": (8,), "Sum": (8,), "Mean": (8,), "Gemm": (7, 11), "Reshape": (5,),
+    "Concat": (4,), "Pad": (2, 18), "Split": (2, 18), "Clip": (6, 11), "AveragePool": (7, 19),
+    "MaxPool": (8,), "Gather": (11,), "Cast": (6,), "Slice": (10,), "Tile": (6,),
+    "Squeeze": (11,), "Unsqueeze": (11,), "Resize": (11, 13), "QuantizeLinear": (13, 21),
+    "DequantizeLinear": (13, 21), "ReduceSum": (11, 18), "Concat ": (), "Flatten": (11,),
+    "ArgMax": (11, 12), "ArgMin": (11, 12), "Upsample": (7, 9),
+    **{name: (11, 18) for name in _REDUCTIONS if name != "ReduceSum"},
+}  # fmt: skip
+"""Operator sets in which an operator changes more than its types."""
+
+COMMUTATIVE: Final = frozenset(
+    [
+        "Add",
+        "Mul",
+        "And",
+        "Or",
+        "Xor",
+        "Equal",
+        "Max",
+        "Min",
+        "Sum",
+        "Mean",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+    ]
+)
+
+
+def means(*names: str) -> Callable[[Meaning], Meaning]:
+    """Register the meaning of operators."""
+
+    def register(meaning: Meaning) -> Meaning:
+        for name in names:
+            MEANINGS[name] = meaning
+        return meaning
+
+    return register
+
+
+def results_of(node: Node) -> list[Tensor]:
+    """Return the results of an operation, whose types and inputs are checked."""
+    if node.op not in MEANINGS or node.domain:
+        raise UnprovenError(f"{node.op} has no meaning here")
+    _check_types(node)
+    made = MEANINGS[node.op](node)
+    for part, tensor in enumerate(made):
+        tensor.node = node
+        tensor.part = part
+        tensor.is_input = False
+    return made
+
+
+# ---- element types ----
+
+
+def _formal(schema: Any, place: int) -> Any:
+    formals = list(schema.inputs)
+    if place < len(formals):
+        return formals[place]
+    onnx = require("onnx", extra="onnx")
+    if formals and formals[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic:
+        return formals[-1]
+    return None
+
+
+def _check_types(node: Node) -> None:
+    """Make the inputs' types those that the schema allows, in every operator set of the path."""
+    path = node.path
+    known = lambda opset: schema_of(node.op, node.domain, opset) is not None  # noqa: E731
+    if node.side.is_left and not path.opset_where(known):
+        raise DeadEndError
+    groups: dict[str, Type] = {}
+    for place, tensor in enumerate(node.inputs):
+        if tensor is None:
+            continue
+        pairs, name, missing = _allowed(node.op, node.domain, place, tuple(path.opsets))
+        if missing is not None and not node.side.is_left:
+            node.fails(f"operator set {missing} has no input {place}")
+        if node.side.is_left:
+            path.restrict(tensor.type, pairs)
+        elif not path.allows(tensor.type, pairs):
+            names = sorted(path.type_names(tensor.type))
+            raise UnprovenError(f"the replacement has {node.op} of types that it may lack: {names}")
+        if "(" in name or not name:
+            continue
+        if name in groups:
+            _unify(node, groups[name], tensor.type)
+        else:
+            groups[name] = tensor.type
+
+
+@cache
+def _allowed(
+    op: str, domain: str, place: int, opsets: tuple[int, ...]
+) -> tuple[frozenset[tuple[int, str]], str, int | None]:
+    """Return the types of an input, its type parameter, and an operator set that lacks it."""
+    pairs: set[tuple[int, str]] = set()
+    name, missing = "", None
+    for opset in opsets:
+        schema = schema_of(op, domain, opset)
+        formal = None if schema is None else _formal(schema, place)
+        if formal is not None:
+            pairs |= {(opset, each[7:-1]) for each in formal.types if each.startswith("tensor(")}
+            name = formal.type_str
+        elif schema is not None and _is_moved(op, place):
+            pairs |= {(opset, each) for each in PLAIN}  # an attribute in this operator set
+        else:
+            missing = opset
+    return frozenset(pairs), name, missing
+
+
+def _is_moved(op: str, place: int) -> bool:
+    return any((_core.moved_input(op, name, 99) or (-1,))[0] == place for name in ALL_MOVED)
+
+
+ALL_MOVED: Final = [
+    "min",
+    "max",
+    "axis",
+    "ratio",
+    "shape",
+    "pads",
+    "value",
+    "axes",
+    "starts",
+    "ends",
+    "steps",
+    "split",
+    "repeats",
+    "k",
+    "scales",
+    "depth",
+]
+
+
+def _unify(node: Node, one: Type, other: Type) -> None:
+    if node.side.is_left:
+        node.path.unify(one, other)
+    elif one != other:
+        first, second = node.path.type_names(one), node.path.type_names(other)
+        if len(first) != 1 or first != second:
+            node.fails("its inputs have different types")
+
+
+@cache
+def _everywhere(names: frozenset[str]) -> frozenset[tuple[int, str]]:
+    return frozenset((opset, name) for opset in range(1, 100) for name in names)
+
+
+def fixed(path: Path, name: str) -> Type:
+    """Return the type of a name."""
+    return Type(_everywhere(frozenset({name})))
+
+
+def any_type() -> Type:
+    """Return a type of which nothing is known."""
+    return Type(_everywhere(PLAIN))
+
+
+# ---- numbers as elements ----
+
+
+def element_of(value: Any, kind: Type) -> Any:
+    """Return a number of an attribute or a term as an element."""
+    if isinstance(value, (int, float)):
+        return Const(value, kind)
+    value = getattr(value, "tensor", value)
+    if isinstance(value, Tensor):
+        return value.at((0,) * value.rank)
+    if isinstance(value, Symbol):
+        return Op("symbol", (), kind, (value,))
+    if isinstance(value, Calculated):
+        return Op(value.op, tuple(element_of(each, kind) for each in value.args), kind)
+    return Extent(value)
+
+
+class Calculated:
+    """Arithmetic of numbers that nobody knows."""
+
+    def __init__(self, op: str, *args: Any) -> None:
+        self.op = op
+        self.args = args
+
+
+def filled(path: Path, value: Any, kind: Type, shape: Sequence[Size] = ()) -> Tensor:
+    """Return a constant of equal elements."""
+    element = element_of(value, kind)
+    made = Tensor(path, "number", kind, shape, lambda index: element)
+    made.order = lambda index, whole: element
+    made.is_constant = True
+    return made
+
+
+# ---- elementwise operators ----
+
+
+def elementwise(
+    node: Node, name: str, inputs: Sequence[Tensor], kind: Type, told: tuple[Any, ...] = ()
+) -> Tensor:
+    """Return an operator of elements whose inputs are broadcast."""
+    path = node.path
+    shape, fits = broadcast_shape(path, [each.shape for each in inputs])
+    for condition in fits:
+        node.requires(condition)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        args = [each.at(broadcast_index(path, index, each.shape, shape)) for each in inputs]
+        return Op(name, tuple(args), kind, told)
+
+    def in_order(index: tuple[Size, ...], whole: Sequence[Size]) -> Any:
+        args = []
+        for each in inputs:
+            if each.rank == 0:
+                args.append(each.at(()))
+            elif each.rank == len(shape) and all(map(path.same, each.shape, shape)):
+                args.append(each.in_order(index, whole))
+            else:
+                return at(moved_index(path, index, whole, shape))
+        return Op(name, tuple(args), kind, told)
+
+    made = Tensor(path, node.op, kind, shape, at)
+    made.order = in_order
+    made.is_constant = all(each.is_constant for each in inputs)
+    return made
+
+
+def _told(node: Node, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(node.text(name) if name == "approximate" else node.real(name) for name in names)
+
+
+@means(*_UNARY)
+def _unary(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    kind = fixed(node.path, "bool") if node.op == "IsNaN" else x.type
+    if len(node.inputs) != 1:
+        node.fails("it has one input")
+    return [elementwise(node, node.op, [x], kind, _told(node, _UNARY[node.op]))]
+
+
+def _legacy_shapes(node: Node, since: int, inputs: Sequence[Tensor]) -> None:
+    """Before operator set 7 or 8, operators broadcast only where an attribute says so."""
+    path = node.path
+    if node.folded or not path.opset_where(lambda opset: opset < since):
+        return
+    if since == 7 and inputs[1].rank == 0 and node.is_open:
+        return  # a number, of which no attribute needs to say where it stands
+    if since == 7:
+        for name in ("broadcast", "axis"):
+            if name not in node.attributes and node.side.is_left and path.choose(2):
+                raise UnprovenError(f"{node.op}: broadcasting by attributes has no meaning here")
+    for each in inputs[1:]:
+        if len(each.shape) != len(inputs[0].shape):
+            node.fails(f"before operator set {since}, shapes are equal")
+        for mine, its in zip(inputs[0].shape, each.shape, strict=True):
+            if node.side.is_left:
+                path.assume(mine == its)
+            else:
+                node.requires(mine == its)
+
+
+@means(*_BINARY)
+def _binary(node: Node) -> list[Tensor]:
+    one, other = node.input(0), node.input(1)
+    if len(node.inputs) != 2:
+        node.fails("it has two inputs")
+    if not node.op.startswith("Bitwise") and not node.op.endswith("OrEqual"):
+        _legacy_shapes(node, 7, [one, other])
+    compares = node.op in ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual")
+    kind = fixed(node.path, "bool") if compares else one.type
+    return [elementwise(node, node.op, [one, other], kind)]
+
+
+@means(*_VARIADIC)
+def _variadic(node: Node) -> list[Tensor]:
+    inputs = [node.input(place) for place in range(len(node.inputs))]
+    if not inputs:
+        node.fails("it has no input")
+    _legacy_shapes(node, 8, inputs)
+    if len(inputs) == 1:
+        return [alias(inputs[0])]
+    return [elementwise(node, node.op, inputs, inputs[0].type)]
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Return a tensor with the elements of another."""
+    made = Tensor(tensor.path, tensor.name, tensor.type, tensor.shape, tensor.at)
+    made.order = tensor.in_order
+    made.content = tensor.content
+    made.is_constant = tensor.is_constant
+    made.facts = tensor.facts
+    return made
+
+
+@means("Identity")
+def _identity(node: Node) -> list[Tensor]:
+    return [alias(node.input(0))]
+
+
+@means("Dropout")
+def _dropout(node: Node) -> list[Tensor]:
+    """In inference: a mode that is given must be a constant that says so."""
+    path = node.path
+    if path.opset_where(lambda opset: opset < 7):
+        if node.number("is_test") in (None, 0):
+            raise UnprovenError("Dropout in training has no meaning here")
+        if path.decide(node.number("is_test") == 0):
+            raise UnprovenError("Dropout in training has no meaning here")
+    mode = node.optional(2)
+    if mode is not None:
+        mode.set_rank(0)
+        mode.is_mode = True  # type: ignore[attr-defined]
+        node.chosen["training"] = mode
+    return [alias(node.input(0))]
+
+
+@means("Where")
+def _where(node: Node) -> list[Tensor]:
+    inputs = [node.input(place) for place in range(3)]
+    return [elementwise(node, "Where", inputs, inputs[1].type)]
+
+
+@means("Clip")
+def _clip(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    bounds: list[Tensor | None] = []
+    for place, name in ((1, "min"), (2, "max")):
+        value = node.attributes.get(name)
+        tensor = node.optional(place)
+        if tensor is not None:
+            if tensor.is_input:
+                tensor.set_rank(0)
+            elif tensor.rank != 0:
+                node.fails("its bounds are scalars")
+            bounds.append(tensor)
+        elif value is not None:
+            bounds.append(filled(node.path, value, x.type))
+        else:
+            bounds.append(None)
+    if node.path.opset_where(lambda opset: opset < 11) and node.side.is_left:
+        named = "min" in node.attributes or "max" in node.attributes
+        if not named and node.path.choose(2):
+            raise UnprovenError("Clip: any bounds are possible")
+    made = x
+    for op, bound in zip(("Max", "Min"), bounds, strict=True):
+        if bound is not None:
+            made = elementwise(node, op, [made, bound], x.type)
+    return [alias(made)]
+
+
+_TYPE_NAMES: Final = {
+    1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string",
+    9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16",
+}  # fmt: skip
+
+
+@means("Cast")
+def _cast(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    target = node.attributes.get("to")
+    if isinstance(target, int):
+        if target not in _TYPE_NAMES:
+            raise UnprovenError(f"Cast to type {target} has no meaning here")
+        target = node.attributes["to"] = fixed(node.path, _TYPE_NAMES[target])
+    if target is None:
+        target = node.chosen.setdefault("to", any_type())
+    if not isinstance(target, Type):
+        raise UnprovenError("Cast to a type that nobody knows")
+    return [elementwise(node, "Cast", [x], target)]
+
+
+# ---- movement ----
+
+
+@means("Transpose")
+def _transpose(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    rank = x.rank
+    perm = node.order("perm", rank)
+    if perm is None:
+        perm = list(reversed(range(rank)))
+    order: list[int] = []
+    for item in perm:
+        if not isinstance(item, int):
+            raise UnprovenError("an order of axes that is computed")
+        if not 0 <= item < rank or item in order:
+            node.fails("perm is no order of axes")
+        order.append(item)
+    if len(order) != rank:
+        node.fails("perm is no order of its axes")
+
+    def at(index: tuple[Size, ...]) -> Any:
+        made: list[Size] = [0] * rank
+        for place, axis in enumerate(order):
+            made[axis] = index[place]
+        return x.at(tuple(made))
+
+    made = Tensor(path, "Transpose", x.type, [x.shape[axis] for axis in order], at)
+    made.is_constant = x.is_constant
+    return [made]
+
+
+def reordered(node: Node, x: Tensor, shape: Sequence[Size]) -> Tensor:
+    """Return the elements in their order with another shape of the same size."""
+    made = Tensor(node.path, node.op, x.type, shape, lambda index: x.in_order(tuple(index), shape))
+    made.order = x.in_order
+    made.is_constant = x.is_constant
+    return made
+
+
+@means("Reshape")
+def _reshape(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    shape: list[Size] = []
+    sizes = None
+    if not _is_computed(node, "shape", 1):
+        sizes = node.whole("shape", place=1)
+    if sizes is None:
+        # A shape that is computed: any of that many elements.
+        if not node.is_open:
+            raise UnprovenError("Reshape to a shape that is computed")
+        shape = node.chosen.get("computed shape") or _any_shape(node)
+        node.chosen["computed shape"] = shape
+        if not path.same(product(shape), product(x.shape)):
+            node.requires(product(shape) == product(x.shape))
+        return [reordered(node, x, shape)]
+    allow = node.number("allowzero", 0, 2) if path.opset_where(lambda v: v >= 14) else 0
+    open_place = None
+    for place, size in enumerate(sizes):
+        if path.decide(size == -1):
+            if open_place is not None:
+                node.fails("two sizes are -1")
+            open_place = place
+            shape.append(-1)
+        elif not allow and path.decide(size == 0):
+            if place >= x.rank:
+                node.fails("0 stands for an axis that is not there")
+            shape.append(x.shape[place])
+        else:
+            if path.decide(size < 0):
+                node.fails("a size is negative")
+            shape.append(size)
+    total = product(x.shape)
+    if open_place is not None:
+        rest = product([size for place, size in enumerate(shape) if place != open_place])
+        shape[open_place] = _quotient(node, x.shape, shape, open_place)
+        node.requires(rest * shape[open_place] == total)
+        node.requires(rest != 0)
+    elif not path.same(product(shape), total):
+        node.requires(product(shape) == total)
+    return [reordered(node, x, shape)]
+
+
+def _any_shape(node: Node) -> list[Size]:
+    rank = node.path.choose(MOST_AXES + 1)
+    return [node.path.number("size") for _ in range(rank)]
+
+
+def _is_computed(node: Node, name: str, place: int) -> bool:
+    """Whether an input that states numbers is no constant."""
+    if name in node.attributes or name in node.chosen:
+        return False
+    if place < len(node.inputs):
+        given = node.inputs[place]
+        return given is not None and given.content is None and not given.is_constant
+    return node.opened
+
+
+def _quotient(node: Node, source: Sequence[Size], shape: Sequence[Size], place: int) -> Size:
+    """Return the size for -1: what is left of the input's sizes, if they show it."""
+    path = node.path
+    left = list(source)
+    for other, size in enumerate(shape):
+        if other == place:
+            continue
+        for number, each in enumerate(left):
+            if path.same(each, size):
+                del left[number]
+                break
+        else:
+            if isinstance(size, int) and size == 1:
+                continue
+            rest = product([each for number, each in enumerate(shape) if number != place])
+            total = product(source)
+            if isinstance(rest, int) and isinstance(total, int):
+                return total // rest if rest else 0
+            # The quotient is a number of its own: equal dividends and divisors have equal ones.
+            divide = path.z3.Function("quotient", *[path.z3.IntSort()] * 3)
+            parts = (path.z3.IntVal(0) + total, path.z3.IntVal(0) + rest)
+            made = divide(*(path.z3.simplify(each, som=True) for each in parts))
+            path.solver.add(made >= 0)
+            return made
+    return product(left)
+
+
+@means("Flatten")
+def _flatten(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    value = node.number("axis")
+    if isinstance(value, int):
+        low = -x.rank if node.path.opset_where(lambda opset: opset >= 11) else 0
+        if not low <= value <= x.rank:
+            node.fails("the axis is outside of the rank")
+        axis = value + x.rank if value < 0 else value
+    else:
+        axis = node.path.choose(x.rank + 1)
+        node.path.assume(node.path.z3.Or(value == axis, value == axis - x.rank))
+    return [reordered(node, x, [product(x.shape[:axis]), product(x.shape[axis:])])]
+
+
+@means("Squeeze")
+def _squeeze(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    values = node.axes("axes", x.rank, 1)
+    if values is None:
+        axes = [axis for axis, size in enumerate(x.shape) if path.decide(size == 1)]
+    else:
+        axes = axes_of(path, values, x.rank)
+        for axis in axes:
+            node.requires(x.shape[axis] == 1)
+    kept = [axis for axis in range(x.rank) if axis not in axes]
+
+    def at(index: tuple[Size, ...]) -> Any:
+        made: list[Size] = [0] * x.rank
+        for item, axis in zip(index, kept, strict=True):
+            made[axis] = item
+        return x.at(tuple(made))
+
+    made = Tensor(path, "Squeeze", x.type, [x.shape[axis] for axis in kept], at)
+    made.order = x.in_order
+    made.is_constant = x.is_constant
+    return [made]
+
+
+@means("Unsqueeze")
+def _unsqueeze(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    values = node.axes("axes", None, 1, x.rank)
+    if values is None:
+        node.fails("axes are missing")
+    assert values is not None
+    rank = x.rank + len(values)
+    if rank > 2 * 5:
+        raise DeadEndError
+    axes = axes_of(path, values, rank)
+    kept = [axis for axis in range(rank) if axis not in axes]
+    shape: list[Size] = [1] * rank
+    for size, axis in zip(x.shape, kept, strict=True):
+        shape[axis] = size
+
+    def at(index: tuple[Size, ...]) -> Any:
+        return x.at(tuple(index[axis] for axis in kept))
+
+    made = Tensor(path, "Unsqueeze", x.type, shape, at)
+    made.order = x.in_order
+    made.is_constant = x.is_constant
+    return [made]
+
+
+@means("Expand")
+def _expand(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    sizes = node.whole("shape", place=1)
+    if sizes is None:
+        raise UnprovenError("Expand to a shape that is computed")
+    for size in sizes:
+        if path.decide(size < 0):
+            node.fails("a size is negative")
+    shape, fits = broadcast_shape(path, [x.shape, sizes])
+    for condition in fits:
+        node.requires(condition)
+    return [_broadcast_to(node, x, shape)]
+
+
+def _broadcast_to(node: Node, x: Tensor, shape: Sequence[Size]) -> Tensor:
+    made = Tensor(
+        node.path,
+        node.op,
+        x.type,
+        shape,
+        lambda index: x.at(broadcast_index(node.path, index, x.shape, shape)),
+    )
+    made.is_constant = x.is_constant
+    return made
+
+
+@means("Concat")
+def _concat(node: Node) -> list[Tensor]:
+    path = node.path
+    inputs = [node.input(place) for place in range(len(node.inputs))]
+    if not inputs:
+        node.fails("it has no input")
+    rank = inputs[0].rank
+    for each in inputs[1:]:
+        if each.rank != rank:
+            if each.is_input and each._shape is None:
+                each.set_rank(rank)
+            node.fails("the ranks differ")
+    axis = node.axis("axis", rank)
+    for each in inputs[1:]:
+        for place in range(rank):
+            if place != axis and not path.same(each.shape[place], inputs[0].shape[place]):
+                node.requires(each.shape[place] == inputs[0].shape[place])
+    return [joined(node, inputs, axis)]
+
+
+def joined(node: Node, inputs: Sequence[Tensor], axis: int) -> Tensor:
+    """Return tensors one after another along an axis."""
+    path = node.path
+    shape = list(inputs[0].shape)
+    for each in inputs[1:]:
+        shape[axis] = shape[axis] + each.shape[axis]
+
+    def at(index: tuple[Size, ...], start: int = 0) -> Any:
+        first = inputs[start]
+        if start == len(inputs) - 1:
+            return first.at(index)
+        size = first.shape[axis]
+        rest = (*index[:axis], index[axis] - size, *index[axis + 1 :])
+        return choice(
+            path, index[axis] < size, lambda: first.at(index), lambda: at(rest, start + 1)
+        )
+
+    made = Tensor(path, node.op, inputs[0].type, shape, at)
+    made.is_constant = all(each.is_constant for each in inputs)
+    return made
+
+
+def choice(path: Path, condition: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """Return one of two elements: this path takes one way, unless an index is bound."""
+    if not isinstance(condition, bool) and path.bound:
+        if path.proves(condition):
+            return one()
+        if path.proves(path.z3.Not(condition)):
+            return other()
+        return Choice(condition, one(), other())
+    return one() if path.decide(condition) else other()
+
+
+@means("Split")
+def _split(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    axis = node.axis("axis", x.rank)
+    sizes = node.whole("split", node.results, place=1)
+    whole = x.shape[axis]
+    if sizes is None:
+        if path.opset_where(lambda opset: opset >= 18):
+            count = node.number("num_outputs")
+            if count is None or not path.decide(count == node.results):
+                node.fails("num_outputs is not the number of results")
+            each = divided(whole + node.results - 1, node.results)
+            sizes = [each] * (node.results - 1)
+            sizes.append(whole - each * (node.results - 1))
+            node.requires(sizes[-1] >= 0)
+        else:
+            each = divided(whole, node.results)
+            node.requires(each * node.results == whole)
+            sizes = [each] * node.results
+    else:
+        for size in sizes:
+            if path.decide(size < 0):
+                node.fails("a size is negative")
+        total = sizes[0]
+        for size in sizes[1:]:
+            total = total + size
+        node.requires(total == whole)
+    made = []
+    start: Size = 0
+    for size in sizes:
+        shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
+        made.append(_shifted(node, x, shape, {axis: (start, 1)}))
+        start = start + size
+    return made
+
+
+def _shifted(
+    node: Node, x: Tensor, shape: Sequence[Size], moved: dict[int, tuple[Size, Size]]
+) -> Tensor:
+    def at(index: tuple[Size, ...]) -> Any:
+        made = [
+            moved[axis][0] + item * moved[axis][1] if axis in moved else item
+            for axis, item in enumerate(index)
+        ]
+        return x.at(tuple(made))
+
+    made = Tensor(node.path, node.op, x.type, shape, at)
+    made.is_constant = x.is_constant
+    return made
+
+
+@means("Slice")
+def _slice(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    axes_given = node.axes("axes", x.rank, 3)
+    count = len(axes_given) if axes_given is not None else None
+    starts = node.whole("starts", count, place=1)
+    if starts is None:
+        node.fails("starts are missing")
+    assert starts is not None
+    ends = node.whole("ends", len(starts), place=2)
+    if ends is None:
+        node.fails("ends are missing")
+    assert ends is not None
+    steps = None
+    if path.opset_where(lambda opset: opset >= 10):
+        steps = node.whole("steps", len(starts), place=4)
+    if len(starts) > x.rank:
+        node.fails("there are more starts than axes")
+    axes = list(range(len(starts))) if axes_given is None else axes_of(path, axes_given, x.rank)
+    if len(axes) != len(starts):
+        node.fails("axes and starts differ in number")
+    shape = list(x.shape)
+    moved = {}
+    for place, axis in enumerate(axes):
+        step = 1 if steps is None else steps[place]
+        shape[axis], moved[axis] = _cut(node, starts[place], ends[place], step, x.shape[axis])
+    return [_shifted(node, x, shape, moved)]
+
+
+def _cut(node: Node, start: Size, end: Size, step: Size, size: Size) -> tuple[Size, Any]:
+    """Return the size of a slice along an axis, and its first place and step."""
+    path = node.path
+    either = path.either
+
+    def least(one: Size, other: Size) -> Size:
+        return either(one <= other, one, other)
+
+    def most(one: Size, other: Size) -> Size:
+        return either(one >= other, one, other)
+
+    if path.decide(step == 0):
+        node.fails("a step is 0")
+    start = either(start < 0, start + size, start)
+    end = either(end < 0, end + size, end)
+    if path.decide(step > 0):
+        start, end = least(most(start, 0), size), least(most(end, 0), size)
+        if path.decide(step == 1):
+            return most(end - start, 0), (start, 1)
+        count = divided(most(end - start, 0) + step - 1, step)
+    else:
+        start, end = least(most(start, 0), size - 1), least(most(end, -1), size - 1)
+        count = divided(most(start - end, 0) - step - 1, -step)
+    return count, (start, step)
+
+
+@means("Pad")
+def _pad(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    axes_given = None
+    if path.opset_where(lambda opset: opset >= 18):
+        axes_given = node.whole("axes", place=3)
+    axes = list(range(x.rank)) if axes_given is None else axes_of(path, axes_given, x.rank)
+    name = "paddings" if "paddings" in node.attributes else "pads"
+    pads = node.whole(name, 2 * len(axes), place=1)
+    if pads is None:
+        node.fails("pads are missing")
+    assert pads is not None
+    shape = list(x.shape)
+    before: list[Size] = [0] * x.rank
+    for place, axis in enumerate(axes):
+        before[axis] = pads[place]
+        shape[axis] = shape[axis] + pads[place] + pads[place + len(axes)]
+        node.requires(shape[axis] >= 0)
+    fill = _fill(node, x)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        inner = tuple(item - start for item, start in zip(index, before, strict=True))
+        inside: list[Any] = []
+        for item, size, start, whole in zip(inner, x.shape, before, shape, strict=True):
+            if isinstance(start, int) and start == 0 and path.same(size, whole):
+                continue
+            inside += [item >= 0, item < size]
+        if not inside:
+            return x.at(inner)
+        return choice(path, all_of(path, inside), lambda: x.at(inner), lambda: fill)
+
+    made = Tensor(path, "Pad", x.type, shape, at)
+    made.is_constant = x.is_constant
+    return [made]
+
+
+def all_of(path: Path, conditions: Sequence[Any]) -> Any:
+    """Return a condition that all of some hold."""
+    left = [each for each in conditions if not (isinstance(each, bool) and each)]
+    if any(isinstance(each, bool) for each in left):
+        return False
+    if not left:
+        return True
+    return left[0] if len(left) == 1 else path.z3.And(*left)
+
+
+def _fill(node: Node, x: Tensor) -> Any:
+    """Return the element that Pad fills in."""
+    mode = node.attributes.get("mode", node.chosen.get("mode"))
+    if mode is None:
+        if node.side.is_left and node.path.choose(2):
+            mode = "any"
+            node.chosen["mode"] = mode
+        else:
+            mode = "constant"
+    if mode == "any":
+        return Op("padding", (), x.type, (node.attributes.get("value"), id(node)))
+    if mode != "constant":
+        raise UnprovenError(f"Pad with mode {mode!r} has no meaning here")
+    if "value" in node.attributes:
+        value = node.attributes["value"]
+        return Const(0.0, x.type) if value is None else element_of(value, x.type)
+    given = node.optional(2) if not node.opened else None
+    if node.opened and node.side.is_left:
+        return Op("padding", (), x.type, (id(node),))
+    if given is None:
+        return Const(0.0, x.type)
+    if given.rank > 1:
+        raise DeadEndError
+    return given.at((0,) * given.rank)
+
+
+@means("Tile")
+def _tile(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    repeats = node.whole("repeats", x.rank, place=1)
+    if repeats is None:
+        raise UnprovenError("Tile by numbers that are computed")
+    shape = []
+    for size, count in zip(x.shape, repeats, strict=True):
+        if path.decide(count < 0):
+            node.fails("a number of repeats is negative")
+        shape.append(size if isinstance(count, int) and count == 1 else size * count)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        made = [
+            item if path.same(size, whole) else item % size
+            for item, size, whole in zip(index, x.shape, shape, strict=True)
+        ]
+        return x.at(tuple(made))
+
+    made = Tensor(path, "Tile", x.type, shape, at)
+    made.is_constant = x.is_constant
+    return [made]
+
+
+@means("Gather")
+def _gather(node: Node) -> list[Tensor]:
+    path, x, places = node.path, node.input(0), node.input(1)
+    if x.rank == 0:
+        node.fails("it has no axis")
+    axis = node.axis("axis", x.rank)
+    size = x.shape[axis]
+    shape = [*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]]
+    place_of = whole_number(node, places)
+    least = 0 if path.opset_where(lambda opset: opset < 11) else -size
+    node.requires(in_range(node, places, least, size))
+
+    def at(index: tuple[Size, ...]) -> Any:
+        place = place_of(tuple(index[axis : axis + places.rank]))
+        place = path.either(place < 0, place + size, place)
+        return x.at((*index[:axis], place, *index[axis + places.rank :]))
+
+    made = Tensor(path, "Gather", x.type, shape, at)
+    made.is_constant = x.is_constant and places.is_constant
+    made.source = x  # type: ignore[attr-defined]
+    return [made]
+
+
+def whole_number(node: Node, tensor: Tensor) -> Callable[[tuple[Size, ...]], Size]:
+    """Return a function of an index: the whole number of a tensor there."""
+    path = node.path
+    if tensor.content is None and tensor.is_constant and tensor.is_input and tensor.rank == 0:
+        tensor.numbers()
+    return lambda index: number_at(path, tensor, index)
+
+
+def number_at(path: Path, tensor: Tensor, index: tuple[Size, ...]) -> Size:
+    """Return a whole number of a tensor as a term of Z3, with what conditions say of it."""
+    if tensor.content is not None:
+        if not isinstance(tensor.content, list):
+            return tensor.content
+        made = tensor.content[-1] if tensor.content else 0
+        for place in reversed(range(len(tensor.content) - 1)):
+            made = path.either(index[0] == place, tensor.content[place], made)
+        return made
+    return as_size(path, tensor.at(index))
+
+
+def as_size(path: Path, element: Any) -> Size:
+    """Return an element of whole numbers as a size."""
+    from passlib.proof.tensors import In
+
+    if isinstance(element, Extent):
+        return element.size
+    if isinstance(element, Const):
+        return int(element.value)
+    if isinstance(element, In):
+        z3 = path.z3
+        name = f"number:{element.tensor.name}"
+        if not element.index:
+            made = z3.Int(name)
+        else:
+            made = z3.Function(name, *[z3.IntSort()] * (len(element.index) + 1))(*element.index)
+        for op, other in element.tensor.facts:
+            if op != "sign" and not isinstance(other, (Tensor, float)):
+                path.solver.add(COMPARED[op](made, other))
+        return made
+    raise UnprovenError("indices that are computed have no meaning here")
+
+
+COMPARED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "=": lambda one, other: one == other,
+    "!=": lambda one, other: one != other,
+    "<": lambda one, other: one < other,
+    "<=": lambda one, other: one <= other,
+    ">": lambda one, other: one > other,
+    ">=": lambda one, other: one >= other,
+}
+
+
+def in_range(node: Node, tensor: Tensor, low: Size, end: Size) -> Any:
+    """Return the condition that all whole numbers of a tensor lie in a range."""
+    path, z3 = node.path, node.path.z3
+    if tensor.content is not None:
+        numbers = tensor.content if isinstance(tensor.content, list) else [tensor.content]
+        return all_of(path, [each for item in numbers for each in (item >= low, item < end)])
+    source = getattr(tensor, "source", None)
+    if source is not None:
+        return in_range(node, source, low, end)
+    if tensor.is_input:
+        # Either each element lies in it, or one at a place does not.
+        low_term, end_term = z3.IntVal(0) + low, z3.IntVal(0) + end
+        holds = z3.Function(f"within:{tensor.name}", z3.IntSort(), z3.IntSort(), z3.BoolSort())(
+            z3.simplify(low_term), z3.simplify(end_term)
+        )
+        is_low = any(op == ">=" and path.same(other, low) for op, other in _sized(tensor))
+        is_low = is_low or any(
+            op == ">=" and path.proves(other >= low) for op, other in _sized(tensor)
+        )
+        is_high = any(op == "<" and path.proves(other <= end) for op, other in _sized(tensor))
+        if is_low and is_high:
+            return True
+        tensor.ranges = [*getattr(tensor, "ranges", []), (low, end, holds)]  # type: ignore[attr-defined]
+        return holds
+    raise UnprovenError("indices that are computed have no meaning here")
+
+
+def _sized(tensor: Tensor) -> list[tuple[str, Any]]:
+    return [
+        (op, other)
+        for op, other in tensor.facts
+        if op != "sign" and not isinstance(other, (Tensor, float))
+    ]
+
+
+@means("Shape")
+def _shape(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    kind = fixed(node.path, "int64")
+    ends = {"start": 0, "end": x.rank}
+    if node.path.opset_where(lambda opset: opset >= 15):
+        for name in ends:
+            if node.attributes.get(name) is not None:
+                raise UnprovenError(f"Shape with {name!r} has no meaning here")
+            if name in node.attributes or not node.is_open:
+                continue
+            if name not in node.chosen:
+                node.chosen[name] = (x.rank, _shape_end(node, name, x.rank))
+            rank, place = node.chosen[name]
+            if place is not None:
+                if rank != x.rank:
+                    raise UnprovenError(f"Shape with {name!r} of another rank")
+                ends[name] = place
+    sizes = x.shape[ends["start"] : ends["end"]]
+    made = Tensor(node.path, "Shape", kind, [len(sizes)], lambda index: _item(sizes, index))
+    made.content = list(sizes)
+    return [made]
+
+
+def _shape_end(node: Node, name: str, rank: int) -> int | None:
+    """Choose an end of Shape: absent, or a place counted from the front."""
+    if not node.path.choose(2):
+        return None
+    place = node.path.choose(rank + 1)
+    value = node.path.number(name, None)
+    node.path.assume(_cut_place(node.path, value, rank) == place)
+    return place
+
+
+def _cut_place(path: Path, value: Size, rank: int) -> Size:
+    """Return where an end of Shape lies, counted from the front and cut to the rank."""
+    value = path.either(value < 0, value + rank, value)
+    value = path.either(value < 0, 0, value)
+    return path.either(value > rank, rank, value)
+
+
+def _item(items: Sequence[Size], index: tuple[Size, ...]) -> Any:
+    if isinstance(index[0], int):
+        return Extent(items[index[0]])
+    raise UnprovenError("an item of a shape at an open place")
+
+
+@means("Size")
+def _size(node: Node) -> list[Tensor]:
+    total = product(node.input(0).shape)
+    made = Tensor(node.path, "Size", fixed(node.path, "int64"), [], lambda index: Extent(total))
+    made.content = total
+    return [made]
+
+
+# ---- reductions ----
+
+
+@means(*_REDUCTIONS)
+def _reduce(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    if node.op == "ReduceSum":
+        moved = path.opset_where(lambda opset: opset >= 13)
+    else:
+        moved = path.opset_where(lambda opset: opset >= 18)
+    values = node.axes("axes", x.rank, 1 if moved else None)
+    keep = node.number("keepdims", 0, 2)
+    axes = list(range(x.rank))
+    if moved and not values and node.number("noop_with_empty_axes", 0, 2):
+        raise UnprovenError(f"{node.op} that does nothing without axes has no meaning here")
+    if values:
+        axes = sorted(axes_of(path, values, x.rank))
+    return [reduced(node, node.op, x, axes, bool(keep), x.type)]
+
+
+def reduced(
+    node: Node, name: str, x: Tensor, axes: Sequence[int], keep: bool, kind: Type,
+    told: tuple[Any, ...] = (),
+) -> Tensor:  # fmt: skip
+    """Return a reduction of axes."""
+    kept = [axis for axis in range(x.rank) if axis not in axes]
+    shape = [
+        1 if axis in axes else size for axis, size in enumerate(x.shape) if keep or axis not in axes
+    ]
+    sizes = tuple(x.shape[axis] for axis in axes)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        outer = [index[axis] for axis in kept] if keep else index
+
+        def body(*inner: Size) -> Any:
+            whole: list[Size] = [0] * x.rank
+            for axis, item in zip(kept, outer, strict=True):
+                whole[axis] = item
+            for axis, item in zip(axes, inner, strict=True):
+                whole[axis] = item
+            return x.at(tuple(whole))
+
+        return Reduce(name, sizes, body, kind, told)
+
+    return Tensor(node.path, node.op, kind, shape, at)
+
+
+@means("ArgMax", "ArgMin")
+def _place(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    if x.rank == 0:
+        raise DeadEndError
+    axis = node.axis("axis", x.rank)
+    keep = node.number("keepdims", 0, 2)
+    last = node.number("select_last_index", 0, 2) if node.path.opset_where(lambda v: v >= 12) else 0
+    node.requires(x.shape[axis] > 0)
+    return [reduced(node, node.op, x, [axis], bool(keep), fixed(node.path, "int64"), (last,))]
+
+
+@means("Softmax", "LogSoftmax")
+def _softmax(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    if x.rank == 0:
+        raise DeadEndError
+    axis = node.axis("axis", x.rank)
+    axes = [axis]
+    if path.opset_where(lambda opset: opset < 13):
+        axes = list(range(axis, x.rank))
+    sums = reduced(node, "Sum", _mapped(node, "Exp", x), axes, True, x.type)
+    greatest = reduced(node, "ReduceMax", x, axes, True, x.type)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        outer = tuple(0 if place in axes else item for place, item in enumerate(index))
+        return Op(node.op, (x.at(index), sums.at(outer), greatest.at(outer)), x.type)
+
+    return [Tensor(path, node.op, x.type, x.shape, at)]
+
+
+def _mapped(node: Node, name: str, x: Tensor) -> Tensor:
+    return Tensor(node.path, name, x.type, x.shape, lambda index: Op(name, (x.at(index),), x.type))
+
+
+# ---- contractions ----
+
+
+@means("MatMul")
+def _matmul(node: Node) -> list[Tensor]:
+    path, a, b = node.path, node.input(0), node.input(1)
+    if a.rank == 0 or b.rank == 0:
+        raise DeadEndError
+    inner = a.shape[-1]
+    second = b.shape[-2] if b.rank > 1 else b.shape[0]
+    if not path.same(inner, second):
+        node.requires(inner == second)
+    batch, fits = broadcast_shape(path, [a.shape[:-2], b.shape[:-2]])
+    for condition in fits:
+        node.requires(condition)
+    shape = [*batch, *([a.shape[-2]] if a.rank > 1 else []), *([b.shape[-1]] if b.rank > 1 else [])]
+
+    def at(index: tuple[Size, ...]) -> Any:
+        outer = index[: len(batch)]
+        row = (index[len(batch)],) if a.rank > 1 else ()
+        column = (index[-1],) if b.rank > 1 else ()
+        first = broadcast_index(path, outer, a.shape[:-2], batch)
+        other = broadcast_index(path, outer, b.shape[:-2], batch)
+
+        def body(k: Size) -> Any:
+            args = (a.at((*first, *row, k)), b.at((*other, k, *column)))
+            return Op("Mul", args, a.type)
+
+        return Reduce("Sum", (inner,), body, a.type, ("MatMul",))
+
+    made = Tensor(path, "MatMul", a.type, shape, at)
+    made.is_constant = a.is_constant and b.is_constant
+    return [made]
+
+
+@means("Gemm")
+def _gemm(node: Node) -> list[Tensor]:
+    path, a, b = node.path, node.input(0), node.input(1)
+    for each in (a, b):
+        if each.rank != 2:
+            node.fails("its matrices have rank 2")
+    c = node.optional(2)
+    if c is None and path.opset_where(lambda opset: opset < 11):
+        node.fails("it has three inputs before operator set 11")
+    turned = [path.decide(node.number(name) != 0) for name in ("transA", "transB")]
+    alpha, beta = node.real("alpha"), node.real("beta")
+    rows, inner = reversed(a.shape) if turned[0] else a.shape
+    second, columns = reversed(b.shape) if turned[1] else b.shape
+    if not path.same(inner, second):
+        node.requires(inner == second)
+    shape = [rows, columns]
+    if c is not None:
+        if c.rank > 2:
+            node.fails("its third matrix has rank 2 at most")
+        if path.opset_where(lambda opset: opset < 7):
+            raise UnprovenError("Gemm before operator set 7 has no meaning here")
+        for place, size in enumerate(c.shape, 2 - c.rank):
+            if not path.same(size, shape[place]):
+                node.requires(_or(path, size == 1, size == shape[place]))
+
+    def at(index: tuple[Size, ...]) -> Any:
+        row, column = index
+
+        def body(k: Size) -> Any:
+            first = a.at((k, row) if turned[0] else (row, k))
+            other = b.at((column, k) if turned[1] else (k, column))
+            return Op("Mul", (first, other), a.type)
+
+        total: Any = Reduce("Sum", (inner,), body, a.type, ("Gemm",))
+        total = Op("Mul", (element_of(alpha, a.type), total), a.type)
+        if c is None:
+            return total
+        summand = c.at(broadcast_index(path, index, c.shape, shape))
+        scaled = Op("Mul", (element_of(beta, a.type), summand), a.type)
+        return Op("Add", (total, scaled), a.type)
+
+    return [Tensor(path, "Gemm", a.type, shape, at)]
+
+
+def _or(path: Path, one: Any, other: Any) -> Any:
+    if isinstance(one, bool):
+        return True if one else other
+    if isinstance(other, bool):
+        return True if other else one
+    return path.z3.Or(one, other)
+
+
+# ---- convolutions and pooling ----
+
+
+def _lasting(node: Node, name: str, count: int, default: Size) -> list[Size]:
+    """Return numbers for each axis of a window."""
+    found = node.whole(name, count)
+    if found is None:
+        return [default] * count
+    return found
+
+
+def _pads(node: Node, count: int) -> list[Size]:
+    mode = node.text("auto_pad") if "auto_pad" in node.attributes else _any_padding(node)
+    found = node.whole("pads", 2 * count)
+    if mode == "VALID":
+        return [0] * (2 * count)
+    if mode not in ("NOTSET", None):
+        raise UnprovenError(f"{node.op} with auto_pad {mode!r} has no meaning here")
+    made = [0] * (2 * count) if found is None else found
+    for pad in made:
+        if node.path.decide(pad < 0):
+            node.fails("a pad is negative")
+    return made
+
+
+def _any_padding(node: Node) -> Any:
+    """Return the mode of padding: one that nobody states is a function of all sizes."""
+    if "auto_pad" not in node.chosen:
+        node.chosen["auto_pad"] = (
+            "NOTSET" if not node.is_open or not node.path.choose(2) else "SAME"
+        )
+    mode = node.chosen["auto_pad"]
+    return "ANY" if mode == "SAME" else mode
+
+
+@means("Conv")
+def _conv(node: Node) -> list[Tensor]:
+    path, x, w = node.path, node.input(0), node.input(1)
+    if x.rank < 3:
+        node.fails("it has axes of space")
+    if w.rank != x.rank:
+        if w.is_input and w._shape is None:
+            w.set_rank(x.rank)
+        node.fails("weight and input differ in rank")
+    b = node.optional(2)
+    if b is not None:
+        if b.rank != 1:
+            node.fails("the bias is a vector")
+        _demanded(node, b.shape[0], w.shape[0])
+    space = x.rank - 2
+    kernel = node.whole("kernel_shape", space)
+    if kernel is not None:
+        for mine, its in zip(kernel, w.shape[2:], strict=True):
+            _demanded(node, mine, its)
+    strides, steps = (_lasting(node, name, space, 1) for name in ("strides", "dilations"))
+    for each in (*strides, *steps):
+        if path.decide(each <= 0):
+            node.fails("a stride is not positive")
+    group = node.number("group")
+    if path.decide(group <= 0):
+        node.fails("the number of groups is not positive")
+    if path.decide(group == 1):
+        group = 1
+    mode = node.attributes.get("auto_pad", node.chosen.get("auto_pad"))
+    if mode is None and "auto_pad" not in node.attributes:
+        _any_padding(node)
+    is_any = node.chosen.get("auto_pad") == "SAME"
+    pads = _pads(node, space) if not is_any else _same_pads(node, x, w, strides, steps)
+    channels = w.shape[1]
+    node.requires(x.shape[1] == channels * group)
+    per_group: Size = w.shape[0]
+    if not (isinstance(group, int) and group == 1):
+        node.requires(w.shape[0] % group == 0)
+        per_group = divided(w.shape[0], group)
+    shape: list[Size] = [x.shape[0], w.shape[0]]
+    for axis in range(space):
+        window = (w.shape[axis + 2] - 1) * steps[axis] + 1
+        whole = x.shape[axis + 2] + pads[axis] + pads[axis + space]
+        node.requires(whole >= window)
+        shape.append(_places(path, whole - window, strides[axis]))
+
+    def at(index: tuple[Size, ...]) -> Any:
+        batch, out = index[:2]
+        first: Size = 0
+        if not (isinstance(group, int) and group == 1):
+            first = divided(out, per_group) * channels
+
+        def body(*inner: Size) -> Any:
+            place, inside = _windowed(path, index[2:], inner[1:], strides, steps, pads, x.shape[2:])
+
+            def product_at() -> Any:
+                args = (x.at((batch, first + inner[0], *place)), w.at((out, *inner)))
+                return Op("Mul", args, x.type)
+
+            if inside is True:
+                return product_at()
+            outside = Const(0.0, x.type)
+            return choice(path, inside, product_at, lambda: outside)
+
+        total: Any = Reduce("Sum", (channels, *w.shape[2:]), body, x.type, ("Conv",))
+        if b is not None:
+            total = Op("Add", (total, b.at((out,))), x.type)
+        return total
+
+    return [Tensor(path, "Conv", x.type, shape, at)]
+
+
+def _demanded(node: Node, one: Size, other: Size) -> None:
+    """Leave models in which ONNX forbids the size of a weight."""
+    if node.path.same(one, other):
+        return
+    if node.side.is_left:
+        node.path.assume(one == other)
+    else:
+        node.requires(one == other)
+
+
+def _places(path: Path, rest: Size, stride: Size) -> Size:
+    if isinstance(stride, int) and stride == 1:
+        return rest + 1
+    if path.decide(stride == 1):
+        return rest + 1
+    return divided(rest, stride) + 1
+
+
+def _windowed(
+    path: Path, out: Sequence[Size], inner: Sequence[Size], strides: Sequence[Size],
+    steps: Sequence[Size], pads: Sequence[Size], sizes: Sequence[Size],
+) -> tuple[list[Size], Any]:  # fmt: skip
+    """Return the place of an element of a window, and whether it lies in the input."""
+    place, inside = [], []
+    for axis, size in enumerate(sizes):
+        first = out[axis] if _is_one(strides[axis]) else out[axis] * strides[axis]
+        step = inner[axis] if _is_one(steps[axis]) else inner[axis] * steps[axis]
+        item = first + step
+        if not (isinstance(pads[axis], int) and pads[axis] == 0):
+            item = item - pads[axis]
+            inside.append(item >= 0)
+        if not (isinstance(pads[axis + len(sizes)], int) and pads[axis + len(sizes)] == 0):
+            inside.append(item < size)
+        place.append(item)
+    return place, all_of(path, inside)
+
+
+def _is_one(value: Size) -> bool:
+    return isinstance(value, int) and value == 1
+
+
+def _same_pads(
+    node: Node, x: Tensor, w: Tensor, strides: Sequence[Size], steps: Sequence[Size]
+) -> list[Size]:
+    """Return pads by a mode: some function of the sizes of the input and the window."""
+    path, z3 = node.path, node.path.z3
+    pads = []
+    for side in ("first", "last"):
+        for axis in range(x.rank - 2):
+            sizes = [x.shape[axis + 2], w.shape[axis + 2], strides[axis], steps[axis]]
+            function = z3.Function(f"pad:{side}", *[z3.IntSort()] * 5)
+            made = function(*(z3.IntVal(0) + each for each in sizes))
+            path.solver.add(made >= 0)
+            pads.append(made)
+    return pads
+
+
+@means("BatchNormalization")
+def _batch_normalization(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    if node.results != 1:
+        raise UnprovenError("BatchNormalization in training has no meaning here")
+    if path.opset_where(lambda opset: opset >= 14):
+        training = node.number("training_mode", 0, 2)
+    elif path.opset_where(lambda opset: opset < 7):
+        training = 1 - (node.number("is_test", 0, 2) or 0)
+        if "is_test" not in node.attributes:
+            raise UnprovenError("BatchNormalization in training has no meaning here")
+    else:
+        training = 0
+    if training:
+        raise UnprovenError("BatchNormalization in training has no meaning here")
+    if path.opset_where(lambda opset: opset < 9) and not node.number("spatial", 0, 2):
+        raise UnprovenError("BatchNormalization of each place has no meaning here")
+    if x.rank < 2:
+        node.fails("it has an axis of channels")
+    given = [node.input(place) for place in range(1, 5)]
+    for each in given:
+        if each.rank != 1:
+            node.fails("scale and bias are vectors")
+        _demanded(node, each.shape[0], x.shape[1])
+    epsilon = element_of(node.real("epsilon"), x.type)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        scale, bias, mean, variance = (each.at((index[1],)) for each in given)
+        root = Op("Sqrt", (Op("Add", (variance, epsilon), x.type),), x.type)
+        centred = Op("Sub", (x.at(index), mean), x.type)
+        factor = Op("Div", (scale, root), x.type)
+        return Op("Add", (Op("Mul", (centred, factor), x.type), bias), x.type)
+
+    return [Tensor(path, "BatchNormalization", x.type, x.shape, at)]
+
+
+@means("LayerNormalization", "RMSNormalization")
+def _normalization(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    if x.rank == 0:
+        raise DeadEndError
+    axis = node.axis("axis", x.rank)
+    axes = list(range(axis, x.rank))
+    epsilon = element_of(node.real("epsilon"), x.type)
+    kind = x.type
+    given = [node.input(1)]
+    if node.op == "LayerNormalization" and node.optional(2) is not None:
+        given.append(node.input(2))
+    for each in given:
+        shape, fits = broadcast_shape(path, [each.shape, x.shape])
+        for condition in fits:
+            node.requires(condition)
+        for mine, its in zip(shape, x.shape, strict=True):
+            if not path.same(mine, its):
+                node.requires(mine == its)
+    centred = x
+    if node.op == "LayerNormalization":
+        mean = reduced(node, "ReduceMean", x, axes, True, kind)
+        centred = elementwise(node, "Sub", [x, mean], kind)
+    squares = elementwise(node, "Mul", [centred, centred], kind)
+    variance = reduced(node, "ReduceMean", squares, axes, True, kind)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        outer = tuple(0 if place in axes else item for place, item in enumerate(index))
+        root = Op("Sqrt", (Op("Add", (variance.at(outer), epsilon), kind),), kind)
+        made: Any = Op("Div", (centred.at(index), root), kind)
+        for each, op in zip(given, ("Mul", "Add"), strict=False):
+            other = each.at(broadcast_index(path, index, each.shape, x.shape))
+            made = Op(op, (made, other), kind)
+        return made
+
+    return [Tensor(path, node.op, kind, x.shape, at)]
+
+
+@means("GlobalMaxPool", "GlobalAveragePool")
+def _global_pool(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    if x.rank < 3:
+        node.fails("it has axes of space")
+    name = "ReduceMax" if node.op == "GlobalMaxPool" else "ReduceMean"
+    return [reduced(node, name, x, range(2, x.rank), True, x.type)]
+
+
+@means("MaxPool", "AveragePool")
+def _pool(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    if x.rank < 3:
+        node.fails("it has axes of space")
+    if node.results != 1:
+        raise UnprovenError("places of MaxPool have no meaning here")
+    space = x.rank - 2
+    kernel = node.whole("kernel_shape", space)
+    if kernel is None:
+        node.fails("kernel_shape is missing")
+    assert kernel is not None
+    if node.side.is_left and "auto_pad" not in node.attributes:
+        _any_padding(node)
+    strides, steps = (_lasting(node, name, space, 1) for name in ("strides", "dilations"))
+    for each in (*strides, *steps, *kernel):
+        if path.decide(each <= 0):
+            node.fails("a stride is not positive")
+    all_one = all(path.decide(each == 1) for each in kernel)
+    if node.chosen.get("auto_pad") == "SAME":
+        if not all_one:
+            raise UnprovenError(f"{node.op} with auto_pad has no meaning here")
+        pads: list[Size] = [0] * (2 * space)
+    else:
+        pads = _pads(node, space)
+    for place, pad in enumerate(pads):
+        if path.decide(pad >= kernel[place % space]):
+            node.fails("a pad is as large as the window")
+    rounds_up = node.number("ceil_mode", 0, 2) if path.opset_where(lambda v: v >= 10) else 0
+    if rounds_up and not all_one:
+        raise UnprovenError(f"{node.op} with ceil_mode has no meaning here")
+    counts_all = 0
+    if node.op == "AveragePool" and path.opset_where(lambda opset: opset >= 7):
+        counts_all = node.number("count_include_pad", 0, 2)
+    shape: list[Size] = list(x.shape[:2])
+    for axis in range(space):
+        window = (kernel[axis] - 1) * steps[axis] + 1
+        whole = x.shape[axis + 2] + pads[axis] + pads[axis + space]
+        if not all_one:
+            node.requires(whole >= window)
+        if rounds_up and not path.decide(strides[axis] == 1):
+            shape.append(divided(whole - window + strides[axis] - 1, strides[axis]) + 1)
+        else:
+            shape.append(_places(path, whole - window, strides[axis]))
+    kind = x.type
+    name = "ReduceMax" if node.op == "MaxPool" else "Sum"
+
+    def at(index: tuple[Size, ...]) -> Any:
+        def body(*inner: Size) -> Any:
+            place, inside = _windowed(path, index[2:], inner, strides, steps, pads, x.shape[2:])
+            if inside is True:
+                return x.at((*index[:2], *place))
+            outside: Any = Const(0.0, kind) if name == "Sum" else Op("lowest", (), kind)
+            return Choice(inside, x.at((*index[:2], *place)), outside)
+
+        total: Any = Reduce(name, tuple(kernel), body, kind)
+        if name == "Sum":
+            if not counts_all and not all(isinstance(pad, int) and pad == 0 for pad in pads):
+                raise UnprovenError("AveragePool that counts inner elements has no meaning here")
+            total = Op("Div", (total, Extent(product(kernel))), kind)
+        return total
+
+    return [Tensor(path, node.op, kind, shape, at)]

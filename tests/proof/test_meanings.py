@@ -1,0 +1,134 @@
+"""Meanings of operators, on arrays: what ONNX's evaluator, or ONNX Runtime, computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+import passlib.proof.meanings as meanings
+from element_values import results
+
+X = ("float32", (2, 3, 4))
+_SHAPES: tuple[tuple[int, ...], ...] = ((2, 3), (0, 3), (1,), ())
+
+
+def _i(*items: int) -> Any:
+    return np.array(items, np.int64)
+
+
+CASES: list[tuple[Any, ...]] = [
+    *((op, {}, [("float32", shape)]) for op in meanings._UNARY
+      if op not in ("Not", "Gelu", "IsNaN", "BitwiseNot", "Mish", "Swish", "Shrink", "Tan", "Asin",
+                    "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Celu", "Selu",
+                    "ThresholdedRelu") for shape in _SHAPES),
+    *(("Gelu", {"approximate": each}, [("float32", (2, 3))]) for each in ("none", "tanh")),
+    ("HardSigmoid", {"alpha": 0.3, "beta": 0.4}, [X]), ("LeakyRelu", {"alpha": 0.3}, [X]),
+    ("Not", {}, [("bool", (2, 3))]), ("BitwiseNot", {}, [("int32", (2, 3))]),
+    *((op, {}, [("float32", one), ("float32", other)])
+      for op in ("Add", "Sub", "Mul", "Div", "Equal", "Greater", "Less", "GreaterOrEqual",
+                 "LessOrEqual", "Max", "Min", "Sum", "Mean")
+      for one, other in (((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 0)), ((1, 2, 1), (3, 1, 1)))),
+    *((op, {}, [("bool", (2, 3)), ("bool", (2, 1))]) for op in ("And", "Or", "Xor")),
+    *((op, {}, [("int32", (2, 3)), ("int32", (3,))])
+      for op in ("Add", "Sub", "Mul", "BitwiseAnd", "BitwiseOr", "BitwiseXor")),
+    ("Max", {}, [("float32", (2, 3)), ("float32", (1,)), ("float32", (2, 1))]),
+    ("Where", {}, [("bool", (2, 1)), ("float32", (3,)), ("float32", (2, 3))]),
+    ("Clip", {}, [X, np.array(-0.5, np.float32), np.array(0.5, np.float32)]),
+    ("Clip", {}, [X, None, np.array(0.5, np.float32)]),
+    ("Cast", {"to": 7}, [X]), ("Cast", {"to": 1}, [("int64", (2, 2, 2))]), ("Identity", {}, [X]),
+    *(("Transpose", {"perm": perm}, [X]) for perm in ([0, 1, 2], [2, 0, 1], [1, 2, 0])),
+    ("Transpose", {}, [X]), ("Transpose", {}, [("float32", ())]),
+    *(("Reshape", {}, [X, _i(*shape)])
+      for shape in ((4, 6), (24,), (2, -1), (0, -1, 2), (1, 2, 12, 1))),
+    ("Reshape", {"allowzero": 1}, [("float32", (0, 3)), _i(3, 0)]),
+    *(("Flatten", {"axis": axis}, [X]) for axis in (0, 1, 2, 3, -1, -3)),
+    ("Squeeze", {}, [("float32", (1, 3, 1)), _i(-1, 0)]), ("Squeeze", {}, [("float32", (1, 3, 1))]),
+    ("Unsqueeze", {}, [X, _i(0, -1)]), ("Unsqueeze", {}, [("float32", ()), _i(0)]),
+    *(("Expand", {}, [("float32", (3, 1)), _i(*shape)])
+      for shape in ((3, 4), (2, 1, 1), (1,), (2, 3, 0))),
+    *(("Slice", {}, [X, *map(np.array, cut)]) for cut in (
+        ([1], [3], [2], [1]), ([-1], [-9], [1], [-1]), ([0, 1], [9, 3], [0, -1], [1, 2]),
+        ([9], [-9], [2], [-2]), ([2], [1], [1], [1]))),
+    ("Slice", {}, [X, _i(0, 1), _i(1, 9)]),
+    *(("Concat", {"axis": axis}, [X, X, X]) for axis in (0, 1, -1)),
+    ("Concat", {"axis": 0}, [("float32", (0, 2)), ("float32", (3, 2))]),
+    ("Split", {"axis": 1}, [X, _i(1, 0, 2)], 3), ("Split", {"axis": -1}, [X, _i(1, 3)], 2),
+    ("Split", {"axis": 1, "num_outputs": 2}, [X], 2),
+    ("Pad", {}, [X, _i(0, 1, 2, 0, 0, 1)]),
+    ("Pad", {}, [X, _i(0, -1, 1, 0, 0, -2), np.array(2.5, np.float32)]),
+    ("Pad", {}, [X, _i(1, 2), np.array(2.5, np.float32), _i(-1)]),
+    ("Tile", {}, [X, _i(1, 2, 3)]), ("Tile", {}, [X, _i(1, 0, 1)]),
+    *(("Gather", {"axis": axis}, [X, places])
+      for axis in (0, -1) for places in (_i(1, 0, -1), np.array(1), np.array([[0, 1]]))),
+    ("Shape", {}, [X]), ("Size", {}, [X]), ("Size", {}, [("float32", (0, 2))]),
+    *((op, {"keepdims": keep}, [("float32", (2, 3, 4)), axes])
+      for op in meanings._REDUCTIONS for keep in (0, 1) for axes in (_i(1), _i(-1, 0))
+      if op != "ReduceLogSum"),
+    *((op, {"axis": axis, "keepdims": keep}, [X])
+      for op in ("ArgMax", "ArgMin") for axis in (0, -1) for keep in (0, 1)),
+    *((op, {"axis": axis}, [X]) for op in ("Softmax", "LogSoftmax") for axis in (0, -1)),
+    *(("MatMul", {}, [("float32", one), ("float32", other)]) for one, other in (
+        ((2, 3), (3, 4)), ((3,), (3,)), ((2, 1, 2, 3), (5, 3, 1)), ((2, 3), (3,)),
+        ((2, 0), (0, 2)))),
+    ("Gemm", {"transA": 1, "alpha": 0.5, "beta": 2.0},
+     [("float32", (3, 2)), ("float32", (3, 4)), ("float32", (4,))]),
+    ("Gemm", {"transB": 1}, [("float32", (2, 3)), ("float32", (4, 3))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_a_meaning_is_that_of_the_reference(number: int) -> None:
+    op, attributes, inputs, *rest = CASES[number]
+    count = rest[0] if rest else 1
+    generator = np.random.default_rng(number)
+    arrays: list[Any] = []
+    for each in inputs:
+        if not isinstance(each, tuple):
+            arrays.append(each)
+            continue
+        dtype, shape = each
+        drawn = generator.uniform(-2, 2, shape)
+        if op in ("Log", "Sqrt"):
+            drawn = np.abs(drawn) + 0.1
+        arrays.append(np.asarray(drawn > 0 if dtype == "bool" else drawn).astype(dtype))
+    names = ["" if each is None else f"x{place}" for place, each in enumerate(arrays)]
+    outputs = [f"y{place}" for place in range(count)]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, outputs, **attributes)],
+        "g",
+        [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(each.dtype), each.shape
+            )
+            for name, each in zip(names, arrays, strict=True)
+            if each is not None
+        ],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    feeds = {name: each for name, each in zip(names, arrays, strict=True) if each is not None}
+    try:
+        expected = ReferenceEvaluator(model).run(None, feeds)
+    except Exception:  # of cases that it does not bear
+        model.ir_version = 10
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        expected = session.run(None, feeds)
+    found = results(op, 20, arrays, attributes, count)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == np.shape(other)
+        np.testing.assert_allclose(
+            one.astype(float), np.asarray(other).astype(float), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_every_meaning_is_of_an_operator() -> None:
+    assert [op for op in meanings.MEANINGS if not onnx.defs.has(op)] == []
