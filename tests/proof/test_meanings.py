@@ -78,6 +78,20 @@ CASES: list[tuple[Any, ...]] = [
         ((2, 0), (0, 2)))),
     ("Gemm", {"transA": 1, "alpha": 0.5, "beta": 2.0},
      [("float32", (3, 2)), ("float32", (3, 4)), ("float32", (4,))]),
+    *(("Conv", attributes, [("float32", (1, 4, 5, 6)), ("float32", w), *rest])
+      for attributes, w, rest in (
+        ({}, (2, 4, 3, 2), []), ({"pads": [1, 0, 2, 1]}, (2, 4, 3, 2), [("float32", (2,))]),
+        ({"strides": [2, 1], "dilations": [1, 2]}, (2, 4, 3, 2), []),
+        ({"group": 2, "pads": [0, 1, 0, 1]}, (4, 2, 3, 3), [("float32", (4,))]))),
+    ("BatchNormalization", {"epsilon": 0.1},
+     [("float32", (2, 3, 4)), *[np.array([0.5, 1.5, 2.5], np.float32)] * 4]),
+    ("LayerNormalization", {"axis": -2}, [X, ("float32", (3, 4)), ("float32", (3, 4))]),
+    ("GlobalAveragePool", {}, [("float32", (2, 3, 4, 2))]),
+    ("GlobalMaxPool", {}, [("float32", (2, 3, 4, 2))]),
+    ("MaxPool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "strides": [1, 2]},
+     [("float32", (1, 2, 4, 5))]),
+    ("AveragePool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "count_include_pad": 1},
+     [("float32", (1, 2, 4, 5))]),
     ("Gemm", {"transB": 1}, [("float32", (2, 3)), ("float32", (4, 3))]),
 ]  # fmt: skip
 

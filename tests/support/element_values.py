@@ -106,7 +106,7 @@ _FUNCTIONS: dict[str, Any] = {
     "BitwiseXor": np.bitwise_xor, "BitwiseNot": np.invert, "Where": np.where,
     "Max": lambda *items: np.max(items), "Min": lambda *items: np.min(items),
     "Sum": lambda *items: np.sum(items), "Mean": lambda *items: np.mean(items),
-    "Softmax": lambda x, total, most: np.exp(x) / total,
+    "lowest": lambda: -np.inf, "Softmax": lambda x, total, most: np.exp(x) / total,
     "LogSoftmax": lambda x, total, most: x - np.log(total),
 }  # fmt: skip
 
