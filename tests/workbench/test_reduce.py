@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,18 @@ def test_a_model_whose_values_crash_the_process(
     monkeypatch.setattr("passlib.workbench.shrinking.values_of", lambda *_: os.abort())
     found = reduce(model, lambda candidate, inputs: True, {"x": np.zeros((2, 4))}, isolate=True)
     assert found.nodes == 1
+
+
+@pytest.mark.parametrize("braces", ["{}", '"{}"', "'{}'"])
+def test_a_command_with_quoted_braces(
+    braces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / 'it\'s a "folder"'
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    model = pl.load(save(CHAIN, tmp_path / "chain.onnx"))
+    assert not CommandFails(f"test -f {braces}")(model)
+    assert CommandFails(f"test ! -f {braces}")(model)
 
 
 def test_errors_of_a_test_arrive(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from passlib.workbench.comparison import drawn
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import Differs, NothingFailsError
 from passlib.workbench.numbers import Tolerance
-from passlib.workbench.rewrites import Rewrite, Rewriting
+from passlib.workbench.rewrites import Rewrite, Rewriting, drawn_node
 from passlib.workbench.trace import State, Trace
 from passlib.workbench.two_files import TwoFiles
 
@@ -363,8 +363,7 @@ def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:
     for node in model.symbol.nodes():
         touched = node.name in names or any(e.node.name in names for e in node.inputs)
         if touched and not node.is_variable:
-            text = f"{node.name} = {node.op}({', '.join(map(_value, node.inputs))})"
-            lines.append(f"  {printable(text)}")
+            lines.append(drawn_node(node.name, node.op, [*map(_value, node.inputs)]))
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -120,7 +121,9 @@ class CommandFails:
         """Save a model and run the command on it."""
         with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
             path = save_part(model, Path(folder))
-            command = self._command.replace("{}", shlex.quote(path))
+            quoted = shlex.quote(path)
+            # Users also put the braces in quotation marks of the shell.
+            command = re.sub(r"""\"\{\}\"|'\{\}'|\{\}""", lambda _: quoted, self._command)
             status = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         code = status.returncode
         if code in _NOT_RUN:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -199,6 +199,18 @@ def _described(items: frozenset[Item]) -> Rewrite:
             what = "output" if node is HEAD else f"{_title(node)}: input"
             changed.append(f"{what} {slot}")
     return Rewrite(items, tuple(sorted(removed)), tuple(sorted(added)), tuple(sorted(changed)))
+
+
+_MOST_SHOWN: Final = 8
+"""An If may capture hundreds of values."""
+
+
+def drawn_node(outputs: str, operator: str, inputs: Sequence[str]) -> str:
+    """Return a line ``outputs = operator(inputs)``."""
+    shown = list(inputs[:_MOST_SHOWN])
+    if len(inputs) > _MOST_SHOWN:
+        shown.append(f"... {len(inputs) - _MOST_SHOWN} more")
+    return printable(f"  {outputs} = {operator}({', '.join(shown)})")
 
 
 def _title(node: Node) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of
-from passlib.errors import FormatError, GraphError, UnsupportedError, listed, printable
+from passlib.errors import FormatError, GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.model import Model, load
@@ -23,7 +23,7 @@ from passlib.workbench.equal_values import (
     used_by,
 )
 from passlib.workbench.numbers import Tolerance
-from passlib.workbench.rewrites import Rewrite
+from passlib.workbench.rewrites import Rewrite, drawn_node
 
 Shapes = Mapping[str, "tuple[int, ...]"]
 
@@ -219,8 +219,7 @@ def _title(node: Any) -> str:
 
 
 def _line(node: Any) -> str:
-    inputs = ", ".join(dict.fromkeys(name for name in used_by(node)))
-    return printable(f"  {', '.join(node.output)} = {node.op_type}({inputs})")
+    return drawn_node(", ".join(node.output), node.op_type, list(dict.fromkeys(used_by(node))))
 
 
 def _without_dead(nodes: Sequence[Any], wanted: set[str]) -> list[Any]:
