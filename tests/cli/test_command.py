@@ -64,7 +64,7 @@ def test_without_an_option_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr().out
     assert printed.startswith("usage: passlib ")
     assert "--include-flags" in printed
-    assert len(printed.splitlines()) <= 42
+    assert len(printed.splitlines()) <= 40
 
 
 def test_an_unknown_option_is_an_error() -> None:
@@ -108,7 +108,7 @@ def test_help_of_a_command_fits_a_screen(
     printed = capsys.readouterr().out
     assert printed.startswith(f"usage: passlib {command} ")
     assert f"example:\n  passlib {command}" in printed
-    assert len(printed.splitlines()) <= 40
+    assert len(printed.splitlines()) <= 42
     assert max(map(len, printed.splitlines())) <= 80
 
 
