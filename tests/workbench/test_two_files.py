@@ -109,7 +109,7 @@ def made_by(tool: str, model: pl.Model, folder: Path) -> Any:
     try:
         return MAKERS[tool](message_of(model, folder))
     except ModuleNotFoundError as error:
-        pytest.skip(f"{error}: pip install --group tools")
+        pytest.skip(str(error))
 
 
 @pytest.mark.sample(12)
