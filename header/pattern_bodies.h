@@ -2113,8 +2113,7 @@ class PatternSession {
       const NodeEntry from = binding_.values[static_cast<std::size_t>(roots[pos].value)];
       for (std::size_t nth = 0; nth < match->replaced_.size(); ++nth) {
         const NodeEntry& target = match->replaced_[nth].value;
-        // Of several results, nothing changes for one that nothing uses, and the place matches
-        // again.
+        // A result that nothing uses changes nothing if there are others; the place matches again.
         if (match->replaced_[nth].root != pos || from == target ||
             (roots.size() > 1 && !isUsed(from))) {
           continue;

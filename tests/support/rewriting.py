@@ -13,6 +13,7 @@ import onnxruntime
 from onnx import parser
 
 import passlib
+from passlib.proof.counterexamples import same_bits as same_bits
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> '
 
@@ -67,24 +68,3 @@ def accepted(data: bytes) -> Any:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-
-
-def same_bits(left: list[Any], right: list[Any]) -> bool:
-    """Whether results are equal bit for bit, but for the bits of nan."""
-    return len(left) == len(right) and all(map(_same, left, right))
-
-
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, list):
-        return isinstance(right, list) and same_bits(left, right)
-    if left is None or right is None:
-        return left is right
-    a, b = np.asarray(left), np.asarray(right)
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind != "f":
-        return bool(np.array_equal(a, b))
-    return bool(
-        np.array_equal(a, b, equal_nan=True)
-        and np.array_equal(np.signbit(a[~np.isnan(a)]), np.signbit(b[~np.isnan(b)]))
-    )

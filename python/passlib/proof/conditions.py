@@ -62,7 +62,7 @@ class Claim:
 
 @dataclass
 class Scope:
-    """What the names of a rule mean on a path.
+    """Meanings of the names of a rule on a path.
 
     Attributes
     ----------

@@ -916,7 +916,7 @@ def exact_operator(owner: Equality, element: Op, args: Sequence[Any], sort: Any)
 def _extreme(owner: Equality, greatest: bool, one: Any, other: Any, kind: Any) -> Any:
     z3 = owner.z3
     if z3.is_fp(one):
-        # Of zeros of both signs, implementations return one or the other.
+        # Implementations differ in which zero they return if the zeros have both signs.
         first = z3.Bool("zeros:first")
         zero_of = z3.If(
             z3.Bool("zeros:by place"),
@@ -1055,7 +1055,7 @@ def _exact_cast(owner: Equality, element: Op, x: Any, sort: Any) -> Any:
         more = sort.size() - x.size()
         return z3.SignExt(more, x) if signed else z3.ZeroExt(more, x)
     if z3.is_fp(x) and sort.kind() == z3.Z3_BV_SORT:
-        # Of numbers outside of the type, implementations differ.
+        # Implementations differ for numbers outside of the type.
         whole = z3.fpToSBV(z3.RTZ(), x, sort)
         other = z3.Function("Cast:outside", x.sort(), sort)(x)
         name = owner.path.type_name(element.type)

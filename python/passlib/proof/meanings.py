@@ -1,4 +1,4 @@
-"""What operators compute: each element of a result as a term of its index and the inputs' elements.
+"""Meanings of operators: each element of a result as a term of its index and the inputs.
 
 A meaning is a function of a `Node` that returns the results. Tables hold what is equal but for a
 name; tests/proof/test_meanings.py compares every meaning with ONNX's reference evaluator.

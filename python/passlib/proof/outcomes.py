@@ -25,7 +25,7 @@ LIMIT: Final = 20.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is known of a rule.
+    """The result of a proof, or of the attempt.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Outcome:
         Random models that the rule changed rightly.
     seconds : float
     bounds : tuple of str
-        What is proven up to a number only.
+        Limits up to which it is proven.
     counterexample : Counterexample or None
     """
 
@@ -62,12 +62,21 @@ class Outcome:
 
 @cache
 def hash_of_meanings() -> str:
-    """Return a hash of the code that proves, without its layout and comments."""
+    """Return a hash of the code that proves, without its layout, comments and docstrings."""
     made = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.stem not in ("__init__", "outcomes", "models", "counterexamples"):
-            made.update(ast.dump(ast.parse(path.read_text("utf-8"))).encode())
+            tree = ast.parse(path.read_text("utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                    node.body = [each for each in node.body if not _is_text(each)]
+            made.update(ast.dump(tree).encode())
     return made.hexdigest()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def hash_of(rule: Rule) -> str:

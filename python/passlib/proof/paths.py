@@ -81,7 +81,7 @@ class Path:
         self.closed = False
         """Whether the replacement is built: nothing more may be assumed."""
         self.bounds: set[str] = set()
-        """What is tried up to a number only."""
+        """Limits up to which the rule is proven."""
         self.unordered: frozenset[str] = frozenset()
         """Attributes whose order counts for nothing in the rule."""
         self._number = 0

@@ -24,7 +24,7 @@ NEWEST = 23
 
 @dataclass(frozen=True)
 class Proof:
-    """What a proof of a rule found: `reason` is empty where it is proven."""
+    """The result of a proof; `reason` is empty if the rule is proven."""
 
     reason: str
     cases: int

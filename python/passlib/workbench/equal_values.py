@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.model import load
@@ -73,7 +73,7 @@ class Side:
             for place, name in enumerate(node.output)
             if name
         }
-        self.used = [used_by(node) for node in self.nodes]
+        self.used = [list(used_by(node)) for node in self.nodes]
         self.readers: dict[str, list[Any]] = defaultdict(list)
         for node, used in zip(self.nodes, self.used, strict=True):
             for name in dict.fromkeys(used):
@@ -203,19 +203,6 @@ def _make_constants_weights(model: Any) -> None:
     del graph.input[:]
     graph.input.extend(inputs)
     model.ir_version = max(model.ir_version, 4)
-
-
-def used_by(node: Any) -> list[str]:
-    """Return the values that a node reads, also in its nested graphs; empty texts for none."""
-    used = list(node.input)
-    for graph in _nested(node):
-        own = {value.name for value in graph.input}
-        own |= {tensor.name for tensor in graph.initializer}
-        own |= {name for inner in graph.node for name in inner.output}
-        for inner in graph.node:
-            used += [name for name in used_by(inner) if name and name not in own]
-        used += [value.name for value in graph.output if value.name not in own]
-    return used
 
 
 def rename_used(node: Any, names: Mapping[str, str], prefix: str = "") -> None:

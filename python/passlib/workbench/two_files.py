@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of
+from passlib.dialects.onnx.nested import copy_of, used_by
 from passlib.errors import FormatError, GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 from passlib.graph.ordering import depth_first_order, stuck_items
@@ -20,7 +20,6 @@ from passlib.workbench.equal_values import (
     pair_values,
     region,
     rename_used,
-    used_by,
 )
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.rewrites import Rewrite, drawn_node

@@ -67,6 +67,21 @@ def graphs_within(*bodies: Any) -> Iterator[Any]:
                 pending.extend(attribute.graphs)
 
 
+def used_by(node: Any) -> Iterator[str]:
+    """Iterate over the values that a node uses, in its nested graphs too."""
+    yield from node.input
+    bodies = [value.g for value in node.attribute if value.HasField("g")]
+    bodies += [body for value in node.attribute for body in value.graphs]
+    inner = list(graphs_within(*bodies))
+    if not inner:
+        return
+    own = {name for body in inner for child in body.node for name in child.output}
+    own.update(value.name for body in inner for value in (*body.input, *body.initializer))
+    for body in inner:
+        names = (name for child in body.node for name in child.input)
+        yield from (name for name in (*names, *(v.name for v in body.output)) if name not in own)
+
+
 def external_tensors(model: Any) -> Iterator[Any]:
     """Iterate over all tensors of a model, at any depth, whose data is in other files."""
     return (tensor for tensor in _tensors(model) if tensor.data_location == EXTERNAL)

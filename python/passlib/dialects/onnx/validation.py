@@ -16,7 +16,7 @@ import numpy as np
 
 from passlib.dialects.onnx import schema, tensors
 from passlib.dialects.onnx.attributes import INPUTS_ALSO, is_graph
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import copy_of, used_by
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, map_file, parse_model, read
 from passlib.dialects.onnx.soundness.model import check_model, complaint_about
 from passlib.dialects.protocol import Problem
@@ -57,25 +57,9 @@ def late_inputs(graph: Any, known: Collection[str]) -> list[LateInput]:
     return [
         LateInput(number, source, name)
         for number, node in enumerate(graph.node)
-        for name in _used(node)
+        for name in used_by(node)
         if (source := computed.get(name, -1)) > number and name not in known
     ]
-
-
-def _used(node: Any) -> Iterator[str]:
-    """Iterate over the values that a node uses, in its nested graphs too."""
-    yield from node.input
-    bodies = [value.g for value in node.attribute if value.HasField("g")]
-    bodies += [body for value in node.attribute for body in value.graphs]
-    inner = list(graphs_within(*bodies))
-    if not inner:
-        return
-    own = {name for body in inner for child in body.node for name in child.output}
-    own.update(value.name for body in inner for value in body.input)
-    own.update(tensor.name for body in inner for tensor in body.initializer)
-    for body in inner:
-        names = (name for child in body.node for name in child.input)
-        yield from (name for name in (*names, *(v.name for v in body.output)) if name not in own)
 
 
 _PROGRAM: Final = Path(__file__).with_name("checker_child.py")
