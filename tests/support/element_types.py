@@ -21,7 +21,8 @@ import onnx
 from onnx import TensorProto, defs, helper, numpy_helper
 
 import passlib
-from rewriting import accepted, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import accepted, results
 
 TYPES = {
     name: code

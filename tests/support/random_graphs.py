@@ -19,8 +19,8 @@ import onnxruntime
 import passlib
 from drawn_graph import FLOAT, HALF, INT, Drawn
 from passlib.dialects.onnx.nested import graphs_within
+from passlib.proof.counterexamples import same_bits
 from random_operators import OPERATORS
-from rewriting import same_bits
 
 FINE = ("equal", "fails", "empty", "varies", "amplifies")
 """Verdicts on what is right: the results are equal, there are none, or they are not certain."""

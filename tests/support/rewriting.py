@@ -13,7 +13,6 @@ import onnxruntime
 from onnx import parser
 
 import passlib
-from passlib.proof.counterexamples import same_bits as same_bits
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> '
 

@@ -22,7 +22,7 @@ from onnx.reference import ReferenceEvaluator
 
 import passlib
 from operator_case import Case, model_of
-from rewriting import same_bits
+from passlib.proof.counterexamples import same_bits
 from sweeping import main
 
 _DRAWING = frozenset(

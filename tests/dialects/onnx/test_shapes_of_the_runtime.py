@@ -17,7 +17,8 @@ import passlib
 import shape_sweep
 from operator_case import Case, from_text, model_of
 from passlib.dialects.onnx.soundness.corrected import QUESTIONABLE
-from rewriting import parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import parsed, results
 from sweep_table import SHAPES, read
 from sweeping import swept
 

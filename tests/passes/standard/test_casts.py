@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import passlib
-from rewriting import after, operators, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results
 
 NUMBERS = {
     "bool": 9, "int8": 3, "uint8": 2, "int16": 5, "uint16": 4, "int32": 6, "uint32": 12,

@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 import passlib
-from rewriting import after, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, parsed, results
 
 NESTED = """g (float[N, 4] x, bool c) => (float[N, 4] y) <float[4] w = {4, 3, 2, 1}>
 {

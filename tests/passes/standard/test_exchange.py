@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewriting import after, operators, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results
 
 A, B = "int64[1] a = {0}", "int64[1] a = {1}"
 

@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 import passlib
-from rewriting import after, operators, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results
 
 OPEN = {
     "Reshape to sizes at their places": (

@@ -12,7 +12,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from rewriting import after, operators, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, results
 
 FLOATS = np.array([[1.5, -0.0, 3.0], [np.inf, -2.0, np.nan]], np.float32)
 WHOLE = np.array([[0, 1, -2], [127, -128, 300]], np.int64)

@@ -10,7 +10,8 @@ import onnx
 import pytest
 
 import passlib
-from rewriting import after, operators, parsed, results, same_bits, weights
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results, weights
 
 I1, I2 = "int64[1]", "int64[2]"
 

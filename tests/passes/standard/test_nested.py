@@ -12,7 +12,8 @@ import pytest
 import passlib
 from commands import passlib_command
 from passlib.graph.plain import operators_of
-from rewriting import operators, parsed, results, same_bits, weights
+from passlib.proof.counterexamples import same_bits
+from rewriting import operators, parsed, results, weights
 
 
 def simplified(data: bytes, tmp_path: Any, **options: Any) -> bytes:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from onnx_models import LOOP, NESTED
-from rewriting import after, operators, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results
 
 X = np.array([[1.5, -2.0, 3.0]], np.float32)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewriting import after, operators, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> '
 

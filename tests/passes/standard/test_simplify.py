@@ -11,8 +11,9 @@ import pytest
 
 import passlib
 from passlib.library import backends
+from passlib.proof.counterexamples import same_bits
 from real_models import find
-from rewriting import after, operators, parsed, results, same_bits, weights
+from rewriting import after, operators, parsed, results, weights
 
 TRANSFORMER = """
 g (float[batch, seq, 8] x) => (float[batch, seq, 8] y)

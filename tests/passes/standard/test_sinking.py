@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 import pytest
 
-from rewriting import after, operators, parsed, results, same_bits
+from passlib.proof.counterexamples import same_bits
+from rewriting import after, operators, parsed, results
 
 WEIGHTS = (
     "float[3] c = {1, -0.0, 3}, float[1, 4, 1] r = {1, 2, 3, 4}, float two = {2}, "
