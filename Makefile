@@ -7,7 +7,7 @@ SOURCES := $(shell find cpp include -name '*.cc' -o -name '*.h')
 CXX_FILES = $(shell git ls-files 'header/*.h' 'cpp/*.cc' 'cpp/*.h' 'bench/*.cc' 'example/*.cc' 'example/*.h' 'tests/*.cc' 'tests/*.h')
 
 # The tests that depend on the versions of other packages; at most four minutes.
-LOWEST_TESTS := $(addprefix tests/,workbench/test_batch.py cli/test_command.py arrays lowering runtime model mxnet families/nnvm/test_weights.py \
+LOWEST_TESTS := $(addprefix tests/,proof workbench/test_batch.py cli/test_command.py arrays lowering runtime model mxnet families/nnvm/test_weights.py \
   $(addprefix dialects/onnx/test_,running.py types.py edits.py new_attributes.py save_options.py))
 
 CHAPTERS := lib_pass/test_pass.py lib_fold/test_fold.py lib_custom_op/test_gemm.py \
@@ -229,7 +229,7 @@ sweep-shapes: .venv/installed
 	$(BIN)/pip wheel -q --no-build-isolation --no-deps -Cbuild-dir=build/dev -w build/wheel .
 	.venv-lowest/bin/pip install -q --group test
 	.venv-lowest/bin/pip install -q --force-reinstall --no-deps build/wheel/*.whl
-	.venv-lowest/bin/pip install -q -c tests/lowest.txt "graph-passlib[all,dask]"
+	.venv-lowest/bin/pip install -q -c tests/lowest.txt "graph-passlib[all,dask,prove]"
 	touch $@
 
 .venv-mxnet/installed:

@@ -8,7 +8,7 @@ import pytest
 
 from places import ROOT
 
-BOUND = re.compile(r'"([A-Za-z_0-9]+)>=([0-9.]+)(?:; (python_version >= .3\.11.))?"')
+BOUND = re.compile(r'"([-A-Za-z_0-9]+)>=([0-9.]+)(?:; (python_version >= .3\.11.))?"')
 
 
 def bounds() -> set[tuple[str, str]]:
@@ -21,7 +21,7 @@ def bounds() -> set[tuple[str, str]]:
 def pins() -> dict[str, str]:
     """Return the versions that ``make test-lowest`` installs."""
     text = (ROOT / "tests" / "lowest.txt").read_text("utf-8")
-    return dict(re.findall(r"^(\w+)==([0-9.]+)$", text, re.M))
+    return dict(re.findall(r"^([-\w]+)==([0-9.]+)$", text, re.M))
 
 
 def test_each_extra_is_explained() -> None:

@@ -196,10 +196,9 @@ def wrong_operator(change: Change, node: Any) -> bool:
     ):
         return False
     node.op_type = others[node.op_type]
-    for name in ("storage_order",):
-        kept = [each for each in node.attribute if each.name != name]
-        del node.attribute[:]
-        node.attribute.extend(kept)
+    kept = [each for each in node.attribute if each.name != "storage_order"]
+    del node.attribute[:]
+    node.attribute.extend(kept)
     return True
 
 

@@ -81,8 +81,11 @@ def _tried(rule: Rule, number: int) -> Counterexample | int:
         made = rule.rules(original, only=[rule.name])
         changed = _bytes_of(made)
     except (PasslibError, RuntimeError) as error:
-        if f"rule '{rule.name}' is wrong" not in str(error):
-            raise
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        if not isinstance(cause, (PasslibError, RuntimeError)):
+            raise  # a fault of the engine, not of the rule
         feeds = drawn.feeds(special=False, empty=False)
         if _run(before, feeds) is None:
             return 0
