@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <set>
 #include <string_view>
 
@@ -93,12 +94,24 @@ class Reader {
 
   bool atNumber() {
     const char first = peek();
-    return isDigit(first) || (first == '.' && cursor_ + 1 < end_ && isDigit(text_[cursor_ + 1]));
+    return atInfinity() || isDigit(first) ||
+           (first == '.' && cursor_ + 1 < end_ && isDigit(text_[cursor_ + 1]));
   }
 
-  /// A number without a sign. Returns whether it is whole.
+  bool atInfinity() {
+    peek();
+    return text_.compare(cursor_, 3, "inf") == 0 &&
+           (cursor_ + 3 >= end_ || !isWord(text_[cursor_ + 3]));
+  }
+
+  /// A number without a sign, or inf. Returns whether it is whole.
   bool number(int64_t* whole, double* real) {
     if (!atNumber()) expected("a number");
+    if (atInfinity()) {
+      cursor_ += 3;
+      *real = std::numeric_limits<double>::infinity();
+      return false;
+    }
     const std::size_t start = cursor_;
     bool is_whole = true;
     while (cursor_ < end_) {

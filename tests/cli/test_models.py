@@ -111,6 +111,26 @@ class TestInspect:
             ("w", "Unknown", "float[M]"),
         ]
 
+    def test_costs(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(chain), "--costs", "--json", "--shape", "x:3,4"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        rows = {row["operator"]: row for row in facts["rows"]}
+        assert rows["Relu"] == {
+            "operator": "Relu",
+            "nodes": 1,
+            "flops": 12,
+            "bytes read": 48,
+            "bytes written": 48,
+            "bytes of weights": 0,
+        }
+        assert facts["total"]["flops"] == sum(row["flops"] for row in rows.values())
+        assert facts["nested graphs not counted"] == []
+        assert main(["inspect", str(chain), "--costs", "node"]) == 0
+        printed = capsys.readouterr().out
+        assert "Relu_0" in printed
+        assert "peak of results: " in printed
+        assert main(["inspect", str(chain), "--shape", "x:3,4"]) == 1
+
     def test_one_node(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(chain), "--node", "Add_1", "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)

@@ -83,7 +83,7 @@ def stated_model(family: str, folder: Path) -> tuple[Model, str]:
 @pytest.mark.parametrize("family", ["ark", "nnvm"])
 def test_weight_of_a_stated_shape(family: str, tmp_path: Path) -> None:
     model, name = stated_model(family, tmp_path)
-    types = model._input_types()[name]
+    types = model.input_types[name]
     good: Any = np.ones(types.shape, types.dtype)
     assert Model(model.symbol, {name: good}).args[name].shape == types.shape
     bad = good[..., None]

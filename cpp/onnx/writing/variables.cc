@@ -23,6 +23,9 @@ constexpr uint64_t kNew = uint64_t{1} << 40;
 /// Arrays with this many axes or more never determine a shape: shapes are vectors.
 constexpr std::size_t kMatrix = 2;
 
+/// Attribute of a variable: names of its open sizes, separated by commas.
+constexpr const char* kDimParams = "__dim_params__";
+
 /// Returns the number of the input whose default a constant is; null if there is none.
 const uint32_t* inputOf(const Original& original) {
   const OriginalGraph& graph = *original.graph;
@@ -57,15 +60,31 @@ std::vector<Bytes> dimensionsOf(Bytes message) {
   return found;
 }
 
-/// Returns a description of a tensor whose open sizes have the names that they have in another.
-std::string withOpenSizes(Bytes described, Bytes named, const std::vector<int64_t>& dims) {
+/// Returns the names of open sizes that a variable states, one an axis, some of them empty.
+std::vector<Bytes> statedNames(const Node& node) {
+  std::vector<Bytes> names;
+  Bytes rest = attributeOf(node, kDimParams);
+  while (rest.data() != nullptr) {
+    const std::size_t end = rest.find(',');
+    names.push_back(rest.substr(0, end));
+    rest = end == Bytes::npos ? Bytes() : rest.substr(end + 1);
+  }
+  return names;
+}
+
+/// Returns a description of a tensor whose open sizes have names: given ones, or those of `named`.
+std::string withOpenSizes(Bytes described, Bytes named, const std::vector<Bytes>& names) {
   const std::vector<Bytes> made = dimensionsOf(described);
   const std::vector<Bytes> old = dimensionsOf(named);
-  if (made.size() != dims.size() || old.size() != dims.size()) return std::string(described);
   std::string shape;
-  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-    const bool open = dims[axis] < 0 && !bodyOf(old[axis], kDimParam).empty();
-    appendBody(kDim, open ? old[axis] : made[axis], &shape);
+  for (std::size_t axis = 0; axis < made.size(); ++axis) {
+    std::string dim(made[axis]);
+    if (dim.empty() && axis < names.size() && !names[axis].empty()) {
+      appendBody(kDimParam, names[axis], &dim);
+    } else if (dim.empty() && old.size() == made.size() && !bodyOf(old[axis], kDimParam).empty()) {
+      dim = old[axis];
+    }
+    appendBody(kDim, dim, &shape);
   }
   const Bytes type = bodyOf(described, kValueType);
   const std::string tensor = withBody(bodyOf(type, kTensorType), kShape, shape);
@@ -178,12 +197,11 @@ Bytes Variables::retyped(const Node& node, const Original& original) {
   }
   StatedType made = host_.stated(node, old.code);
   if (!has_shape) made.dims = old.dims;
-  if (made.code == old.code && made.dims == old.dims) return message;
+  const std::vector<Bytes> names = statedNames(node);
+  if (made.code == old.code && made.dims == old.dims && names.empty()) return message;
   changes_.add(original, true, false);
   std::string described = valueInfo(node.name, made);
-  if (old.dims && made.dims && old.dims->size() == made.dims->size()) {
-    described = withOpenSizes(described, message, *made.dims);
-  }
+  if (made.dims) described = withOpenSizes(described, message, names);
   const auto keep = [](const Field& field) {
     return field.number != kValueName && field.number != kValueType;
   };

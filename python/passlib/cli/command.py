@@ -48,8 +48,9 @@ class Parser(argparse.ArgumentParser):
 class CommandParser(Parser):
     """The parser of a command; it imports the command's module on first use.
 
-    The module ``passlib.cli.commands.<name>`` has ``DESCRIPTION`` and ``EXAMPLE`` for the help,
-    ``add_arguments(parser)``, and ``run(arguments)``, which returns the exit code.
+    The module ``passlib.cli.commands.<name>``, with ``_`` for ``-``, has ``DESCRIPTION`` and
+    ``EXAMPLE`` for the help, ``add_arguments(parser)``, and ``run(arguments)``, which returns the
+    exit code.
     """
 
     def parse_known_args(  # type: ignore[override]
@@ -64,7 +65,7 @@ class CommandParser(Parser):
         if self.epilog is not None:
             return
         name = self.prog.rpartition(" ")[2]
-        command = importlib.import_module(f"passlib.cli.commands.{name}")
+        command = importlib.import_module(f"passlib.cli.commands.{name.replace('-', '_')}")
         self.description = command.DESCRIPTION
         self.epilog = f"example:\n  {command.EXAMPLE}"
         command.add_arguments(self)
@@ -95,6 +96,12 @@ COMMANDS = {
     "inspect": "show inputs, outputs, operators and weights",
     "validate": "check model files",
     "convert": "convert a model to ONNX",
+    "extract": "save a part of a model",
+    "merge": "make one ONNX model of two",
+    "rename": "rename inputs, outputs, weights and nodes",
+    "set-shape": "set or open the sizes of inputs",
+    "set-attr": "set attributes of a node",
+    "set-weight": "replace weights by arrays",
     "compare": "compare the numbers of two models",
     "bisect": "find the pass and the rewrites that break a model",
     "reduce": "shrink a model that shows a fault",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,19 +115,23 @@ def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model],
     return Differs(model, inputs_of(arguments, model), tolerance, shapes, arguments.check)
 
 
-def add_shapes(parser: argparse.ArgumentParser) -> None:
+def add_shapes(
+    parser: argparse.ArgumentParser, what: str = "shape of an input; ? is unknown (repeatable)"
+) -> None:
     """Add ``--shape``."""
     parser.add_argument(
         "--shape",
         action="append",
         default=[],
         metavar="NAME:1,3,224,224",
-        help="shape of an input; ? is unknown (repeatable)",
+        help=what,
     )
 
 
-def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
-    """Return the shapes of ``--shape`` by input, or None.
+def shapes_of(
+    texts: Sequence[str], option: str = "--shape"
+) -> dict[str, tuple[int | None, ...]] | None:
+    """Return the shapes of ``--shape`` or another option by input, or None.
 
     Raises
     ------
@@ -141,9 +145,39 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int | None, ...]] | None:
         try:
             name, shape = shape_of_text(text)
         except ValueError as error:
-            raise UsageError(f"--shape {error}") from None
+            raise UsageError(f"{option} {error}") from None
         shapes[name] = shape
     return shapes or None
+
+
+def sizes_of(texts: Sequence[str]) -> dict[str, tuple[int | str, ...]]:
+    """Return shapes by input, in which names of open sizes are texts; may raise a UsageError."""
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for text in texts:
+        name, colon, sizes = text.rpartition(":")
+        items = [item.strip() for item in sizes.split(",")] if sizes.strip() else []
+        if not (colon and name) or "" in items:
+            raise UsageError(f"{text}: write name:batch,3,?,?, with names or ? for open sizes")
+        shapes[name] = tuple(int(item) if item.isdecimal() else item for item in items)
+    return shapes
+
+
+def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return names and values of texts such as ``name=value``, or raise a UsageError."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option}: {text!r} is no NAME=VALUE")
+        if name in pairs:
+            raise UsageError(f"{option}: {name!r} is given twice")
+        pairs[name] = value
+    return pairs
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add ``-o`` of a command that saves one model."""
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the file to write")
 
 
 def inputs_of(arguments: argparse.Namespace, model: Model) -> dict[str, Any] | None:
@@ -187,6 +221,13 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip", action="append", default=[], metavar="NAME", help="skip this pass (repeatable)"
     )
+    parser.add_argument(
+        "--fix-shape",
+        action="append",
+        default=[],
+        metavar="NAME:1,3,224,224",
+        help="simplify for this shape of an input; ? stays open (repeatable)",
+    )
     add_libraries(parser)
 
 
@@ -216,7 +257,23 @@ def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pi
     except FormatError as error:
         raise UsageError(str(error)) from error
     pipeline = Pipeline([*pipeline.steps, *rules])
-    return Pipeline(_without(pipeline.steps, arguments.skip)) if arguments.skip else pipeline
+    if arguments.skip:
+        pipeline = Pipeline(_without(pipeline.steps, arguments.skip))
+    shapes = shapes_of(arguments.fix_shape, "--fix-shape")
+    return Pipeline(_fixed(pipeline.steps, shapes)) if shapes else pipeline
+
+
+def _fixed(steps: Steps, shapes: Mapping[str, Sequence[int | None]]) -> Steps:
+    """Return steps of which the first named pipeline is for inputs of these shapes."""
+    from passlib.library import backends, pipeline
+    from passlib.passes.simplification import fixing
+
+    for place, step in enumerate(steps):
+        if isinstance(step, pipeline.Step) and backends.find_pipeline(step.name):
+            return (*steps[:place], fixing(step, shapes), *steps[place + 1 :])
+    raise UsageError(
+        "--fix-shape: simplify and clean use it, and --passes has neither; use passlib set-shape"
+    )
 
 
 def _without(steps: Steps, skipped: Sequence[str]) -> Steps:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from passlib import dialects
 from passlib.cli.status import UsageError
 from passlib.dialects.table import check_target
 from passlib.files.regular import replacing
+
+if TYPE_CHECKING:
+    from passlib.model import Model
 
 
 def require_file(option: str, path: str) -> None:
@@ -47,6 +53,21 @@ def _require_parent(option: str, path: str) -> None:
     folder = Path(path).parent
     if not folder.is_dir():
         raise UsageError(f"{option} {path}: the folder {folder} does not exist; make it")
+
+
+def save_edited(arguments: argparse.Namespace, edit: Callable[[Model], Model]) -> None:
+    """Load the model of a command, change it, and save it as ``-o``.
+
+    Raises
+    ------
+    UsageError, OSError, UnsupportedError
+        See `require_model`.
+    """
+    from passlib.model import load
+
+    path = arguments.model
+    require_model("-o", arguments.output, dialects.recognise(path).name)
+    edit(load(path)).save(arguments.output)
 
 
 def require_folder(option: str, path: str) -> None:

@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 import passlib._core as _core
 from passlib import dialects
 from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
-from passlib.dialects.onnx.attributes import INPUTS_ALSO
-from passlib.dialects.onnx.lowering.types import fix_sizes
+from passlib.dialects.onnx.attributes import DIM_PARAMS, INPUTS_ALSO
 from passlib.dialects.onnx.nested import value_info
 from passlib.dialects.onnx.soundness.inference import facts_by_place
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
@@ -255,37 +256,91 @@ def _check_outputs(
             raise GraphError(f"an output cannot be renamed to {name!r}: that name is taken")
 
 
-def with_sizes(model: M, shapes: Mapping[str, Sequence[int | None]]) -> M:
-    """Return an ONNX model whose inputs state given sizes.
+def with_shapes(
+    symbol: ModelGraph,
+    shapes: Mapping[str, Sequence[int | str | None]],
+    stated: Mapping[str, TypeSpec],
+) -> ModelGraph:
+    """Return a graph whose inputs state other shapes, as `Model.with_shapes` describes them.
 
-    ``shapes``: by input; ``None`` leaves a size as it is. Raises `GraphError` if a name is no
-    input, or a shape contradicts the one that the model states; `UnsupportedError` if the model is
-    of another dialect, or one file cannot hold it.
+    ``stated``: what the model states for each of its inputs.
     """
-    like: Any = model
-    if like.dialect != "onnx":
-        raise UnsupportedError(
-            f"sizes of inputs are fixed in ONNX models only, and this one is of {like.dialect}; "
-            f"Model.to_onnx(shapes=) writes it as ONNX with these sizes"
+    texts = {
+        name: _shape_attributes(name, shape, stated, symbol.family)
+        for name, shape in as_mapping("shapes", shapes, "shape").items()
+    }
+    graph = symbol.graph
+    nodes = [
+        node._replace(attrs={**node.attrs, **texts[node.name]})
+        if node.op == VARIABLE and node.name in texts
+        else node
+        for node in graph.nodes()
+    ]
+    made = _core.Graph.build(nodes, graph.heads())
+    made.check()
+    return graph_of(made, symbol.attributes, symbol.dialect)
+
+
+def _shape_attributes(
+    name: str,
+    shape: Sequence[int | str | None],
+    stated: Mapping[str, TypeSpec],
+    dialect: Dialect,
+) -> dict[str, str]:
+    spec = stated.get(name)
+    if spec is None:
+        raise GraphError(f"the model has no input {name!r}; its inputs are {[*stated]}")
+    if isinstance(shape, str) or not isinstance(shape, Sequence):
+        raise TypeError(f"shapes[{name!r}] is {shape!r}, but must be a sequence of sizes")
+    if dialect.name == "onnx" and spec.dtype is None:
+        raise GraphError(f"input {name!r} is no tensor, so it has no shape")
+    before = spec.shape if spec.shape is not None else (None,) * len(shape)
+    if None in shape and len(before) != len(shape):
+        raise GraphError(f"input {name!r} has {len(before)} sizes, not {len(shape)}")
+    for size in shape:
+        number = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if size is not None and not isinstance(size, str) and not (number and size > 0):
+            raise GraphError(
+                f"input {name!r}: {size!r} is no size; write a number above 0, a name of an open "
+                "size, '?' for one without a name, or None for the present one"
+            )
+    named = [size if isinstance(size, str) and size != "?" else "" for size in shape]
+    wrong = [size for size in named if "," in size]
+    if wrong:
+        raise GraphError(f"input {name!r}: the name {wrong[0]!r} of a size has a comma")
+    if any(named) and dialect.name != "onnx":
+        raise UnsupportedError(f"input {name!r}: {dialect.name} cannot name open sizes; use '?'")
+    sizes = [old if new is None else new for old, new in zip(before, shape, strict=True)]
+    numbers = tuple(None if s is None or isinstance(s, str) else int(s) for s in sizes)
+    attributes = _attributes(TypeSpec(None, numbers))
+    return {**attributes, DIM_PARAMS: ",".join(named)} if any(named) else attributes
+
+
+def with_attributes(
+    symbol: ModelGraph, name: str, attributes: Mapping[str, str | None]
+) -> ModelGraph:
+    """Return a graph where a node has other attributes, as `Model.with_attributes` describes."""
+    graph = symbol.graph
+    nodes = graph.nodes()
+    places = [i for i, node in enumerate(nodes) if node.name == name and node.op != VARIABLE]
+    if len(places) != 1:
+        what = f"{len(places)} nodes" if places else "no node"
+        known = [node.name for node in nodes if node.op != VARIABLE]
+        hint = "" if places else did_you_mean(name, known)
+        raise GraphError(f"the model has {what} {name!r}{hint}")
+    texts = as_mapping("attributes", attributes, "text")
+    wrong = [key for key, text in texts.items() if not isinstance(text, str | None)]
+    if wrong:
+        raise TypeError(
+            f"attribute {wrong[0]!r} is {texts[wrong[0]]!r}, but must be a text or None"
         )
-    content = content_of(model)
-    if content is None:
-        raise UnsupportedError("a model with data in several files cannot get fixed sizes")
-    onnx: Any = require("onnx", extra="onnx")
-    proto = onnx.ModelProto.FromString(content)
-    inputs = {value.name: value for value in proto.graph.input}
-    for name, shape in shapes.items():
-        value = inputs.get(name)
-        if value is None or value.type.WhichOneof("value") != "tensor_type":
-            raise GraphError(f"the model has no tensor input {name!r}; its inputs are {[*inputs]}")
-        spec = TypeSpec(None, tuple(None if size is None else int(size) for size in shape))
-        tensor = value.type.tensor_type
-        if not tensor.HasField("shape"):
-            tensor.shape.SetInParent()
-            for _ in shape:
-                tensor.shape.dim.add()
-        fix_sizes(value, {name: spec})
-    return of_content(model, proto.SerializeToString())
+    node = nodes[places[0]]
+    attrs = {**node.attrs, **texts}
+    kept = {key: text for key, text in attrs.items() if text is not None}
+    nodes[places[0]] = node._replace(attrs=kept)
+    made = _core.Graph.build(nodes, graph.heads())
+    made.check()
+    return graph_of(made, symbol.attributes, symbol.dialect)
 
 
 Change = Callable[[bytes], bytes | None]
@@ -438,7 +493,8 @@ def _same(left: Any, right: Any) -> bool:
     )  # fmt: skip
 
 
-def _graphs(graph: Any) -> Iterator[Any]:
+def every_graph(graph: Any) -> Iterator[Any]:
+    """Iterate over a graph and the graphs nested in it."""
     pending = [graph]
     while pending:
         item = pending.pop()
@@ -450,7 +506,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 def names_of(graph: Any) -> Iterator[str]:
     """Iterate over the names of all values of a graph, nested graphs included."""
-    for inner in _graphs(graph):
+    for inner in every_graph(graph):
         yield from (value.name for value in (*inner.input, *inner.output, *inner.initializer))
         for node in inner.node:
             yield from (*node.input, *node.output)
@@ -458,7 +514,7 @@ def names_of(graph: Any) -> Iterator[str]:
 
 def _defined(graph: Any) -> Iterator[str]:
     """Iterate over the names that a graph gives to values, nested graphs included."""
-    for inner in _graphs(graph):
+    for inner in every_graph(graph):
         yield from (tensor.name for tensor in inner.initializer)
         for node in inner.node:
             yield from node.output
@@ -484,7 +540,7 @@ def _captured(graph: Any) -> list[str]:
 
 def rename_values(graph: Any, names: Mapping[str, str]) -> None:
     """Rename values of a graph, but not its inputs, nested graphs included."""
-    for inner in _graphs(graph):
+    for inner in every_graph(graph):
         for tensor in inner.initializer:
             tensor.name = names.get(tensor.name, tensor.name)
         for value in inner.output:

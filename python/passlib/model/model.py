@@ -297,8 +297,9 @@ class Model:
         """Collect the weights again after one was replaced."""
         self.__dict__["_collected"] = self._collected_now()
 
-    def _input_types(self) -> dict[str, TypeSpec]:
-        """Return the types that the model states for its inputs, as far as it does."""
+    @property
+    def input_types(self) -> dict[str, TypeSpec]:
+        """Element types and shapes that the model states for its inputs, as far as it does."""
         try:
             stated = self._format.input_types(self.data(whole=False))
         except PasslibError:  # such as the absence of the package onnx
@@ -328,14 +329,14 @@ class Model:
         from passlib.model.appearance import described
 
         nodes, weights = len(self._symbol.graph), [*self._args.values(), *self._aux.values()]
-        return described(self.dialect, self._input_types(), self.outputs, nodes, weights)
+        return described(self.dialect, self.input_types, self.outputs, nodes, weights)
 
     def _repr_html_(self) -> str:
         from passlib.model.appearance import page
         from passlib.pages import MOST_IN_NOTEBOOKS, framed
 
         summary = self.summary()
-        text = page(summary.title, self._input_types(), self.outputs, summary.table)
+        text = page(summary.title, self.input_types, self.outputs, summary.table)
         if len(self._symbol.graph) > MOST_IN_NOTEBOOKS:
             return text
         return text + framed(repr(self), self._content())
@@ -357,7 +358,7 @@ class Model:
         from passlib.pages import Side, content_of
 
         facts = [("dialect", self.dialect)]
-        facts += [("input", f"{n} {described_type(s)}") for n, s in self._input_types().items()]
+        facts += [("input", f"{n} {described_type(s)}") for n, s in self.input_types.items()]
         facts += [("output", name) for name in self.outputs]
         weights = self._constants.values()
         elements = sum(math.prod(array.shape) for array in weights)
@@ -638,6 +639,56 @@ class Model:
         if added:
             check_weights(made.symbol, made.data())
         return made
+
+    def with_shapes(self, shapes: Mapping[str, Sequence[int | str | None]]) -> Model:
+        """Return a model whose inputs state other shapes; this one stays unchanged.
+
+        The shapes of other values follow when the model is written or inferred again. Sizes that
+        are constants of the graph, such as those of a Reshape, stay as they are.
+
+        Parameters
+        ----------
+        shapes : mapping of str to sequence of (int, str or None)
+            By input, for each axis: a size; the name of an open size (ONNX), or ``"?"`` for one
+            without a name; None for the size that the model states.
+
+        Returns
+        -------
+        Model
+            It shares the weights.
+
+        Raises
+        ------
+        GraphError
+            There is no input of a name, or a size is invalid.
+        UnsupportedError
+            Open sizes have no names in this dialect.
+        """
+        from passlib.model.edits import with_shapes
+
+        made = with_shapes(self._symbol, shapes, self.input_types)
+        return Model.of_parts(made, self._args, self._aux, self._template)
+
+    def with_attributes(self, node: str, attributes: Mapping[str, str | None]) -> Model:
+        """Return a model where a node has other attributes; this one stays unchanged.
+
+        Parameters
+        ----------
+        node : str
+            Its name.
+        attributes : mapping of str to str or None
+            Texts as in the node's ``attrs``, such as ``"(1, 1)"`` or ``"0.5"``; None removes one.
+            The others stay.
+
+        Raises
+        ------
+        GraphError
+            There is no node of this name, or several.
+        """
+        from passlib.model.edits import with_attributes
+
+        made = with_attributes(self._symbol, node, attributes)
+        return Model.of_parts(made, self._args, self._aux, self._template)
 
     def extract(
         self, inputs: Sequence[str] | str | None = None, outputs: Sequence[str] | str | None = None

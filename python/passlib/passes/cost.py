@@ -120,6 +120,31 @@ class _Sizes(NamedTuple):
         return sum(_elements(spec) for spec in self.outputs[:1])
 
 
+class NodeWork(NamedTuple):
+    """Estimates for one node in one run, with open dimensions counted as 1.
+
+    Attributes
+    ----------
+    node : Node
+        Its nested graphs are not counted.
+    flops : int
+        Arithmetic operations; a multiply-add counts as two.
+    read, written : int
+        Bytes, weights included; 0 for views.
+    weights : int
+        Bytes of weights among the inputs.
+    live : int
+        Bytes of all results that are alive while the node runs, the model's inputs included.
+    """
+
+    node: Node
+    flops: int
+    read: int
+    written: int
+    weights: int
+    live: int
+
+
 def work_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> Work:
     """Estimate the work of one run, without nested graphs.
 
@@ -128,18 +153,69 @@ def work_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> Work:
     GraphError
         The shapes are inconsistent.
     """
+    found = works_of(symbol, weights)
+    return Work(sum(w.flops for w in found), sum(w.read + w.written for w in found))
+
+
+def works_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> list[NodeWork]:
+    """Estimate the work of each node in one run, in the order of execution; raises as `work_of`."""
     shapes = {name: array.shape for name, array in weights.items()}
     types = {name: np.dtype(array.dtype) for name, array in weights.items()}
     known = infer(symbol, shapes, types, default_dtype=np.dtype(np.float32)).outputs
-    flops = traffic = 0
-    for node in symbol.nodes():
+    nodes = symbol.nodes()
+    live = _live(symbol, nodes, known, weights)
+    works = []
+    for node in nodes:
         if node.is_variable:
             continue
         inputs = [type_of(entry, known) for entry in node.inputs]
         sizes = _Sizes(node, inputs, known[node])
-        flops += _operations(sizes)
-        traffic += _traffic(sizes)
-    return Work(flops, traffic)
+        held = {e.node for e in node.inputs if e.node.is_variable and e.node.name in weights}
+        size = sum(_bytes(known[variable][0]) for variable in held)
+        works.append(
+            NodeWork(node, _operations(sizes), _read(sizes), _written(sizes), size, live[node])
+        )
+    return works
+
+
+def _live(
+    symbol: PlainGraph,
+    nodes: Sequence[Node],
+    known: Mapping[Node, Sequence[TypeSpec]],
+    weights: Mapping[str, Any],
+) -> dict[Node, int]:
+    """Return the bytes of results that are alive while each node runs.
+
+    A result is alive from the node that makes it to the last one that reads it or a view of it.
+    """
+    owner: dict[Node, Node] = {}
+    last: dict[Node, int] = {}
+    for place, node in enumerate(nodes):
+        is_view = node.op in _VIEWS and node.inputs
+        owner[node] = owner[node.inputs[0].node] if is_view else node
+        for entry in node.inputs:
+            last[owner[entry.node]] = place
+    for entry in symbol.entries:
+        last[owner[entry.node]] = len(nodes)
+    sizes = {
+        node: 0
+        if owner[node] is not node or (node.is_variable and node.name in weights)
+        else sum(map(_bytes, known[node]))
+        for node in nodes
+    }
+    ending: dict[int, list[Node]] = {}
+    for node, place in last.items():
+        ending.setdefault(place, []).append(node)
+    # Inputs are there from the beginning.
+    now = sum(size for node, size in sizes.items() if node.is_variable)
+    found = {}
+    for place, node in enumerate(nodes):
+        now += 0 if node.is_variable else sizes[node]
+        found[node] = now
+        now -= sum(sizes[other] for other in ending.get(place, ()))
+        if node not in last:
+            now -= sizes[node]
+    return found
 
 
 def _operations(sizes: _Sizes) -> int:
@@ -159,12 +235,40 @@ def _operations(sizes: _Sizes) -> int:
     if name == "Gemm":
         transposed = sizes.node.attrs.get("transA", "0") == "1"
         return 2 * sizes.result * sizes.axis(0, 0 if transposed else 1)
+    if name == "Einsum":
+        return 2 * _labels(sizes)
+    if name == "Attention" and len(sizes.inputs) > 2:
+        return _attention(sizes)
     if name in _RECURRENT:
         steps = sizes.axis(0, 0) * sizes.axis(0, 1)
         return 2 * steps * (sizes.input(1) + (sizes.input(2) if len(sizes.inputs) > 2 else 0))
     if name.startswith("Reduce"):
         return sizes.input(0)
     return sizes.result * _window(sizes.node)
+
+
+def _labels(sizes: _Sizes) -> int:
+    """Return the product of the sizes of all indices of an Einsum."""
+    terms = sizes.node.attrs.get("equation", "").partition("->")[0].replace(" ", "").split(",")
+    found: dict[str, int] = {}
+    for number, term in enumerate(terms):
+        for axis, label in enumerate(term.replace("...", "")):
+            found[label] = max(found.get(label, 1), sizes.axis(number, axis))
+    return math.prod(found.values())
+
+
+def _attention(sizes: _Sizes) -> int:
+    """Return the operations of the two products of ONNX's Attention."""
+    heads = [spec.shape for spec in sizes.inputs[1:3]]
+    keys = sizes.axis(1, -2)
+    if all(shape is not None and len(shape) == 4 for shape in heads):
+        queries = sizes.input(0) // max(sizes.axis(0, -1), 1)
+        return 2 * queries * keys * (sizes.axis(0, -1) + sizes.axis(2, -1))
+    # Three-dimensional inputs have all heads of a row behind each other.
+    count = max(int(sizes.node.attrs.get("q_num_heads", "1")), 1)
+    rows = sizes.input(0) // max(sizes.axis(0, -1), 1)
+    values = sizes.axis(2, -1) // max(int(sizes.node.attrs.get("kv_num_heads", "1")), 1)
+    return 2 * rows * keys * (sizes.axis(0, -1) + count * values)
 
 
 def _window(node: Node) -> int:
@@ -175,13 +279,14 @@ def _window(node: Node) -> int:
     return math.prod(size or 1 for size in parse_optional_ints(text))
 
 
-def _traffic(sizes: _Sizes) -> int:
+def _read(sizes: _Sizes) -> int:
     if sizes.node.op in _VIEWS:
         return 0
-    written = sum(_bytes(spec) for spec in sizes.outputs)
-    if sizes.node.op in _PARTS:
-        return 2 * written
-    return written + sum(_bytes(spec) for spec in sizes.inputs)
+    return _written(sizes) if sizes.node.op in _PARTS else sum(map(_bytes, sizes.inputs))
+
+
+def _written(sizes: _Sizes) -> int:
+    return 0 if sizes.node.op in _VIEWS else sum(map(_bytes, sizes.outputs))
 
 
 def _size(size: int | None) -> int:

@@ -13,16 +13,17 @@ from typing import Any, Final, get_args
 
 import passlib._core as _core
 from passlib.dialects import find
+from passlib.dialects.onnx.lowering.types import check_sizes
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.soundness.acceptance import loses_captured_casts
 from passlib.dialects.onnx.writing.assembly import assemble
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, UnsupportedError
 from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
 from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
-from passlib.library.pipeline import Step, shape_of_text, steps_of
+from passlib.library.pipeline import Step, shape_of_text, steps_of, text_of_shapes
 from passlib.model import Model, load
-from passlib.model.edits import changed_nested, content_of, of_content, with_sizes
+from passlib.model.edits import changed_nested, content_of, of_content
 from passlib.model.functions import with_functions
 from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank_of
 
@@ -159,7 +160,7 @@ class Simplification(NamedPipeline):
             except ValueError as error:
                 raise OptionError(f"option 'fixed': {error}", "fixed") from None
         if fixed:
-            model = with_sizes(model, fixed)
+            model = _fixed(model, fixed)
         run = _Run(self, watch or _unwatched, **given)
         made = self._graphs(run, model, given)
         while find(made.dialect).has_functions(made.symbol):
@@ -210,6 +211,20 @@ class Simplification(NamedPipeline):
         before = of_content(model, content)
         after = self._graphs(_Run(self, _unwatched, **options), before, options)
         return content_of(after) if cost_of(after) < cost_of(before) else None
+
+
+def _fixed(model: Model, shapes: Mapping[str, Sequence[int | None]]) -> Model:
+    """Return an ONNX model that states sizes where it left them open."""
+    if model.dialect != "onnx":
+        raise UnsupportedError(
+            f"sizes of inputs are fixed in ONNX models only, and this one is of {model.dialect}; "
+            f"Model.to_onnx(shapes=) writes it as ONNX with these sizes"
+        )
+    stated = model.input_types
+    for name, shape in shapes.items():
+        if name in stated:
+            check_sizes(name, stated[name], shape)
+    return model.with_shapes(shapes)
 
 
 def _loses_casts(model: Model) -> bool:
@@ -373,9 +388,18 @@ def _ordered(pipeline: Simplification) -> list[Backend]:
 
 def skipping(step: Step, names: list[str]) -> Step:
     """Return the step of a named pipeline with more passes to skip."""
+    return _extended(step, "skip", names)
+
+
+def fixing(step: Step, shapes: Mapping[str, Sequence[int | None]]) -> Step:
+    """Return the step of a named pipeline with more shapes of inputs."""
+    return _extended(step, "fixed", text_of_shapes(shapes))
+
+
+def _extended(step: Step, name: str, items: list[str]) -> Step:
     options: dict[str, Any] = dict(step.options)
-    before = Declaration("", options=_OPTIONS).checked(options).get("skip", ())
-    options["skip"] = list(dict.fromkeys((*before, *names)))
+    before = Declaration("", options=_OPTIONS).checked(options).get(name, ())
+    options[name] = list(dict.fromkeys((*before, *items)))
     (made,) = steps_of((step.name, options))
     assert isinstance(made, Step)
     return replace(made, place=step.place)

@@ -79,11 +79,22 @@ def input_specs(
 ) -> dict[str, TypeSpec]:
     """Return the types of inputs with given, declared or inferred shapes, in the model's order.
 
-    ``None`` leaves a dimension open. Raises `GraphError` for unknown inputs and wrong shapes.
+    ``None`` leaves a dimension as it is. Raises `GraphError` for unknown inputs and wrong shapes.
     """
     family = dialects.find(model.dialect)
+    if isinstance(shapes, Mapping):  # anything else is refused below
+        stated = model.input_types
+        shapes = {n: _completed(s, stated[n]) if n in stated else s for n, s in shapes.items()}
     specs = input_types(model.symbol, family, model.data(), shapes, None)
     return {name: specs[name] for name in model.inputs if name in specs}
+
+
+def _completed(given: Any, stated: TypeSpec) -> Any:
+    """Return a shape with the stated sizes where it has None."""
+    shape = stated.shape
+    if shape is None or not isinstance(given, Sequence) or len(given) != len(shape):
+        return given
+    return tuple(old if new is None else new for new, old in zip(given, shape, strict=True))
 
 
 def input_shapes(
@@ -96,7 +107,7 @@ def input_shapes(
     Parameters
     ----------
     shapes : mapping of str to shape, optional
-        ``None`` leaves a dimension open.
+        ``None`` leaves a dimension as it is.
 
     Raises
     ------

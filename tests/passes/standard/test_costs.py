@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import passlib
-from passlib.passes.cost import COSTS, Work, work_of
+from passlib.passes.cost import COSTS, Work, work_of, works_of
 from rewriting import parsed, weights
 
 ONNX = {
@@ -41,6 +41,28 @@ ONNX = {
         ),
         Work(2 * 8 * 6, 4 * (12 + 24 + 8)),
     ),
+    "Einsum": (
+        (
+            "float[2, 3, 4] x, float[4, 5] w) => (float[A, B, C] y)"
+            ' { y = Einsum <equation = "bij, jk -> bik"> (x, w)'
+        ),
+        Work(2 * 2 * 3 * 4 * 5, 4 * (24 + 20 + 30)),
+    ),
+    "Attention": (
+        (
+            "float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 6] v)"
+            " => (float[A, B, C, D] y)"
+            " { y = Attention(q, k, v)"
+        ),
+        Work(2 * 2 * 3 * 5 * (4 + 6), 4 * (24 + 40 + 60 + 36)),
+    ),
+    "Attention of joined heads": (
+        (
+            "float[1, 3, 8] q, float[1, 5, 8] k, float[1, 5, 12] v) => (float[A, B, C] y)"
+            " { y = Attention <q_num_heads = 2, kv_num_heads = 2> (q, k, v)"
+        ),
+        Work(2 * 2 * 3 * 5 * (4 + 6), 4 * (24 + 40 + 60 + 36)),
+    ),
     "a view": ("float[2, 6] x) => (float[A, B] y) { y = Flatten(x)", Work(0, 0)),
     "a move": ("float[2, 6] x) => (float[A, B] y) { y = Transpose(x)", Work(0, 4 * 24)),
     "a part": (
@@ -64,6 +86,20 @@ def test_estimates(name: str) -> None:
     text, expected = ONNX[name]
     model = passlib.load(parsed(f"g ({text} }}"))
     assert work_of(model.symbol, model.args) == expected
+
+
+def test_estimates_of_each_node() -> None:
+    text = f"""g (float[2, 6] x) => (float[A, B] y) <{weights("w", 6, 3)}, int64[2] s = {{2, 6}}>
+        {{ a = Neg(x) v = Reshape(a, s) b = MatMul(v, w) c = Relu(b) y = Add(c, b) }}"""
+    model = passlib.load(parsed(text))
+    found = works_of(model.symbol, model.args)
+    assert [(w.node.op, w.flops, w.read, w.written, w.weights, w.live) for w in found] == [
+        ("Neg", 12, 48, 48, 0, 96),
+        ("Reshape", 0, 0, 0, 16, 48),
+        ("MatMul", 2 * 6 * 6, 48 + 72, 24, 72, 48 + 24),
+        ("Relu", 6, 24, 24, 0, 48),
+        ("Add", 6, 48, 24, 0, 72),
+    ]
 
 
 def test_estimates_of_an_mxnet_model() -> None:

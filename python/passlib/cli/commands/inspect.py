@@ -6,14 +6,16 @@ import argparse
 import difflib
 import math
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from passlib import dialects
-from passlib.cli.options import add_json
+from passlib.cli.options import add_json, add_shapes, shapes_of
 from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.dialects import Dialect, ModelData
+from passlib.errors import listed, printable
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import PlainGraph, operators_of
 
@@ -31,13 +33,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--shapes", action="store_true", help="list inputs and results with dtype and shape"
     )
+    which.add_argument(
+        "--costs",
+        nargs="?",
+        const="operator",
+        choices=("operator", "node"),
+        help="estimate arithmetic, traffic and memory by operator (default) or node",
+    )
     which.add_argument("--node", metavar="NAME", help="show attributes and edges of a node")
+    add_shapes(parser, "shape of an input, for --costs; ? is as stated (repeatable)")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the requested facts."""
+    if arguments.shape and not arguments.costs:
+        raise UsageError("--shape needs --costs")
     path = Path(arguments.model)
+    if arguments.costs:
+        _print_costs(arguments, path)
+        return FINE
     family = dialects.recognise(path)
     data = family.load(path)
     if arguments.ops:
@@ -72,6 +87,47 @@ def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
         items = [f"{k} = {v}" for k, v in value.items()] if isinstance(value, dict) else items
         rows += [(name if i == 0 else "", item) for i, item in enumerate(items or ["none"])]
     print_table(("", ""), rows)
+
+
+def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
+    """Print estimates for one run, the largest first, and their sums."""
+    from passlib.model import load
+    from passlib.passes.cost import works_of
+
+    model = load(path)
+    shapes = shapes_of(arguments.shape)
+    model = model.with_shapes(shapes) if shapes else model
+    works = works_of(model.symbol, {**model.args, **model.aux})
+    title = "operator" if arguments.costs == "operator" else "node"
+    sums: dict[str, Counter[str]] = {}
+    for work in works:
+        numbers = {key: getattr(work, key) for key in ("flops", "read", "written", "weights")}
+        name = work.node.op if title == "operator" else work.node.name
+        sums.setdefault(name, Counter()).update({"nodes": 1, **numbers})
+    titles = (title, "nodes", "flops", "bytes read", "bytes written", "bytes of weights")
+    columns = ("nodes", "flops", "read", "written", "weights")
+    order = sorted(sums, key=lambda name: (-sums[name]["flops"], -sums[name].total()))
+    rows = [(name, *(sums[name][column] for column in columns)) for name in order]
+    total = ("total", *(sum(each[column] for each in sums.values()) for column in columns))
+    peak = max(works, key=lambda work: work.live, default=None)
+    nested = [work.node for work in works if work.node.subgraphs]
+    if arguments.json:
+        print_json(
+            {
+                "rows": [dict(zip(titles, row, strict=True)) for row in rows],
+                "total": dict(zip(titles[1:], total[1:], strict=True)),
+                "peak bytes of results": peak.live if peak else 0,
+                "peak node": peak.node.name if peak else None,
+                "nested graphs not counted": [node.name for node in nested],
+            }
+        )
+        return
+    print_table(titles, [*rows, total])
+    if peak is not None:
+        sys.stdout.write(f"peak of results: {peak.live:,} bytes, at {printable(peak.node.name)}\n")
+    if nested:
+        names = listed([printable(node.name) for node in nested], 4)
+        sys.stdout.write(f"not counted: nested graphs of {names}\n")
 
 
 def _operators(data: ModelData) -> list[tuple[str, int]]:

@@ -117,7 +117,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
         check_each=arguments.check_each,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
-        shapes=shapes_of(arguments.shape),
+        shapes=shapes_of([*arguments.fix_shape, *arguments.shape]),
         inputs=arguments.inputs and str(Path(arguments.inputs).absolute()),
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),

@@ -28,6 +28,9 @@ OUTER = "__outer__"
 OPAQUE = "__opaque__"
 """Element type of a constant that NumPy cannot represent."""
 
+DIM_PARAMS = "__dim_params__"
+"""Names of the open sizes that ``__shape__`` of an input states, separated by commas."""
+
 INPUTS_ALSO = 4
 """Before this file version, each initializer is an input of the graph as well."""
 

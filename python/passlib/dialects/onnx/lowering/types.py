@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -106,25 +106,30 @@ def other_inputs(graph: PlainGraph) -> frozenset[str]:
 def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
     """Replace the sizes that a tensor input leaves open by given ones.
 
-    ``given``: by name of the input. Raises `InputError` if the given shape contradicts the stated
-    one.
+    ``given``: by name of the input. Raises `InputError` as `check_sizes` does.
     """
     spec = given.get(value.name)
     tensor = value.type.tensor_type
     if spec is None or spec.shape is None or not tensor.HasField("shape"):
         return
-    declared = spec_of(value.type).shape or ()
-    if len(declared) != len(spec.shape) or any(
-        want is not None and have is not None and want != have
-        for want, have in zip(declared, spec.shape, strict=True)
-    ):
-        raise InputError(
-            f"input {value.name!r} was given shape {tuple(spec.shape)}, but the model states "
-            f"{declared}"
-        )
+    check_sizes(value.name, spec_of(value.type), spec.shape)
     for dim, size in zip(tensor.shape.dim, spec.shape, strict=True):
         if size is not None and not dim.HasField("dim_value"):
             dim.dim_value = size
+
+
+def check_sizes(name: str, stated: TypeSpec, given: Sequence[int | None]) -> None:
+    """Raise `InputError` if a shape given for an input contradicts the stated one."""
+    declared = stated.shape
+    if declared is None:
+        return
+    if len(declared) != len(given) or any(
+        want is not None and have is not None and want != have
+        for want, have in zip(declared, given, strict=True)
+    ):
+        raise InputError(
+            f"input {name!r} was given shape {tuple(given)}, but the model states {declared}"
+        )
 
 
 _CODES: Final = {

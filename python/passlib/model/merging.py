@@ -1,0 +1,226 @@
+"""Two ONNX models as one: outputs of the first are inputs of the second."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from passlib.arrays.dtypes import as_mapping
+from passlib.dialects.onnx.attributes import INPUTS_ALSO
+from passlib.dialects.onnx.lowering.types import spec_of
+from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
+from passlib.files.optional import require
+from passlib.graph.names import NameSource
+from passlib.lowering import TypeSpec
+from passlib.model.edits import content_of, every_graph, names_of, of_content
+from passlib.model.loading import load
+from passlib.model.model import Model
+
+AnyModel = Model | str | os.PathLike[str] | bytes | Any
+
+
+def merge(
+    first: AnyModel, second: AnyModel, connect: Mapping[str, str] | None = None, *, prefix: str = ""
+) -> Model:
+    """Return one ONNX model of two: outputs of the first are inputs of the second.
+
+    Parameters
+    ----------
+    first, second : Model or whatever `passlib.load` reads
+        ONNX models of the same operator sets. They stay unchanged.
+    connect : mapping of str to str, optional
+        Inputs of the second model by outputs of the first. By default those of equal names, or the
+        only output and the only input.
+    prefix : str
+        Put before the names of all values and nodes of the second model, but not before those of
+        ``connect``.
+
+    Returns
+    -------
+    Model
+        Its inputs are those of the first model, then those of the second that are not connected.
+        Its outputs are those of the first that are not connected, then those of the second.
+
+    Raises
+    ------
+    GraphError
+        A name is no output or input, types or shapes do not fit, operator sets differ, or both
+        models have values of one name.
+    UnsupportedError
+        A model is of another dialect, trains, or does not fit into one file of 2 GB.
+
+    Examples
+    --------
+    >>> import onnx.parser, passlib as pl
+    >>> head = '<ir_version: 8, opset_import: ["" : 17]> g '
+    >>> first = onnx.parser.parse_model(head + "(float[2] x) => (float[2] y) { y = Relu(x) }")
+    >>> second = onnx.parser.parse_model(head + "(float[2] y) => (float[2] z) { z = Neg(y) }")
+    >>> whole = pl.merge(first, second)
+    >>> whole.inputs, whole.outputs
+    (['x'], ['z'])
+    """
+    models = [each if isinstance(each, Model) else load(each) for each in (first, second)]
+    before, after = (_message(model) for model in models)
+    pairs = _pairs(before.graph, after.graph, connect)
+    _check_versions(before, after)
+    _check_types(before.graph, after.graph, pairs)
+    names = {target: source for source, target in pairs.items()}
+    present = set(names_of(before.graph)) - {""}
+    own = set(names_of(after.graph)) - {""}
+    if prefix:
+        names = {name: prefix + name for name in own} | names
+    twice = [
+        name for name in own if names.get(name, name) in present and name not in pairs.values()
+    ]
+    if twice:
+        shown = listed([repr(name) for name in sorted(twice)], 4)
+        raise GraphError(f"both models have values named {shown}; give a prefix for the second")
+    _rename(after.graph, names, prefix, NameSource({node.name for node in before.graph.node}))
+    connected = set(pairs)
+    outputs = [value for value in before.graph.output if value.name not in connected]
+    # A value that is no output any more may still state its type.
+    before.graph.value_info.extend(v for v in before.graph.output if v.name in connected)
+    del before.graph.output[:]
+    before.graph.output.extend(outputs)
+    inputs = [value for value in after.graph.input if value.name not in connected]
+    del after.graph.input[:]
+    after.graph.input.extend(inputs)
+    _append(before, after)
+    return of_content(models[0], before.SerializeToString())
+
+
+def _message(model: Model) -> Any:
+    if model.dialect != "onnx":
+        raise UnsupportedError(
+            f"only ONNX models are merged, and one is of {model.dialect}; convert it with to_onnx"
+        )
+    content = content_of(model)
+    if content is None:
+        raise UnsupportedError("a model with data in several files cannot be merged")
+    message = require("onnx", extra="onnx").ModelProto.FromString(content)
+    if message.training_info:
+        raise UnsupportedError("a model with training information cannot be merged")
+    return message
+
+
+def _pairs(before: Any, after: Any, connect: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the inputs of the second model by outputs of the first."""
+    outputs = [value.name for value in before.output]
+    constants = {tensor.name for tensor in after.initializer}
+    inputs = [value.name for value in after.input if value.name not in constants]
+    if connect is None:
+        pairs = {name: name for name in outputs if name in inputs}
+        if not pairs and len(outputs) == len(inputs) == 1:
+            pairs = {outputs[0]: inputs[0]}
+        if not pairs:
+            raise GraphError(
+                f"no output of the first model has the name of an input of the second; connect "
+                f"some of the outputs {listed(outputs, 4)} to the inputs {listed(inputs, 4)}"
+            )
+        return pairs
+    pairs = dict(as_mapping("connect", connect, "input"))
+    for source, target in pairs.items():
+        _require("first", "output", source, outputs)
+        _require("second", "input", target, inputs)
+    if len(set(pairs.values())) < len(pairs):
+        raise GraphError("connect names an input of the second model more than once")
+    return pairs
+
+
+def _require(which: str, what: str, name: str, known: list[str]) -> None:
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; its {what}s are {listed(known, 4)}"
+        raise GraphError(f"the {which} model has no {what} {name!r}{hint}")
+
+
+def _check_versions(before: Any, after: Any) -> None:
+    versions = {each.domain: each.version for each in before.opset_import}
+    for each in after.opset_import:
+        other = versions.get(each.domain, each.version)
+        if other != each.version:
+            raise GraphError(
+                f"the models have versions {other} and {each.version} of the operators of domain "
+                f"{each.domain or 'ai.onnx'}; convert one of them: passlib convert --opset"
+            )
+    if before.ir_version != after.ir_version and before.ir_version < INPUTS_ALSO:
+        raise GraphError(
+            f"the models have IR versions {before.ir_version} and {after.ir_version}, where "
+            "initializers differ"
+        )
+
+
+def _check_types(before: Any, after: Any, pairs: Mapping[str, str]) -> None:
+    """Refuse a connection of values whose stated types contradict each other."""
+    made = {value.name: spec_of(value.type) for value in before.output}
+    read = {value.name: spec_of(value.type) for value in after.input}
+    for source, target in pairs.items():
+        left, right = made[source], read[target]
+        types = {spec.dtype for spec in (left, right) if spec.dtype is not None}
+        if len(types) > 1 or not _fit(left, right):
+            raise GraphError(
+                f"output {source!r} is {_text(left)}, and input {target!r} {_text(right)}"
+            )
+
+
+def _fit(left: TypeSpec, right: TypeSpec) -> bool:
+    if left.shape is None or right.shape is None:
+        return True
+    return len(left.shape) == len(right.shape) and all(
+        a is None or b is None or a == b for a, b in zip(left.shape, right.shape, strict=True)
+    )
+
+
+def _text(spec: TypeSpec) -> str:
+    sizes = (
+        "" if spec.shape is None else ", ".join("?" if s is None else str(s) for s in spec.shape)
+    )
+    return f"{spec.dtype}" + ("" if spec.shape is None else f" ({sizes})")
+
+
+def _rename(graph: Any, names: Mapping[str, str], prefix: str, nodes: NameSource) -> None:
+    """Rename values of a graph and those nested in it, and nodes so that each name is new."""
+    for inner in every_graph(graph):
+        described = (*inner.input, *inner.output, *inner.value_info, *inner.initializer)
+        for value in (*described, *(tensor.values for tensor in inner.sparse_initializer)):
+            value.name = names.get(value.name, value.name)
+        for note in inner.quantization_annotation:
+            note.tensor_name = names.get(note.tensor_name, note.tensor_name)
+            for entry in note.quant_parameter_tensor_names:
+                entry.value = names.get(entry.value, entry.value)
+        for node in inner.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+            node.output[:] = [names.get(name, name) for name in node.output]
+            if node.name and inner is graph:
+                node.name = nodes.fresh(prefix + node.name)
+
+
+def _append(before: Any, after: Any) -> None:
+    """Put the second model behind the first."""
+    merged, other = before.graph, after.graph
+    for field in (
+        "node", "input", "output", "initializer", "sparse_initializer", "value_info",
+        "quantization_annotation",
+    ):  # fmt: skip
+        getattr(merged, field).extend(getattr(other, field))
+    before.ir_version = max(before.ir_version, after.ir_version)
+    sets = {each.domain for each in before.opset_import}
+    before.opset_import.extend(e for e in after.opset_import if e.domain not in sets)
+    _unite(before.metadata_props, after.metadata_props, "metadata property", lambda item: item.key)
+    _unite(merged.metadata_props, other.metadata_props, "metadata property", lambda item: item.key)
+    _unite(
+        before.functions,
+        after.functions,
+        "function",
+        lambda item: ".".join(filter(None, (item.domain, item.name, item.overload))),
+    )
+
+
+def _unite(into: Any, items: Collection[Any], what: str, key_of: Callable[[Any], str]) -> None:
+    present = {key_of(item): item for item in into}
+    for item in items:
+        old = present.get(key_of(item))
+        if old is None:
+            into.add().CopyFrom(item)
+        elif old != item:
+            raise GraphError(f"the models differ in {what} {key_of(item)!r}")
