@@ -53,24 +53,30 @@ py::tuple runMove(const GraphHandle& graph, const AttributeTexts& attributes,
   return py::make_tuple(left, gone);
 }
 
-template <void (*pass)(moves::Model*)>
-void bindMove(py::module_* m, const char* name) {
+/// `options`: names of the further arguments of the pass.
+template <typename... Options, typename... Names>
+void bindMove(py::module_* m, const char* name, void (*pass)(moves::Model*, Options...),
+              const Names&... options) {
   m->def(
       name,
-      [](const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
-         const py::object& file, const Assumptions& assumptions,
-         const std::unordered_set<std::string>& kept, const py::function& allocate) {
-        return runMove(graph, attributes, params, file, assumptions, kept, allocate, pass);
+      [pass](const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
+             const py::object& file, const Assumptions& assumptions,
+             const std::unordered_set<std::string>& kept, const py::function& allocate,
+             Options... given) {
+        return runMove(graph, attributes, params, file, assumptions, kept, allocate,
+                       [&](moves::Model* model) { pass(model, given...); });
       },
       py::arg("graph"), py::arg("attributes"), py::arg("params"), py::arg("file"),
-      py::arg("assumptions"), py::arg("kept"), py::arg("allocate"));
+      py::arg("assumptions"), py::arg("kept"), py::arg("allocate"), options...);
 }
 
 }  // namespace
 
 void bindMoves(py::module_* m) {
-  bindMove<moves::mergeFactors>(m, "merge_factors");
-  bindMove<moves::mergeReshapes>(m, "merge_reshapes");
+  bindMove(m, "cancel_transposes", &moves::cancelTransposes, py::arg("empty_errors"),
+           py::arg("reorder_sums"));
+  bindMove(m, "merge_factors", &moves::mergeFactors);
+  bindMove(m, "merge_reshapes", &moves::mergeReshapes);
   m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));
   m->def("kernels", &moves::kernels);
 }

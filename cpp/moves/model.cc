@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 
 #include "facts/node_view.h"
 #include "graph/attributes.h"
 #include "moves/kernels.h"
 #include "rules/engine.h"
+#include "rules/known.h"
 
 namespace passlib::moves {
 namespace {
@@ -43,6 +45,21 @@ std::optional<Integers> integersOf(const Node& node, std::string_view key) {
   Integers numbers;
   if (text.data() == nullptr || !facts::parseIntegers(text, &numbers)) return std::nullopt;
   return numbers;
+}
+
+std::optional<int64_t> integerOf(const Node& node, std::string_view key, int64_t preset) {
+  const std::string_view text = attributeOf(node, key);
+  if (text.data() == nullptr) return preset;
+  int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+const NodeEntry* given(const Node& node, std::size_t number) {
+  if (number >= node.inputs.size() || node.inputs[number].node->name == kAbsent) return nullptr;
+  return &node.inputs[number];
 }
 
 std::optional<Integers> permutationOf(const Node& node, std::size_t rank) {
@@ -95,6 +112,15 @@ std::optional<NodeEntry> Model::onlyUse(const NodeEntry& value) const {
   return only;
 }
 
+std::vector<Node*> Model::users(Node* node) const {
+  std::vector<Node*> found;
+  std::unordered_set<const Node*> seen;
+  for (const NodeEntry& use : owner().consumersOf(node)) {
+    if (!isGone(use.node) && seen.insert(use.node).second) found.push_back(use.node);
+  }
+  return found;
+}
+
 bool Model::needsIdentity(const NodeEntry& result, const NodeEntry& by) const {
   return isOutput(result) && (isVariable(*by.node) || isOutput(by));
 }
@@ -110,11 +136,56 @@ const facts::Fact& Model::fact(const NodeEntry& value) {
   return hooks_.fact(same == same_.end() ? value : same->second);
 }
 
+bool Model::isOneNumber(const NodeEntry& value) {
+  if (const MXTensor* constant = array(value)) return constant->size() == 1;
+  if (!isConstant(*value.node)) return false;
+  const std::optional<facts::Shape> sizes = shape(value);
+  return sizes && facts::product(*sizes).is(1);
+}
+
 std::optional<facts::Shape> Model::shape(const NodeEntry& value) {
   if (const MXTensor* constant = array(value))
     return facts::Shape(constant->shape.begin(), constant->shape.end());
   const facts::Fact& known = fact(value);
   return known.isTensor() ? known.shape : std::nullopt;
+}
+
+std::optional<std::vector<facts::Dim>> Model::content(const NodeEntry& value) {
+  if (const MXTensor* constant = array(value)) {
+    const auto size = static_cast<std::size_t>(constant->size());
+    const int type = rules::onnxType(constant->dtype);
+    if (size > facts::kMostElements || (!rules::isWhole(type) && type != facts::kBool))
+      return std::nullopt;
+    std::vector<facts::Dim> items;
+    for (std::size_t pos = 0; pos < size; ++pos)
+      items.emplace_back(rules::integerAt(*constant, pos));
+    return items;
+  }
+  const facts::Fact& known = fact(value);
+  const bool whole = known.isTensor() && known.content != nullptr && !facts::isReal(known.type) &&
+                     facts::fewElements(*known.shape);
+  if (!whole) return std::nullopt;
+  const std::vector<facts::Dim>& items = known.content->items;
+  if (!std::all_of(items.begin(), items.end(), [](const auto& item) { return item.isKnown(); }))
+    return std::nullopt;
+  return items;
+}
+
+std::optional<Integers> Model::whole(const NodeEntry& value) {
+  const std::optional<std::vector<facts::Dim>> items = content(value);
+  if (!items) return std::nullopt;
+  Integers numbers;
+  for (const facts::Dim& item : *items) {
+    if (!item.isNumber()) return std::nullopt;
+    numbers.push_back(item.number());
+  }
+  return numbers;
+}
+
+std::optional<Integers> Model::axes(const Node& node) {
+  if (has(node, "axes")) return integersOf(node, "axes");
+  const NodeEntry* listed = given(node, 1);
+  return listed == nullptr ? std::nullopt : whole(*listed);
 }
 
 bool Model::runs(std::string_view op, const NodeEntry& value) {
@@ -143,12 +214,17 @@ NodeEntry Model::add(const std::string& wish, const std::string& op,
   return NodeEntry(node, 0);
 }
 
-NodeEntry Model::addLike(const NodeEntry& value, const std::string& op,
-                         const std::vector<NodeEntry>& inputs, const Attributes& attributes) {
+NodeEntry Model::addBefore(const NodeEntry& value, const std::string& op,
+                           const std::vector<NodeEntry>& inputs, const Attributes& attributes) {
   std::string wish = value.node->name + "_";
   for (const char letter : op)
     wish += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  const NodeEntry made = add(wish, op, inputs, attributes);
+  return add(wish, op, inputs, attributes);
+}
+
+NodeEntry Model::addLike(const NodeEntry& value, const std::string& op,
+                         const std::vector<NodeEntry>& inputs, const Attributes& attributes) {
+  const NodeEntry made = addBefore(value, op, inputs, attributes);
   const auto same = value.entry == 0 ? same_.find(value.node) : same_.end();
   same_[made.node] = same == same_.end() ? value : same->second;
   return made;
@@ -167,6 +243,20 @@ NodeEntry Model::addConstant(const std::string& wish, const Integers& numbers) {
   if (!numbers.empty())
     std::memcpy(made.node->tensor->data_ptr, numbers.data(), numbers.size() * sizeof(int64_t));
   return made;
+}
+
+void Model::noteOrigin(Node* made, const Node& node) {
+  const std::string_view origin = attributeOf(node, MX_STR_ORIGIN);
+  mxnet::ext::JsonVal own(mxnet::ext::LIST);
+  own.list.emplace_back(node.name);
+  made->attrs[MX_STR_ORIGIN] = origin.data() == nullptr ? own.dump() : std::string(origin);
+  const std::string_view rules = attributeOf(node, MX_STR_RULES);
+  if (rules.data() != nullptr) made->attrs[MX_STR_RULES] = std::string(rules);
+}
+
+void Model::forgetFacts() {
+  inferred_ = false;
+  same_.clear();
 }
 
 void Model::replace(Node* node, const NodeEntry& by) {

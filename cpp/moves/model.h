@@ -43,6 +43,10 @@ inline bool isVariable(const Node& node) { return node.op == "null"; }
 bool isOldBroadcast(const Node& node);
 /// An attribute that is a list of integers; nothing if it is absent or something else.
 std::optional<Integers> integersOf(const Node& node, std::string_view key);
+/// An attribute that is an integer, or `preset` if it is absent; nothing if it is something else.
+std::optional<int64_t> integerOf(const Node& node, std::string_view key, int64_t preset);
+/// An input of a node; null if it is omitted.
+const NodeEntry* given(const Node& node, std::size_t number);
 /// The permutation of a Transpose of a value of this rank; nothing if it states another one.
 std::optional<Integers> permutationOf(const Node& node, std::size_t rank);
 bool isSorted(const Integers& numbers);
@@ -57,6 +61,7 @@ class Model {
 
   int64_t opset() const { return opset_; }
   EditedGraph& owner() const { return *hooks_.owner; }
+  Graph* graph() const { return hooks_.graph; }
   bool isGone(const Node* node) const { return owner().isRemoved(node); }
   bool isKept(const Node& node) const { return hooks_.kept.count(node.name) != 0; }
 
@@ -65,13 +70,24 @@ class Model {
   bool isOutput(const NodeEntry& value) const { return owner().isOutput(*hooks_.graph, value); }
   /// The only use of a value; nothing if there are several, or none.
   std::optional<NodeEntry> onlyUse(const NodeEntry& value) const;
+  /// The operators that use a node, each once.
+  std::vector<Node*> users(Node* node) const;
   /// Whether the model would have an output that is an input, or another output.
   bool needsIdentity(const NodeEntry& result, const NodeEntry& by) const;
 
   /// The array of a constant; null for other values.
   const MXTensor* array(const NodeEntry& value) const;
+  /// Whether a value is a constant of one element.
+  bool isOneNumber(const NodeEntry& value);
   /// The dimensions of a value; nothing if the rank is unknown.
   std::optional<facts::Shape> shape(const NodeEntry& value);
+  /// The elements of a small tensor of integers; nothing unless all are known.
+  std::optional<std::vector<facts::Dim>> content(const NodeEntry& value);
+  /// The same where all are numbers.
+  std::optional<Integers> whole(const NodeEntry& value);
+  /// The axes of a node from its attribute or its second input; nothing if they are computed or
+  /// omitted.
+  std::optional<Integers> axes(const Node& node);
   /// Whether ONNX Runtime has a kernel of an operator for the type of a value.
   bool runs(std::string_view op, const NodeEntry& value);
 
@@ -79,12 +95,19 @@ class Model {
   /// Adds an operator under a free name like `wish`.
   NodeEntry add(const std::string& wish, const std::string& op,
                 const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
-  /// Adds an operator whose result equals a value.
+  /// Adds an operator on the way to a value, under a name like that of its node.
+  NodeEntry addBefore(const NodeEntry& value, const std::string& op,
+                      const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
+  /// The same for one whose result equals the value.
   NodeEntry addLike(const NodeEntry& value, const std::string& op,
                     const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
   /// Adds a weight under a free name like `wish`, whose elements the caller sets.
   NodeEntry addConstant(const std::string& wish, const std::vector<int64_t>& shape, MXDType type);
   NodeEntry addConstant(const std::string& wish, const Integers& numbers);
+  /// Infers the graph anew at the next question.
+  void forgetFacts();
+  /// Notes that a new operator stands for another one.
+  static void noteOrigin(Node* made, const Node& node);
   /// Replaces the first output of a node, and removes the node with those that only it needed.
   void replace(Node* node, const NodeEntry& by);
   /// Removes unused nodes among these, and nodes that only they needed; keeps inputs of the model.

@@ -12,6 +12,17 @@ void mergeFactors(Model* model);
 /// Merges successive operators that keep the order of the elements and change the shape.
 void mergeReshapes(Model* model);
 
+/// Merges, cancels and moves Transposes. `empty_errors`: a Reshape that fails if an open dimension
+/// is 0 stays. `reorder_sums`: Transposes also move into reductions, which then add in another
+/// order.
+void cancelTransposes(Model* model, bool empty_errors, bool reorder_sums);
+
+/// Moves Transposes behind their users if this reduces their number; a part of cancelTransposes.
+void sinkTransposes(Model* model, bool reorder_sums);
+
+/// Whether Transposes may go through an operator.
+bool isPassable(const Node& node);
+
 }  // namespace passlib::moves
 
 #endif  // PASSLIB_MOVES_MOVES_H_

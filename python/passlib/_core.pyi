@@ -1,6 +1,6 @@
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -319,20 +319,21 @@ class EditedFacts:
     def items(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
     def computed(self) -> list[EditableValue]: ...
 
-Move = Callable[
-    [
-        EditableGraph,
-        Texts,
-        Lent,
-        OnnxFile | None,
-        Assumptions,
-        set[str],
-        Callable[[list[int], int], np.ndarray[Any, Any]],
-    ],
-    tuple[dict[str, np.ndarray[Any, Any]], list[str]],
-]
-"""Changes a graph; returns the new parameters, and the names of those that are gone."""
+class Move(Protocol):
+    def __call__(
+        self,
+        graph: EditableGraph,
+        attributes: Texts,
+        params: Lent,
+        file: OnnxFile | None,
+        assumptions: Assumptions,
+        kept: set[str],
+        allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
+        **options: bool,
+    ) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
+        """Change a graph; return the new parameters, and the names of those that are gone."""
 
+cancel_transposes: Move
 merge_factors: Move
 merge_reshapes: Move
 

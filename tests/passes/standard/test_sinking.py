@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+import passlib
 from passlib.proof.counterexamples import same_bits
 from rewriting import after, operators, parsed, results
 
@@ -146,3 +147,19 @@ def test_random_regions(seed: int, tmp_path: Path) -> None:
     clean = after(data, "removeDeadNodes", tmp_path)
     assert operators(made).total() <= operators(clean).total()
     assert same_bits(results(made, feeds(2)), results(data, feeds(2)))
+
+
+DAMAGED = {
+    "an order with an axis twice": f"t = Transpose <perm = [0, 2, 3, 3]> (x) a = Relu(t) "
+    f"e = Transpose {OUT} (a) y = Neg(e)",
+    "an order with an axis that is not there": f"t = Transpose {IN} (x) a = Relu(t) "
+    "e = Transpose <perm = [0, 9, 1, 2]> (a) y = Neg(e)",
+    "Concat along an axis that is not there": f"t = Transpose {IN} (x) a = Concat <axis = 7> (t, t)"
+    f" e = Transpose {OUT} (a) y = Neg(e)",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_operators_stay(name: str) -> None:
+    made = passlib.Pipeline("cancelTransposes").run(passlib.load(model(DAMAGED[name])))
+    assert not made.modified

@@ -30,7 +30,7 @@ def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None
     apply_rules(_book(), graph, _numbers(groups), fold, remove_unused, kept)
 
 
-def apply_move(graph: Graph, move: _core.Move, kept: Collection[str]) -> None:
+def apply_move(graph: Graph, move: _core.Move, kept: Collection[str] = (), **options: bool) -> None:
     """Run an algorithm of the core; the operators with the names in kept stay."""
     assumptions = _core.Assumptions(**(assumed() or {}))
     made, gone = move(
@@ -41,6 +41,7 @@ def apply_move(graph: Graph, move: _core.Move, kept: Collection[str]) -> None:
         assumptions,
         set(kept),
         allocate,
+        **options,
     )
     for name in gone:
         graph.args.pop(name, None)

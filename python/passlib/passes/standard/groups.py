@@ -8,7 +8,7 @@ from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.book import apply_groups, apply_move
 from passlib.passes.standard.facts.kernels import Fused
-from passlib.passes.standard.families import linear, no_ops
+from passlib.passes.standard.families import linear, moves, no_ops
 
 _LAYERS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
 
@@ -243,3 +243,33 @@ def merge_factors(graph: Graph) -> None:
     kept = Fused(graph).names
     apply_move(graph, _core.merge_factors, kept)
     apply_groups(graph, "mergeFactors", kept=kept)
+
+
+@graph_pass(
+    name="cancelTransposes",
+    dialects=["onnx", "mxnet", "nnvm"],
+    exact=True,
+    triggers=["Transpose", "transpose"],
+    joins=Joins(
+        ["clean", "simplify"],
+        after="mergeReshapes",
+        rounding={"empty_errors": False, "reorder_sums": True},
+    ),
+)
+def cancel_transposes(
+    graph: Graph, *, empty_errors: bool = True, reorder_sums: bool = False
+) -> None:
+    """Merge successive Transposes, also across a Reshape that merges axes.
+
+    Parameters
+    ----------
+    empty_errors : bool
+        Keep a Reshape with -1 and an open dimension, which fails if this dimension is 0.
+    reorder_sums : bool
+        Also move a Transpose into a reduction, which changes the order of its sums and thus their
+        rounding.
+    """
+    if graph.dialect != "onnx":
+        moves.cancel_transposes(graph)
+        return
+    apply_move(graph, _core.cancel_transposes, empty_errors=empty_errors, reorder_sums=reorder_sums)

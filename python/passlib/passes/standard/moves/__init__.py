@@ -7,5 +7,4 @@ from passlib.passes.standard.moves import (  # noqa: F401 (they register passes)
     concats,
     slices,
     space_to_depth,
-    transposes,
 )
