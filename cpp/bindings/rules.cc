@@ -39,7 +39,10 @@ class Owner {
     made.add_node = [this](Graph* where, const std::string& name, const std::string& op) {
       return graph_.owner->addNode(where, op, name, {}, 0);
     };
-    made.remove_node = [this](Graph*, Node* node) { graph_.owner->noteRemoved(node); };
+    made.remove_node = [this](Graph* where, Node* node) {
+      graph_.owner->noteRemoved(node);
+      if (where == graph_.graph && node->op == "null") gone_.append(decode(node->name));
+    };
     made.allocate = [this](Node* node, const std::vector<int64_t>& shape, MXDType type) {
       const auto array = allocate_(py::cast(shape), static_cast<int>(type)).cast<py::array>();
       node->tensor = arrays_.keep(array, static_cast<int>(type));
@@ -59,12 +62,16 @@ class Owner {
     return left;
   }
 
+  /// The names of the variables that were removed, some of which may be new ones.
+  const py::list& gone() const { return gone_; }
+
  private:
   GraphHandle graph_;
   MatchedArrays& arrays_;
   GraphKnowledge facts_;
   py::function allocate_;
   std::vector<std::pair<Node*, py::array>> made_;
+  py::list gone_;
 };
 
 py::object expressionOf(const Expression& expression) {
@@ -224,7 +231,7 @@ py::tuple applyRules(const Book& book, const GraphHandle& graph, const Attribute
   for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
   py::list left;
   for (Node* node : applied.left) left.append(NodeHandle{graph.owner, graph.graph, node});
-  return py::make_tuple(applied.counts, owner.parameters(), folds, left);
+  return py::make_tuple(applied.counts, owner.parameters(), owner.gone(), folds, left);
 }
 
 std::string whyNot(const Book& book, const NodeHandle& node, const GraphHandle& graph,

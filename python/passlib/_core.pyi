@@ -356,7 +356,11 @@ class RuleBook:
         kept: set[str],
         allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
     ) -> tuple[
-        list[int], dict[str, np.ndarray[Any, Any]], list[EditableNode], list[EditableNode]
+        list[int],
+        dict[str, np.ndarray[Any, Any]],
+        list[str],
+        list[EditableNode],
+        list[EditableNode],
     ]: ...
     def why(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,29 +45,28 @@ def apply_rules(
     numbers, file = list(chosen), file_of(graph)
     assumptions = _core.Assumptions(**(kept() or {}))
     counts: list[int] = []
-    given: set[str] = set()
     for _ in range(_MOST_ROUNDS):
         lent = lent_arrays(graph)
-        each, made, folds, left = book.apply(
+        each, made, gone, folds, left = book.apply(
             graph, graph.attributes, lent, numbers, file, assumptions, set(kept_names), allocate
         )
-        for name, array in made.items():
-            graph.args[name] = array
+        exchange(graph, gone, made)
         remove(graph, left)
         counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
-        nodes = {node.name: node for node in graph.nodes} if folds or given else {}
-        # Rules may have replaced constants that the round before folded.
-        for name in [name for name in graph.args if given and name not in given]:
-            if name not in nodes:
-                del graph.args[name]
+        nodes = {node.name: node for node in graph.nodes} if folds else {}
         # Simplification folds those in nested graphs, on its own.
         own = [node for node in folds if nodes.get(node.name) == node]
-        if not own:
-            break
-        given = given or set(graph.args)
-        if not fold(graph, own):
+        if not own or not fold(graph, own):
             break
     return counts
+
+
+def exchange(graph: Graph, gone: Sequence[str], made: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Remove parameters, by names, and set new ones, which may have names of these."""
+    for name in gone:
+        graph.args.pop(name, None)
+    for name, array in made.items():
+        graph.args[name] = array
 
 
 def file_of(graph: Graph) -> _core.OnnxFile | None:

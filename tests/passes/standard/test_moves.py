@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -456,3 +457,39 @@ def test_simplify_merges_what_exporters_write_for_attention() -> None:
     x = np.random.default_rng(3).standard_normal((2, 5, 8)).astype(np.float32)
     want = results(data, {"x": x})[0]
     np.testing.assert_array_equal(np.asarray(made.run({"x": x})["y"].asnumpy()), want)
+
+
+def test_a_new_constant_that_another_rule_removes_is_gone(tmp_path: Path) -> None:
+    """Two Unsqueeze become one, whose axes the reduction then keeps."""
+    data = parsed(
+        f"""g (float[N, 3, 4] x) => (float[N, 1, 1] y) <{I1} a = {{1}}, {I1} b = {{2}}> {{
+        r = ReduceMax <axes = [1, 2], keepdims = 0> (x)
+        s = Unsqueeze(r, a) t = Unsqueeze(s, b) y = Neg(t) }}"""
+    )
+    made = after(data, "mergeReshapes", tmp_path)
+    assert operators(made) == {"ReduceMax": 1, "Neg": 1}
+    assert not onnx.load_from_string(made).graph.initializer
+    x = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
+    assert same_bits(results(made, {"x": x}), results(data, {"x": x}))
+
+
+@pytest.mark.parametrize(("count", "left"), [(60, 0), (80, 80)])
+def test_how_far_a_chain_of_reshapes_is_followed(count: int, left: int, tmp_path: Path) -> None:
+    """Computed shapes change the places of open sizes; the last is that of the input again."""
+    orders = [*list(itertools.permutations(range(5)))[1:count], range(5)]
+    lines = ["s = Shape(x)"]
+    constants = []
+    value = "x"
+    for number, order in enumerate(orders):
+        constants.append(f"int64[5] o{number} = {{{', '.join(map(str, order))}}}")
+        lines += [
+            f"g{number} = Gather(s, o{number})",
+            f"r{number} = Reshape <allowzero = 1> ({value}, g{number})",
+        ]
+        value = f"r{number}"
+    data = parsed(
+        f"g (float[A, B, C, D, E] x) => (float[A, B, C, D, E] y) <{', '.join(constants)}> "
+        f"{{ {' '.join(lines)} y = Neg({value}) }}"
+    )
+    made = operators(after(data, "mergeReshapes", tmp_path))
+    assert (made["Reshape"], made["Neg"]) == (left, 1)

@@ -8,7 +8,7 @@ from functools import cache
 import passlib._core as _core
 from passlib.library.python import Graph
 from passlib.passes.rewriting import lent_arrays
-from passlib.passes.rulebook import BOOKS, allocate, apply_rules, file_of
+from passlib.passes.rulebook import BOOKS, allocate, apply_rules, exchange, file_of
 from passlib.passes.simplification import kept as assumed
 from passlib.passes.standard.facts.running import fold, remove_unused
 
@@ -43,7 +43,4 @@ def apply_move(graph: Graph, move: _core.Move, kept: Collection[str] = (), **opt
         allocate,
         **options,
     )
-    for name in gone:
-        graph.args.pop(name, None)
-    for name, array in made.items():
-        graph.args[name] = array
+    exchange(graph, gone, made)
