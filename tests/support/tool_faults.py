@@ -347,10 +347,14 @@ def main() -> int:
     for path in sorted(given.folder.rglob("*.onnx")):
         original = onnx.load(path)
         before = pl.load(path)
+        judges: dict[Tolerance | None, Differs] = {}
         for tool in given.tools.split(","):
             try:
                 after = TOOLS[tool](type(original).FromString(original.SerializeToString()))
-                differs = Differs(before, None, LOOSE.get(tool), None, 2)
+                loose = LOOSE.get(tool)
+                if loose not in judges:
+                    judges[loose] = Differs(before, None, loose, None, 2)
+                differs = judges[loose]
                 loaded = pl.load(after.SerializeToString())
             except Exception as error:
                 say(f"{path.name}, {tool}: not made: {type(error).__name__}: {error}"[:200])
@@ -361,15 +365,19 @@ def main() -> int:
                 counts["wrong without a fault"] += 1
                 continue
             counts["right outputs"] += 1
+            found: Counter[str] = Counter()
+            begin = time.perf_counter()
             for kind in FAULTS:
                 for seed in range(given.seeds):
                     start = time.perf_counter()
                     outcome = _try(before, after, kind, seed, differs)
-                    counts[outcome.partition(":")[0]] += 1
+                    found[outcome.partition(":")[0]] += 1
                     if outcome not in ("right", "no place"):
                         seconds = time.perf_counter() - start
                         where = f"{path.name}, {tool}, {kind} {seed}"
                         say(f"{where}: {outcome[:1500]} ({seconds:.1f} s)")
+            say(f"{path.name}, {tool}: {dict(found)} ({time.perf_counter() - begin:.0f} s)")
+            counts += found
     say(str(dict(counts)))
     return int(any(key not in ("right", "no place", "right outputs") for key in counts))
 

@@ -191,6 +191,24 @@ PAIRS = {
         "=> (float[2, 3, 4] y, float[2, 3, 4] z) { a = Exp(x) y = Sin(a) z = Sin(a) }",
         ["node_z (Cos)", "node_z (Sin)"],
     ),
+    "a lost operator behind a fusion": (
+        """=> (float[2, 3, 4] y) <float[4] w = {0.0, -0.5, 0.5, -1.0}> {
+        a = Sin(x) b = Add(a, w) d = Add(b, w) r = Relu(d) f = Exp(r) y = Mul(f, r) }""",
+        """=> (float[2, 3, 4] y) <float[4] v = {0.0, -1.0, 1.0, -2.0}> {
+        a = Sin(x) b = Add(a, v) r = Identity(b) f = Exp(r) y = Mul(f, r) }""",
+        ["node_r (Relu)", "node_r (Identity)"],
+    ),
+    "an opposite condition": (
+        """=> (float[6, 4] y) <int64[2] fine = {6, 4}, int64[2] bad = {5, 5}> {
+        d = Relu(x) e = Sin(d) s = Where(c, fine, bad) r = Where(c, bad, fine) t = Not(c)
+        y = If(t)<then_branch = one () => (u) { u = Reshape(e, r) },
+        else_branch = two () => (v) { v = Reshape(e, s) }> }""",
+        """=> (float[6, 4] y) <int64[2] fine = {6, 4}, int64[2] bad = {5, 5}> {
+        d = Abs(x) e = Sin(d) s = Where(c, fine, bad) r = Where(c, bad, fine) t = And(c, c)
+        y = If(t)<then_branch = two () => (v) { v = Reshape(e, s) },
+        else_branch = one () => (u) { u = Reshape(e, r) }> }""",
+        ["node_d (Relu)", "node_d (Abs)"],
+    ),
 }
 """Graphs before and after, and what is guilty."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -120,15 +120,17 @@ class Side:
     def computed(self, inputs: Arrays, wanted: Sequence[str], given: Arrays) -> Arrays:
         """Compute values, as far as they can be computed.
 
-        ``given``: takes the place of values wherever nodes read them; their own numbers are still
-        computed. Each half of the wanted values is computed alone if something fails.
+        ``wanted``: in the order of the nodes. ``given``: takes the place of values wherever nodes
+        read them; their own numbers are still computed. Each half of the wanted values is computed
+        alone if something fails.
         """
         model = self._with_given(given)
         arrays = {**inputs, **{f"{name}{_GIVEN}": array for name, array in given.items()}}
         found: Arrays = {}
         pending = [list(wanted)]
+        failed: set[str] = set()
         while pending:
-            part = pending.pop()
+            part = [name for name in pending.pop() if name not in failed]
             if not part:
                 continue
             try:
@@ -137,10 +139,23 @@ class Side:
                 if len(part) > 1:
                     middle = len(part) // 2
                     pending += [part[middle:], part[:middle]]
+                else:
+                    failed |= self._behind(part[0], given)
                 continue
             found.update(
                 {n: v for n, v in zip(part, values, strict=True) if isinstance(v, np.ndarray)}
             )
+        return found
+
+    def _behind(self, name: str, given: Collection[str]) -> set[str]:
+        """Return the values of the node of a value, and those behind them until given ones."""
+        pending = [each for each in self.nodes[self.producers[name][0]].output if each]
+        found = set(pending)
+        while pending:
+            value = pending.pop()
+            for node in () if value in given else self.readers.get(value, ()):
+                pending += {each for each in node.output if each} - found
+                found.update(filter(None, node.output))
         return found
 
     def _with_given(self, given: Arrays) -> Any:
@@ -162,17 +177,43 @@ _GIVEN: Final = "//given"
 
 
 def _outputs(model: Any, names: Sequence[str], arrays: Arrays) -> list[Any]:
-    """Compute values of a model."""
+    """Compute values of a model, without the nodes that these do not need, which may fail."""
     made = copy_of(model)
+    kept = [copy_of(node) for node in without_dead(made.graph.node, names)]
+    del made.graph.node[:]
+    made.graph.node.extend(kept)
     del made.graph.output[:]
     for name in names:
         made.graph.output.add(name=name)
+    drop_unused_weights(made.graph)
     loaded = load(made.SerializeToString())
     fed = {name: arrays[name] for name in loaded.inputs if name in arrays}
     return [
         np.asarray(value) if isinstance(value, np.ndarray) or hasattr(value, "asnumpy") else value
         for value in outputs_of(loaded, fed)
     ]
+
+
+def without_dead(nodes: Sequence[Any], wanted: Iterable[str]) -> list[Any]:
+    """Return the nodes on which some values depend, in their order."""
+    producers = {name: node for node in nodes for name in node.output if name}
+    kept: set[int] = set()
+    pending = list(wanted)
+    while pending:
+        node = producers.get(pending.pop())
+        if node is not None and id(node) not in kept:
+            kept.add(id(node))
+            pending += used_by(node)
+    return [node for node in nodes if id(node) in kept]
+
+
+def drop_unused_weights(graph: Any) -> None:
+    """Remove the weights of a graph that nothing reads."""
+    used = {name for node in graph.node for name in used_by(node)}
+    used |= {value.name for value in graph.output}
+    kept = [copy_of(tensor) for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 def _make_constants_weights(model: Any) -> None:
@@ -413,6 +454,7 @@ class _Search:
             shape: np.stack([_probe(self._known[0][name]) for name in names])
             for shape, names in groups.items()
         }
+        named: dict[tuple[int, ...], list[np.ndarray[Any, Any]]] = defaultdict(list)
         for new in self._free():
             array = values[0].get(new)
             if array is None or array.shape not in probes or not _is_informative(array):
@@ -420,6 +462,11 @@ class _Search:
             if not with_other_names and self._has_namesake(new):
                 if self._agrees(new, new, values):
                     self._pair(new, new)
+                else:
+                    named[array.shape].append(array)
+                continue
+            # A value that only repeats such a one must not take the pair of that one.
+            if any(np.array_equal(array, each) for each in named[array.shape]):
                 continue
             own, others = _probe(array), probes[array.shape]
             with np.errstate(invalid="ignore", over="ignore"):
@@ -494,22 +541,28 @@ class _Search:
         values = self._computed()
         self._pair_by_structure()
         self._pair_by_numbers(values)
-        found = False
+        found = is_refused = is_open = False
         for new, old in proposed.items():
             readers = self._after.readers.get(new, ())
-            explained = [new, *(name for node in readers for name in node.output)]
+            behind = [name for node in readers for name in node.output if name]
+            explained = [new, *behind]
             if new in self._ends or any(
                 name in self._old and self._agrees(name, self._old[name], values)
                 for name in explained
             ):
                 found = True
                 continue
-            self._refused.add((new, old))
+            # Another wrong pair may be why nothing can be computed from this one.
+            if behind and not any(name in each for name in behind for each in values):
+                is_open = True
+            else:
+                is_refused = True
+                self._refused.add((new, old))
             del self._old[new]
             self._taken.discard(old)
             if old in former:
                 self._pair(former[old], old)
-        return found
+        return found or (is_open and is_refused)
 
     def _in_place(self) -> dict[str, str]:
         """Return values after with those before that have their name, or equal neighbours."""

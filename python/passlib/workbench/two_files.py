@@ -17,9 +17,11 @@ from passlib.workbench.equal_values import (
     Arrays,
     Key,
     Side,
+    drop_unused_weights,
     pair_values,
     region,
     rename_used,
+    without_dead,
 )
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.rewrites import Rewrite, drawn_node
@@ -154,9 +156,9 @@ class TwoFiles:
         copied = {self._before.constant_key(name): name for name in self._before.constants}
         for number, old in enumerate(chosen):
             nodes += self._copied(old, f"after{number}//", graph, copied)
-        nodes = _without_dead(nodes, {value.name for value in graph.output})
+        nodes = without_dead(nodes, {value.name for value in graph.output})
         _sort(nodes, graph)
-        _drop_unused_weights(graph)
+        drop_unused_weights(graph)
         try:
             return load(made.SerializeToString())
         except FormatError as error:
@@ -219,27 +221,6 @@ def _title(node: Any) -> str:
 
 def _line(node: Any) -> str:
     return drawn_node(", ".join(node.output), node.op_type, list(dict.fromkeys(used_by(node))))
-
-
-def _without_dead(nodes: Sequence[Any], wanted: set[str]) -> list[Any]:
-    """Return the nodes on which some values depend, in their order."""
-    producers = {name: node for node in nodes for name in node.output if name}
-    kept: set[int] = set()
-    pending = list(wanted)
-    while pending:
-        node = producers.get(pending.pop())
-        if node is not None and id(node) not in kept:
-            kept.add(id(node))
-            pending += used_by(node)
-    return [node for node in nodes if id(node) in kept]
-
-
-def _drop_unused_weights(graph: Any) -> None:
-    used = {name for node in graph.node for name in used_by(node)}
-    used |= {value.name for value in graph.output}
-    kept = [copy_of(tensor) for tensor in graph.initializer if tensor.name in used]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
 
 
 def _sort(nodes: Sequence[Any], graph: Any) -> None:
