@@ -243,6 +243,10 @@ std::vector<NodeEntry> EditedGraph::usesOf(Node* node, int output) {
 bool EditedGraph::isUsed(const Graph& graph, const Node* node) const {
   const auto found = stale_.find(node);
   if (node->outputs.size() > (found == stale_.end() ? 0 : found->second)) return true;
+  return isHead(graph, node);
+}
+
+bool EditedGraph::isHead(const Graph& graph, const Node* node) const {
   const Heads& heads = headsOf(graph);
   const auto head = heads.lower_bound({node, std::numeric_limits<int>::min()});
   return head != heads.end() && head->first.first == node;

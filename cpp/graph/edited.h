@@ -83,6 +83,8 @@ class EditedGraph {
   const std::vector<NodeEntry>& consumersOf(Node* node);
   /// Whether another node uses the results of a node, or the graph has one as output.
   bool isUsed(const Graph& graph, const Node* node) const;
+  /// Whether the graph has a result of a node as output.
+  bool isHead(const Graph& graph, const Node* node) const;
   /// Whether the graph has a value as output.
   bool isOutput(const Graph& graph, const NodeEntry& value) const;
   /// Returns the number of outputs that a node has at least: the declared one, or what is used.

@@ -92,9 +92,12 @@ Model::Model(const Hooks& hooks) : hooks_(hooks) {
   opset_ = rules::operatorSetsOf(*hooks.graph)[""];
 }
 
+std::vector<Node*> Model::sorted() const {
+  return mxnet::ext::sortNodes(nodes(), NodeTable(nodes()));
+}
+
 std::vector<Node*> Model::sorted(const std::unordered_set<std::string_view>& ops) const {
-  const std::vector<Node*>& nodes = owner().nodes(hooks_.graph);
-  std::vector<Node*> order = mxnet::ext::sortNodes(nodes, NodeTable(nodes));
+  std::vector<Node*> order = sorted();
   order.erase(std::remove_if(order.begin(), order.end(),
                              [&ops](const Node* node) { return !isOneOf(*node, ops); }),
               order.end());
@@ -188,11 +191,14 @@ std::optional<Integers> Model::axes(const Node& node) {
   return listed == nullptr ? std::nullopt : whole(*listed);
 }
 
-bool Model::runs(std::string_view op, const NodeEntry& value) {
-  if (const MXTensor* constant = array(value))
-    return hasKernel(op, rules::onnxType(constant->dtype), opset_);
+int Model::type(const NodeEntry& value) {
+  if (const MXTensor* constant = array(value)) return rules::onnxType(constant->dtype);
   const facts::Fact& known = fact(value);
-  return known.isTensor() && hasKernel(op, known.type, opset_);
+  return known.isTensor() ? known.type : 0;
+}
+
+bool Model::runs(std::string_view op, const NodeEntry& value) {
+  return hasKernel(op, type(value), opset_);
 }
 
 std::string Model::fresh(const std::string& wish) {

@@ -65,9 +65,14 @@ class Model {
   bool isGone(const Node* node) const { return owner().isRemoved(node); }
   bool isKept(const Node& node) const { return hooks_.kept.count(node.name) != 0; }
 
-  /// The operators of these kinds, each after its inputs.
+  /// All nodes, in the order in which they are stored.
+  const std::vector<Node*>& nodes() const { return owner().nodes(graph()); }
+  /// All nodes, or the operators of these kinds, each after its inputs.
+  std::vector<Node*> sorted() const;
   std::vector<Node*> sorted(const std::unordered_set<std::string_view>& ops) const;
   bool isOutput(const NodeEntry& value) const { return owner().isOutput(*hooks_.graph, value); }
+  /// Whether an output of the graph is a result of a node.
+  bool computesOutput(const Node* node) const { return owner().isHead(*graph(), node); }
   /// The only use of a value; nothing if there are several, or none.
   std::optional<NodeEntry> onlyUse(const NodeEntry& value) const;
   /// The operators that use a node, each once.
@@ -81,6 +86,8 @@ class Model {
   bool isOneNumber(const NodeEntry& value);
   /// The dimensions of a value; nothing if the rank is unknown.
   std::optional<facts::Shape> shape(const NodeEntry& value);
+  /// The element type of a tensor, by ONNX's number; 0 if it is unknown.
+  int type(const NodeEntry& value);
   /// The elements of a small tensor of integers; nothing unless all are known.
   std::optional<std::vector<facts::Dim>> content(const NodeEntry& value);
   /// The same where all are numbers.
@@ -104,6 +111,9 @@ class Model {
   /// Adds a weight under a free name like `wish`, whose elements the caller sets.
   NodeEntry addConstant(const std::string& wish, const std::vector<int64_t>& shape, MXDType type);
   NodeEntry addConstant(const std::string& wish, const Integers& numbers);
+  void connect(const NodeEntry& value, Node* node, int input) {
+    owner().connect(graph(), value, node, input);
+  }
   /// Infers the graph anew at the next question.
   void forgetFacts();
   /// Notes that a new operator stands for another one.

@@ -12,6 +12,10 @@ void mergeFactors(Model* model);
 /// Merges successive operators that keep the order of the elements and change the shape.
 void mergeReshapes(Model* model);
 
+/// Replaces computations on dimensions by their results, and computed shapes of Reshape by
+/// constants. `conditions`: also those of If.
+void foldShapes(Model* model, bool conditions);
+
 /// Merges, cancels and moves Transposes. `empty_errors`: a Reshape that fails if an open dimension
 /// is 0 stays. `reorder_sums`: Transposes also move into reductions, which then add in another
 /// order.

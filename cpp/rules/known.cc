@@ -77,6 +77,39 @@ uint16_t floatToBfloat(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+/// Stores a number as an element.
+template <typename Number>
+void storeNumber(const MXTensor& tensor, std::size_t pos, Number value) {
+  switch (tensor.dtype) {
+    case mxnet::ext::kFloat32:
+      return store(tensor, pos, static_cast<float>(value));
+    case mxnet::ext::kFloat64:
+      return store(tensor, pos, static_cast<double>(value));
+    case mxnet::ext::kFloat16:
+      return store(tensor, pos, floatToHalf(static_cast<float>(value)));
+    case mxnet::ext::kBfloat16:
+      return store(tensor, pos, floatToBfloat(static_cast<float>(value)));
+    case mxnet::ext::kBool:
+      return store(tensor, pos, static_cast<uint8_t>(value != 0 ? 1 : 0));
+    case mxnet::ext::kUint8:
+      return store(tensor, pos, static_cast<uint8_t>(value));
+    case mxnet::ext::kInt8:
+      return store(tensor, pos, static_cast<int8_t>(value));
+    case mxnet::ext::kInt16:
+      return store(tensor, pos, static_cast<int16_t>(value));
+    case mxnet::ext::kUint16:
+      return store(tensor, pos, static_cast<uint16_t>(value));
+    case mxnet::ext::kInt32:
+      return store(tensor, pos, static_cast<int32_t>(value));
+    case mxnet::ext::kUint32:
+      return store(tensor, pos, static_cast<uint32_t>(value));
+    case mxnet::ext::kUint64:
+      return store(tensor, pos, static_cast<uint64_t>(value));
+    default:
+      return store(tensor, pos, static_cast<int64_t>(value));
+  }
+}
+
 }  // namespace
 
 int onnxType(MXDType type) {
@@ -157,34 +190,11 @@ double elementAt(const MXTensor& tensor, std::size_t pos) {
 }
 
 void setElementAt(const MXTensor& tensor, std::size_t pos, double value) {
-  switch (tensor.dtype) {
-    case mxnet::ext::kFloat32:
-      return store(tensor, pos, static_cast<float>(value));
-    case mxnet::ext::kFloat64:
-      return store(tensor, pos, value);
-    case mxnet::ext::kFloat16:
-      return store(tensor, pos, floatToHalf(static_cast<float>(value)));
-    case mxnet::ext::kBfloat16:
-      return store(tensor, pos, floatToBfloat(static_cast<float>(value)));
-    case mxnet::ext::kBool:
-      return store(tensor, pos, static_cast<uint8_t>(value != 0 ? 1 : 0));
-    case mxnet::ext::kUint8:
-      return store(tensor, pos, static_cast<uint8_t>(value));
-    case mxnet::ext::kInt8:
-      return store(tensor, pos, static_cast<int8_t>(value));
-    case mxnet::ext::kInt16:
-      return store(tensor, pos, static_cast<int16_t>(value));
-    case mxnet::ext::kUint16:
-      return store(tensor, pos, static_cast<uint16_t>(value));
-    case mxnet::ext::kInt32:
-      return store(tensor, pos, static_cast<int32_t>(value));
-    case mxnet::ext::kUint32:
-      return store(tensor, pos, static_cast<uint32_t>(value));
-    case mxnet::ext::kUint64:
-      return store(tensor, pos, static_cast<uint64_t>(value));
-    default:
-      return store(tensor, pos, static_cast<int64_t>(value));
-  }
+  storeNumber(tensor, pos, value);
+}
+
+void setIntegerAt(const MXTensor& tensor, std::size_t pos, int64_t value) {
+  storeNumber(tensor, pos, value);
 }
 
 bool isFinite(const MXTensor& tensor) {

@@ -29,6 +29,8 @@ double elementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 int64_t integerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 /// `value`: one that the type has, see `fits`, or a real number.
 void setElementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, double value);
+/// Of a number that a whole type lacks, its lowest bits.
+void setIntegerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, int64_t value);
 /// Whether a dense tensor has no infinite element and no NaN.
 bool isFinite(const mxnet::ext::MXTensor& tensor);
 /// Whether a type, by ONNX's code, has a number, real ones rounded.

@@ -122,15 +122,10 @@ class EditedFacts {
  public:
   EditedFacts(const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
               const py::object& file, const Assumptions& assumptions)
-      : owner_(graph.owner), graph_(graph.graph), file_(file) {
+      : owner_(graph.owner), file_(file) {
     const MatchedGraph lending(graph, attributes, params, false);
     knowledge_ = std::make_unique<GraphKnowledge>(graph, file, assumptions);
     knowledge_->infer();
-    for (Node* node : graph_->nodes) {
-      for (int output = 0; node->op != "null" && output < std::max(node->num_outputs, 1); ++output)
-        if (isComputed(knowledge_->inferred(NodeEntry(node, output))))
-          computed_.emplace_back(node, output);
-    }
   }
 
   int type(const ValueHandle& value) const {
@@ -145,32 +140,19 @@ class EditedFacts {
     return tuple(*fact.shape);
   }
 
-  /// The results of operators whose elements are all known numbers, in the order of the nodes.
-  py::list computed() const {
-    py::list found;
-    for (const NodeEntry& entry : computed_) found.append(ValueHandle{owner_, graph_, entry});
-    return found;
-  }
-
   /// The elements of a small tensor of integers in row-major order; None unless all are known.
   py::object items(const ValueHandle& value) const {
     const facts::Fact& fact = knowledge_->inferred(value.entry);
     const auto is_known = [](const Dim& item) { return item.isKnown(); };
-    if (!hasItems(fact, is_known)) return py::none();
-    return tuple(fact.content->items);
+    const bool is_whole = fact.isTensor() && fact.content != nullptr && !facts::isReal(fact.type) &&
+                          facts::fewElements(*fact.shape);
+    if (!is_whole) return py::none();
+    const std::vector<Dim>& items = fact.content->items;
+    if (!std::all_of(items.begin(), items.end(), is_known)) return py::none();
+    return tuple(items);
   }
 
  private:
-  template <typename Wanted>
-  static bool hasItems(const facts::Fact& fact, Wanted wanted) {
-    return fact.isTensor() && fact.content != nullptr && !facts::isReal(fact.type) &&
-           facts::fewElements(*fact.shape) &&
-           std::all_of(fact.content->items.begin(), fact.content->items.end(), wanted);
-  }
-  static bool isComputed(const facts::Fact& fact) {
-    return hasItems(fact, [](const Dim& item) { return item.isNumber(); });
-  }
-
   static py::tuple tuple(const std::vector<Dim>& dims) {
     py::tuple made(dims.size());
     for (std::size_t i = 0; i < dims.size(); ++i) made[i] = objectOf(dims[i]);
@@ -178,8 +160,6 @@ class EditedFacts {
   }
 
   std::shared_ptr<EditedGraph> owner_;  ///< of the nodes
-  Graph* graph_;
-  std::vector<NodeEntry> computed_;
   py::object file_;
   std::unique_ptr<GraphKnowledge> knowledge_;
 };
@@ -213,24 +193,12 @@ void bindKnowledge(py::module_* m) {
           "terms", [](const Dim& dim) { return dim.isSymbolic() ? dim.terms() : Dim::Terms(); })
       .def("__hash__", [](const Dim& dim) { return std::hash<std::string>()(print(dim)); })
       .def("__repr__", [](const Dim& dim) { return decode(print(dim)); });
-  m->def(
-      "quotient",
-      [](const py::object& value, const py::object& divisor) -> py::object {
-        const Dim found = facts::quotient(dimOf(value), dimOf(divisor));
-        return found.isKnown() ? objectOf(found) : py::none();
-      },
-      py::arg("value"), py::arg("divisor"));
-  m->def(
-      "at_least",
-      [](const py::object& value, int64_t least) { return facts::atLeast(dimOf(value), least); },
-      py::arg("value"), py::arg("least"));
   py::class_<EditedFacts>(*m, "EditedFacts")
       .def(py::init<const GraphHandle&, const AttributeTexts&, const py::list&, const py::object&,
                     const Assumptions&>(),
            py::arg("graph"), py::arg("attributes"), py::arg("params"), py::arg("file"),
            py::arg("assumptions"))
       .def("type", &EditedFacts::type, py::arg("value"))
-      .def("computed", &EditedFacts::computed)
       .def("shape", &EditedFacts::shape, py::arg("value"))
       .def("items", &EditedFacts::items, py::arg("value"));
 }

@@ -6,7 +6,6 @@ from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
     constants,
     fold_constants,
-    fold_shapes,
     groups,
     moves,
     names,

@@ -30,9 +30,17 @@ def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None
     apply_rules(_book(), graph, _numbers(groups), fold, remove_unused, kept)
 
 
-def apply_move(graph: Graph, move: _core.Move, kept: Collection[str] = (), **options: bool) -> None:
+def apply_move(
+    graph: Graph,
+    move: _core.Move,
+    kept: Collection[str] = (),
+    *,
+    large_sizes: bool = True,
+    **options: bool,
+) -> None:
     """Run an algorithm of the core; the operators with the names in kept stay."""
-    assumptions = _core.Assumptions(**(assumed() or {}))
+    known = {"large_sizes": True, "empty_errors": True, **(assumed() or {})}
+    assumptions = _core.Assumptions(known["large_sizes"] and large_sizes, known["empty_errors"])
     made, gone = move(
         graph,
         graph.attributes,

@@ -273,3 +273,34 @@ def cancel_transposes(
         moves.cancel_transposes(graph)
         return
     apply_move(graph, _core.cancel_transposes, empty_errors=empty_errors, reorder_sums=reorder_sums)
+
+
+@graph_pass(
+    name="foldShapes",
+    dialects=["onnx"],
+    exact=True,
+    joins=Joins(
+        ["clean", "simplify"],
+        after="resolveIf",
+        options={"conditions": True},
+        rounding={"large_sizes": False},
+    ),
+)
+def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = False) -> None:
+    """Replace computations on dimensions by their results; open dimensions stay open.
+
+    If the target shape of a Reshape depends on open dimensions, it becomes a constant with 0 for
+    dimensions of the input at the same position, and -1 for at most one other.
+
+    Parameters
+    ----------
+    large_sizes : bool
+        Keep computations on open dimensions in floating point, because float32 rounds above 2^24.
+        If false, multiples of one open dimension are assumed to be smaller, as in `simplify`;
+        products of open dimensions stay in any case.
+    conditions : bool
+        Also fold conditions of If, as in `simplify`, which resolves them. With a constant
+        condition, ONNX Runtime may reject an error in the taken branch when it loads the model
+        instead of when it runs.
+    """
+    apply_move(graph, _core.fold_shapes, large_sizes=large_sizes, conditions=conditions)

@@ -87,10 +87,6 @@ class Shapes:
             return None
         return _objects(items, tuple(int(size) for size in shape if isinstance(size, int)))
 
-    def computed(self) -> list[EditableValue]:
-        """Return the results of operators whose elements are all known integers."""
-        return self._facts.computed()
-
     def whole(self, value: EditableValue | None) -> list[int] | None:
         """Return the elements of a value if all are known integers."""
         content = self.content(value)
