@@ -16,6 +16,7 @@ from onnx_suite import node_cases
 from places import TESTS
 
 SCRIPTS = TESTS / "support" / "tool_bugs"
+SWEEP = TESTS / "support" / "tool_sweep.py"
 
 SEEN = {
     ("onnxslim_unsorted", "affine_grid_2d_expanded"): "affinegrid",
@@ -30,8 +31,47 @@ BUGS = {
 }
 """Likewise, with the most nodes that are left of the model."""
 
-VERSIONS = {"onnxslim": "0.1.98", "onnxoptimizer": "0.4.2"}
+FAULTS = {
+    ("float16", "multiple times", "celu_expanded"): "celu",
+    ("float16", "LayerNormalization", "layer_normalization_default_axis"): "layernormalization",
+    ("float16", "HannWindow", "hannwindow"): "hannwindow",
+    ("dynamic quantization", "QAttention", "attention_4d"): "attention",
+    ("ORT inference", "GatherND", "gathernd_example_int32_batch_dim1"): "gathernd",
+    ("ORT inference", "numbers", "loop11"): "loop",
+    ("onnxslim", "UnboundLocalError", "if_opt"): "if_",
+    ("onnxoptimizer", "value_info", "if_seq"): "if_",
+}
+"""Tool, fault in the words of tool_sweep.py, and model, with the suite's module of the model."""
+
+RANDOM = {
+    ("onnxsim", 14): "eraseOutput",
+    ("onnxoptimizer", 28): "eliminate_shape_gather",
+    ("onnxslim", 159): "numbers",
+    ("onnxscript rewriter", 421): "allowzero",
+    ("ORT inference", 24): "(op_type:Slice)",
+    ("ORT inference", 392): "crash",
+    ("float16", 3): "topologically sorted",
+    ("float16", 272): "type of",
+}
+"""Tool and seed of a random graph, with the fault."""
+
+VERSIONS = {
+    "onnxconverter-common": "1.16.0",
+    "onnxoptimizer": "0.4.2",
+    "onnxruntime": "1.32.0",
+    "onnxscript": "0.7.2",
+    "onnxsim": "0.8.1",
+    "onnxslim": "0.1.98",
+}
 """The versions that have the bugs."""
+
+PACKAGES = {
+    "float16": "onnxconverter-common",
+    "dynamic quantization": "onnxruntime",
+    "ORT inference": "onnxruntime",
+    "onnxscript rewriter": "onnxscript",
+}
+"""Packages of tools with other names."""
 
 
 def require_version(tool: str) -> None:
@@ -56,6 +96,28 @@ def prepared(script: str, model: str, module: str, folder: Path) -> tuple[list[s
 def test_bug_is_seen(script: str, model: str, tmp_path: Path) -> None:
     command, path = prepared(script, model, SEEN[script, model], tmp_path)
     assert subprocess.run([*command, path], capture_output=True, check=False).returncode == 1
+
+
+@pytest.mark.parametrize(("tool", "fault", "model"), FAULTS)
+def test_fault_is_found(tool: str, fault: str, model: str, tmp_path: Path) -> None:
+    require_version(PACKAGES.get(tool, tool))
+    module = FAULTS[tool, fault, model]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(next(c.data for c in node_cases([module]) if c.name == f"node/test_{model}"))
+    command = [sys.executable, str(SWEEP), "--tools", tool, "--fault", fault, str(path)]
+    found = subprocess.run(command, capture_output=True, check=False, text=True, cwd=tmp_path)
+    assert (found.returncode, fault in found.stdout) == (1, True), found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(("tool", "seed"), RANDOM)
+def test_fault_is_found_on_random_graphs(tool: str, seed: int, tmp_path: Path) -> None:
+    for package in sorted(VERSIONS):
+        require_version(package)
+    command = [sys.executable, str(SWEEP), "--random", str(seed), "1", "--tools", tool]
+    found = subprocess.run(command, capture_output=True, check=False, text=True, cwd=tmp_path)
+    line = found.stdout.partition("\n")[0]
+    assert line.startswith(f"seed {seed} | {tool} | "), found.stdout + found.stderr
+    assert RANDOM[tool, seed] in line
 
 
 @pytest.mark.sample(1)
