@@ -44,13 +44,13 @@ def _newest_registered(domain: str) -> int:
 @lru_cache(maxsize=4096)
 def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
     """Return the types of an operator's attributes by name; empty for an unknown operator."""
-    schema = _schema(op, domain, version)
+    schema = schema_of(op, domain, version)
     if schema is None:
         return {}
     return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
 
 
-def _schema(op: str, domain: str, version: int) -> Any:
+def schema_of(op: str, domain: str, version: int) -> Any:
     """Return the schema of an operator; None for an unknown one."""
     defs: Any = require("onnx.defs", extra="onnx")
     try:

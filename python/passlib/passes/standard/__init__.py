@@ -7,6 +7,7 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     constants,
     fold_constants,
     groups,
+    half,
     moves,
     names,
     rebuild_shapes,

@@ -122,7 +122,7 @@ def renewed_types(
         as_before = {v.name: v.type for v in before[place].output} if place in before else {}
         whole = {v.name: v.type for v in graph.output if v.type.tensor_type.HasField("shape")}
         outputs = {
-            name: found[name].SerializeToString()
+            name: _with_shape_of(whole.get(name), found[name]).SerializeToString()
             for name in other
             if name not in whole
             or name not in as_before
@@ -199,6 +199,17 @@ def _agree(stated: Any, new: Any) -> bool:
         and old.HasField("shape")
         and (not kind.HasField("shape") or _same_sizes(old.shape.dim, kind.shape.dim))
     )
+
+
+def _with_shape_of(stated: Any, found: Any) -> Any:
+    """Return an inferred type, with the stated shape if the inferred one contradicts no shape."""
+    if stated is None or found.WhichOneof("value") != "tensor_type":
+        return found
+    if found.tensor_type.HasField("shape"):
+        return found
+    made = copy_of(stated)
+    made.tensor_type.elem_type = found.tensor_type.elem_type
+    return made
 
 
 def _sizes(kind: Any) -> tuple[int, list[int | None]]:
