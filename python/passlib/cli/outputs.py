@@ -79,9 +79,9 @@ def require_folder(option: str, path: str) -> None:
         raise UsageError(f"{option} {path}: expected a folder, found a file")
 
 
-def write_page(path: str | os.PathLike[str], page: str) -> Path:
-    """Write an HTML document and return its path."""
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text, such as an HTML document, and return its path."""
     target = Path(path)
     with replacing(target) as made:
-        made.write_text(page, "utf-8")
+        made.write_text(text, "utf-8")
     return target

@@ -270,7 +270,11 @@ def _strings(name: str, array: np.ndarray) -> np.ndarray:
 def _unwrap(output: Any) -> np.ndarray:
     name = _UNLIKE_NUMPY.get(output.data_type())
     if name is None:
-        array: np.ndarray = output.numpy()
+        try:
+            array: np.ndarray = output.numpy()
+        except RuntimeError as error:  # such as of four bits
+            kind = output.data_type()
+            raise PasslibError(f"NumPy has no type for an output of type {kind}") from error
         return array
     made = np.empty(tuple(output.shape()), getattr(require("ml_dtypes", extra="run"), name))
     if made.size:

@@ -11,6 +11,7 @@ from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance
 from passlib.workbench.optimizing import Request
 from passlib.workbench.reduction import Reduced, reduce
+from passlib.workbench.script import script
 
 __all__ = [
     "Check",
@@ -36,4 +37,5 @@ __all__ = [
     "drawn",
     "input_shapes",
     "reduce",
+    "script",
 ]

@@ -24,6 +24,9 @@ _SKIP: Final = 125
 _NOT_RUN: Final = (126, 127)
 """Exit statuses of a shell that cannot run a command."""
 
+BRACES: Final = r"""\"\{\}\"|'\{\}'|\{\}"""
+"""The place of a path in a command; users also put it in quotation marks of the shell."""
+
 _LEAST_SECONDS: Final = 10.0
 
 
@@ -122,8 +125,7 @@ class CommandFails:
         with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
             path = save_part(model, Path(folder))
             quoted = shlex.quote(path)
-            # Users also put the braces in quotation marks of the shell.
-            command = re.sub(r"""\"\{\}\"|'\{\}'|\{\}""", lambda _: quoted, self._command)
+            command = re.sub(BRACES, lambda _: quoted, self._command)
             status = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         code = status.returncode
         if code in _NOT_RUN:

@@ -238,12 +238,12 @@ def _sort(nodes: Sequence[Any], graph: Any) -> None:
 
 def _at_the_same_sets(before: Model, after: Model, shapes: Shapes) -> tuple[Any, Any]:
     """Return the messages of two models, the older one at the operator set of the other."""
-    one, two = _message_of(before, shapes), _message_of(after, shapes)
+    one, two = message_of(before, shapes), message_of(after, shapes)
     first, second = _sets(one), _sets(two)
     if first.get("", 0) < second.get("", 0):
-        one = _message_of(before, shapes, second[""])
+        one = message_of(before, shapes, second[""])
     elif second.get("", 0) < first.get("", 0):
-        two = _message_of(after, shapes, first[""])
+        two = message_of(after, shapes, first[""])
     first, second = _sets(one), _sets(two)
     other = [name for name in first.keys() & second.keys() if first[name] != second[name]]
     if other:
@@ -262,7 +262,7 @@ def _sets(message: Any) -> dict[str, int]:
     return {schema.plain(each.domain): each.version for each in message.opset_import}
 
 
-def _message_of(model: Model, shapes: Shapes, opset: int | None = None) -> Any:
+def message_of(model: Model, shapes: Shapes, opset: int | None = None) -> Any:
     """Return a model as a message.
 
     ``shapes``: of the inputs, for models of other dialects. ``opset``: a newer version of ONNX's

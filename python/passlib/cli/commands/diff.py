@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from passlib.cli.outputs import require_file, write_page
+from passlib.cli.outputs import require_file, write_text
 from passlib.cli.status import FINE
 from passlib.cli.tables import json_text
 from passlib.errors import printable
@@ -42,5 +42,5 @@ def run(arguments: argparse.Namespace) -> int:
     if target is None:
         sys.stdout.write(text)
     else:
-        sys.stdout.write(f"{printable(write_page(target, text))}\n")
+        sys.stdout.write(f"{printable(write_text(target, text))}\n")
     return FINE

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from passlib import dialects
 from passlib.cli.options import (
@@ -20,12 +22,14 @@ from passlib.cli.options import (
     shapes_of,
     tolerance_of,
 )
-from passlib.cli.outputs import require_file, require_model
-from passlib.cli.status import FINE
+from passlib.cli.outputs import require_file, require_model, write_text
+from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json
 from passlib.errors import PasslibError, printable
 from passlib.model import Model, load
-from passlib.workbench import CommandFails, PipelineFails, drawn, reduce
+from passlib.workbench import CommandFails, PipelineFails, drawn, reduce, script
+from passlib.workbench.failing import BRACES
+from passlib.workbench.script import require_onnx
 from passlib.workbench.shrinking import survived
 
 DESCRIPTION = "Shrink a model that a pass breaks or that a command fails on."
@@ -34,8 +38,9 @@ EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("-o", "--output", metavar="OUT", help="output file of the small model")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="output file of the small model"
+        "--script", metavar="FILE.py", help="write a script of onnx.helper calls that makes it"
     )
     parser.add_argument("--save-inputs", metavar="FILE.npz", help="save inputs that show the fault")
     add_passes(parser)
@@ -47,8 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Save the smallest model; fail if nothing is broken."""
     require_failing(arguments)
+    if arguments.output is None and arguments.script is None:
+        raise UsageError("give -o OUT, --script FILE.py or both")
     model = load(arguments.model)
-    require_model("-o", arguments.output, model.dialect)
+    if arguments.output is not None:
+        require_model("-o", arguments.output, model.dialect)
+    if arguments.script is not None:
+        require_file("--script", arguments.script)
+        require_onnx(model)
     if arguments.save_inputs is not None:
         require_file("--save-inputs", arguments.save_inputs)
     failing: Callable[[Model, Mapping[str, Any]], bool]
@@ -69,8 +80,19 @@ def run(arguments: argparse.Namespace) -> int:
             if failing.what:
                 break
     found = reduce(model, failing, inputs, isolate=arguments.test is not None)
-    options = dialects.find(model.dialect).part_options
-    files = found.model.save(Path(arguments.output), **options)
+    files: list[str] = []
+    if arguments.output is not None:
+        options = dialects.find(model.dialect).part_options
+        files += found.model.save(Path(arguments.output), **options)
+    if arguments.script is not None:
+        text = script(
+            {_FILE: found.model},
+            found.inputs,
+            lambda models, inputs: failing(models[0], inputs),
+            _how(arguments),
+            isolate=arguments.test is not None,
+        )
+        files.append(str(write_text(arguments.script, text)))
     if arguments.save_inputs is not None:
         import numpy as np
 
@@ -82,8 +104,28 @@ def run(arguments: argparse.Namespace) -> int:
         facts = {"nodes": [found.nodes_before, found.nodes], "runs": found.runs, "files": files}
         print_json(facts)
     else:
-        sys.stdout.write(f"{found}\n{printable(files[0])}\n")
+        # Weights may be in more files.
+        shown = dict.fromkeys((files[0], *([arguments.script] if arguments.script else ())))
+        sys.stdout.write("".join(f"{each}\n" for each in (found, *map(printable, shown))))
     return FINE
+
+
+_FILE: Final = "model.onnx"
+
+
+def _how(arguments: argparse.Namespace) -> str:
+    """Return the command that shows the fault on the file that a script makes."""
+    if arguments.test is not None:
+        return re.sub(BRACES, _FILE, arguments.test)
+    words = ["passlib", "opt", _FILE, "-o", "out.onnx", "--check"]
+    for option, values in (
+        ("--passes", [] if arguments.passes is None else [arguments.passes]),
+        ("--rules", arguments.rules),
+        ("--skip", arguments.skip),
+        ("-l", arguments.library),
+    ):
+        words += [word for value in values for word in (option, value)]
+    return shlex.join(words)
 
 
 def _inputs(arguments: argparse.Namespace, model: Model) -> Mapping[str, Any]:

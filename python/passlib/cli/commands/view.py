@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from passlib.cli.outputs import require_file, write_page
+from passlib.cli.outputs import require_file, write_text
 from passlib.cli.status import FINE
 from passlib.errors import printable
 from passlib.model import load
@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> int:
     target = f"{name}.html" if arguments.output is None else arguments.output
     require_file("-o", target)
     page = load(arguments.model).to_html(name)
-    sys.stdout.write(f"{printable(write_page(target, page))}\n")
+    sys.stdout.write(f"{printable(write_text(target, page))}\n")
     return FINE
