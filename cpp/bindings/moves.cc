@@ -76,6 +76,8 @@ void bindMoves(py::module_* m) {
   bindMove(m, "cancel_transposes", &moves::cancelTransposes, py::arg("empty_errors"),
            py::arg("reorder_sums"));
   bindMove(m, "fold_shapes", &moves::foldShapes, py::arg("conditions"));
+  bindMove(m, "merge_concats", &moves::mergeConcats);
+  bindMove(m, "propagate_casts", &moves::propagateCasts);
   bindMove(m, "merge_factors", &moves::mergeFactors);
   bindMove(m, "merge_reshapes", &moves::mergeReshapes);
   m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));

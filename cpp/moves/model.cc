@@ -193,6 +193,8 @@ std::optional<Integers> Model::axes(const Node& node) {
 
 int Model::type(const NodeEntry& value) {
   if (const MXTensor* constant = array(value)) return rules::onnxType(constant->dtype);
+  const auto changed = types_.find({value.node, value.entry});
+  if (changed != types_.end()) return changed->second;
   const facts::Fact& known = fact(value);
   return known.isTensor() ? known.type : 0;
 }
@@ -263,6 +265,7 @@ void Model::noteOrigin(Node* made, const Node& node) {
 void Model::forgetFacts() {
   inferred_ = false;
   same_.clear();
+  types_.clear();
 }
 
 void Model::replace(Node* node, const NodeEntry& by) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,6 +89,8 @@ class Model {
   std::optional<facts::Shape> shape(const NodeEntry& value);
   /// The element type of a tensor, by ONNX's number; 0 if it is unknown.
   int type(const NodeEntry& value);
+  /// Notes the element type that a value has after a change.
+  void retype(const NodeEntry& value, int type) { types_[{value.node, value.entry}] = type; }
   /// The elements of a small tensor of integers; nothing unless all are known.
   std::optional<std::vector<facts::Dim>> content(const NodeEntry& value);
   /// The same where all are numbers.
@@ -135,6 +138,7 @@ class Model {
   bool inferred_ = false;
   /// By a new node, the value that its first output equals.
   std::unordered_map<const Node*, NodeEntry> same_;
+  std::map<std::pair<const Node*, int>, int> types_;  ///< those that changed
   bool named_ = false;
   TextSet names_;  ///< those of removed nodes too
   TextMap<int> numbers_;

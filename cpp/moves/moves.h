@@ -9,6 +9,12 @@ namespace passlib::moves {
 /// Merges successive multiplications by constants, and successive additions of constants.
 void mergeFactors(Model* model);
 
+/// Merges nested Concats along the same axis.
+void mergeConcats(Model* model);
+
+/// Merges Casts with earlier lossless ones, also through operators that only move elements.
+void propagateCasts(Model* model);
+
 /// Merges successive operators that keep the order of the elements and change the shape.
 void mergeReshapes(Model* model);
 

@@ -331,8 +331,10 @@ class Move(Protocol):
 
 cancel_transposes: Move
 fold_shapes: Move
+merge_concats: Move
 merge_factors: Move
 merge_reshapes: Move
+propagate_casts: Move
 
 def has_kernel(op: str, type: int, opset: int) -> bool: ...
 def kernels() -> dict[str, list[tuple[int, set[int]]]]: ...

@@ -304,3 +304,38 @@ def fold_shapes(graph: Graph, *, large_sizes: bool = True, conditions: bool = Fa
         instead of when it runs.
     """
     apply_move(graph, _core.fold_shapes, large_sizes=large_sizes, conditions=conditions)
+
+
+@graph_pass(
+    name="propagateCasts",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Cast"],
+    joins=Joins(["clean", "simplify"], after="removeNoOps"),
+)
+def propagate_casts(graph: Graph) -> None:
+    """Merge a Cast with an earlier lossless one.
+
+    Operators between the casts that only move elements, such as Transpose and Slice, then run on
+    the first type. Both casts are removed if the second one returns to this type.
+    """
+    apply_move(graph, _core.propagate_casts)
+
+
+@graph_pass(
+    name="mergeConcats",
+    dialects=["onnx", "mxnet", "nnvm"],
+    exact=True,
+    triggers=["Concat", "concat", "concatenate"],
+    joins=Joins(["clean", "simplify"], after="mergeSlices"),
+)
+def merge_concats(graph: Graph) -> None:
+    """Merge nested Concats on the same axis, and Splits of Concats into the same parts.
+
+    An inner Concat with other users stays.
+    """
+    if graph.dialect != "onnx":
+        moves.merge_concats(graph)
+        return
+    apply_move(graph, _core.merge_concats)
+    apply_groups(graph, "mergeConcats")

@@ -40,11 +40,6 @@ def integers(node: EditableNode, key: str) -> list[int] | None:
     return None if found is None else [int(item) for item in json.loads(found)]
 
 
-def is_old_broadcast(node: EditableNode) -> bool:
-    """Whether a node broadcasts from a stated axis, as before opset 7."""
-    return "axis" in node.attrs or "broadcast" in node.attrs
-
-
 def text(node: EditableNode, key: str, preset: str) -> str:
     """Return a string attribute."""
     return str(node.attrs.get(key, preset))
@@ -63,17 +58,6 @@ def is_copy(node: EditableNode) -> bool:
     """Whether a node gives a variable the name of an output, and has no other use."""
     source = node.inputs[0].node if operator(node) == "Identity" and node.inputs else None
     return source is not None and source.is_variable and not node.outputs[0].uses
-
-
-def can_replace(node: EditableNode, by: EditableValue) -> bool:
-    """Whether another value can replace the first output of a node, its only used output.
-
-    An output of the model that is an input, or another output, needs an Identity.
-    """
-    result = node.outputs[0]
-    if any(value.uses or value.is_output for value in node.outputs[1:]):
-        return False
-    return not result.is_output or not (by.node.is_variable or by.is_output)
 
 
 def graphs_within(node: EditableNode) -> Iterator[EditableGraph]:

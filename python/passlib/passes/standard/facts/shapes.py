@@ -39,7 +39,6 @@ class Shapes:
         self._assumptions = Assumptions(
             large_sizes and assumed.get("large_sizes", True), assumed.get("empty_errors", True)
         )
-        self._types: dict[EditableValue, int] = {}
 
     @cached_property
     def _facts(self) -> EditedFacts:
@@ -64,10 +63,6 @@ class Shapes:
         """Return the dtype of a value; None if unknown or not numeric."""
         name = ELEMENT_TYPES.get(self._type(value))
         return None if name is None else dtypes.as_dtype(name)
-
-    def retype(self, value: EditableValue, dtype: str) -> None:
-        """Record the dtype that a value has after a change."""
-        self._types[value] = CODES[dtype]
 
     def runs(self, op: str, value: EditableValue) -> bool:
         """Whether ONNX Runtime has a kernel of an operator for the dtype of a value."""
@@ -98,22 +93,13 @@ class Shapes:
         array = self.model.array(value)
         if array is not None:
             return CODES.get(array.dtype.name, 0)
-        known = self._types.get(value)
-        return self._facts.type(self.model.known(value)) if known is None else known
+        return self._facts.type(self.model.known(value))
 
 
 def axes_of(node: EditableNode, shapes: Shapes, number: int = 1) -> list[int] | None:
     """Return the axes of a node from its attribute or an input; None if computed or omitted."""
     stated = integers(node, "axes")
     return shapes.whole(given(node, number)) if stated is None else stated
-
-
-def product(sizes: Sizes | list[Quantity]) -> Quantity:
-    """Return the product of dimensions."""
-    total: Quantity = 1
-    for size in sizes:
-        total = total * size
-    return total
 
 
 def _objects(items: Any, shape: tuple[int, ...]) -> Content:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from passlib.passes.standard.moves import (  # noqa: F401 (they register passes)
-    casts,
-    concats,
     slices,
     space_to_depth,
 )
