@@ -77,6 +77,7 @@ void bindMoves(py::module_* m) {
            py::arg("reorder_sums"));
   bindMove(m, "fold_shapes", &moves::foldShapes, py::arg("conditions"));
   bindMove(m, "merge_concats", &moves::mergeConcats);
+  bindMove(m, "merge_slices", &moves::mergeSlices);
   bindMove(m, "propagate_casts", &moves::propagateCasts);
   bindMove(m, "merge_factors", &moves::mergeFactors);
   bindMove(m, "merge_reshapes", &moves::mergeReshapes);

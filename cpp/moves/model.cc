@@ -135,8 +135,7 @@ const MXTensor* Model::array(const NodeEntry& value) const {
 const facts::Fact& Model::fact(const NodeEntry& value) {
   if (!inferred_) hooks_.infer();
   inferred_ = true;
-  const auto same = value.entry == 0 ? same_.find(value.node) : same_.end();
-  return hooks_.fact(same == same_.end() ? value : same->second);
+  return hooks_.fact(known(value));
 }
 
 bool Model::isOneNumber(const NodeEntry& value) {
@@ -216,8 +215,9 @@ std::string Model::fresh(const std::string& wish) {
 }
 
 NodeEntry Model::add(const std::string& wish, const std::string& op,
-                     const std::vector<NodeEntry>& inputs, const Attributes& attributes) {
-  Node* node = owner().addNode(hooks_.graph, op, fresh(wish), inputs, 1);
+                     const std::vector<NodeEntry>& inputs, const Attributes& attributes,
+                     int num_outputs) {
+  Node* node = owner().addNode(hooks_.graph, op, fresh(wish), inputs, num_outputs);
   for (const auto& [key, text] : attributes) node->attrs[key] = text;
   return NodeEntry(node, 0);
 }
@@ -233,8 +233,7 @@ NodeEntry Model::addBefore(const NodeEntry& value, const std::string& op,
 NodeEntry Model::addLike(const NodeEntry& value, const std::string& op,
                          const std::vector<NodeEntry>& inputs, const Attributes& attributes) {
   const NodeEntry made = addBefore(value, op, inputs, attributes);
-  const auto same = value.entry == 0 ? same_.find(value.node) : same_.end();
-  same_[made.node] = same == same_.end() ? value : same->second;
+  noteSame(made, value);
   return made;
 }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -104,7 +103,12 @@ class Model {
   using Attributes = std::vector<std::pair<std::string, std::string>>;
   /// Adds an operator under a free name like `wish`.
   NodeEntry add(const std::string& wish, const std::string& op,
-                const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
+                const std::vector<NodeEntry>& inputs, const Attributes& attributes = {},
+                int num_outputs = 1);
+  /// Notes that a new value equals one of before.
+  void noteSame(const NodeEntry& made, const NodeEntry& value) {
+    same_.emplace(std::make_pair(made.node, made.entry), known(value));
+  }
   /// Adds an operator on the way to a value, under a name like that of its node.
   NodeEntry addBefore(const NodeEntry& value, const std::string& op,
                       const std::vector<NodeEntry>& inputs, const Attributes& attributes = {});
@@ -130,14 +134,19 @@ class Model {
   const std::vector<std::string>& goneConstants() const { return gone_constants_; }
 
  private:
+  /// The value of before that a value equals, or itself.
+  const NodeEntry& known(const NodeEntry& value) const {
+    const auto same = same_.find({value.node, value.entry});
+    return same == same_.end() ? value : same->second;
+  }
   const facts::Fact& fact(const NodeEntry& value);
   std::string fresh(const std::string& wish);
 
   const Hooks& hooks_;
   int64_t opset_ = 1;
   bool inferred_ = false;
-  /// By a new node, the value that its first output equals.
-  std::unordered_map<const Node*, NodeEntry> same_;
+  /// By a new value, the one of before that it equals.
+  std::map<std::pair<const Node*, int>, NodeEntry> same_;
   std::map<std::pair<const Node*, int>, int> types_;  ///< those that changed
   bool named_ = false;
   TextSet names_;  ///< those of removed nodes too

@@ -15,6 +15,9 @@ void mergeConcats(Model* model);
 /// Merges Casts with earlier lossless ones, also through operators that only move elements.
 void propagateCasts(Model* model);
 
+/// Merges Slices of Slices, and replaces Slices that cover a value by Split.
+void mergeSlices(Model* model);
+
 /// Merges successive operators that keep the order of the elements and change the shape.
 void mergeReshapes(Model* model);
 

@@ -334,6 +334,7 @@ fold_shapes: Move
 merge_concats: Move
 merge_factors: Move
 merge_reshapes: Move
+merge_slices: Move
 propagate_casts: Move
 
 def has_kernel(op: str, type: int, opset: int) -> bool: ...

@@ -339,3 +339,19 @@ def merge_concats(graph: Graph) -> None:
         return
     apply_move(graph, _core.merge_concats)
     apply_groups(graph, "mergeConcats")
+
+
+@graph_pass(
+    name="mergeSlices",
+    dialects=["onnx"],
+    exact=True,
+    triggers=["Slice", "Gather", "Concat", "Split"],
+    joins=Joins(["clean", "simplify"], after="cancelTransposes"),
+)
+def merge_slices(graph: Graph) -> None:
+    """Merge successive Slices, Gather and Unsqueeze of one index, and Slices that cover an axis.
+
+    The results are a Slice, a Slice and a Split. Concats of all parts of a value become the value.
+    """
+    apply_move(graph, _core.merge_slices)
+    apply_groups(graph, "mergeSlices", kept=Fused(graph).names)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import Assumptions, Dim, EditableNode, EditableValue, EditedFacts, has_kernel
+from passlib._core import Assumptions, Dim, EditableValue, EditedFacts, has_kernel
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.passes.rewriting import lent_arrays
 from passlib.passes.rulebook import file_of
 from passlib.passes.simplification import kept
-from passlib.passes.standard.facts.nodes import Model, given, integers
+from passlib.passes.standard.facts.nodes import Model
 
 MOST_ELEMENTS = 256
 """Contents of larger tensors are not followed."""
@@ -94,12 +94,6 @@ class Shapes:
         if array is not None:
             return CODES.get(array.dtype.name, 0)
         return self._facts.type(self.model.known(value))
-
-
-def axes_of(node: EditableNode, shapes: Shapes, number: int = 1) -> list[int] | None:
-    """Return the axes of a node from its attribute or an input; None if computed or omitted."""
-    stated = integers(node, "axes")
-    return shapes.whole(given(node, number)) if stated is None else stated
 
 
 def _objects(items: Any, shape: tuple[int, ...]) -> Content:

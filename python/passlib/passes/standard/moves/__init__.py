@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from passlib.passes.standard.moves import (  # noqa: F401 (they register passes)
-    slices,
     space_to_depth,
 )

@@ -8,9 +8,8 @@ from passlib._core import EditableNode, EditableValue
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.nodes import Model, integer, operator
+from passlib.passes.standard.facts.nodes import Model, given, integer, operator
 from passlib.passes.standard.facts.shapes import Shapes
-from passlib.passes.standard.moves.slices import part_of
 
 _END = (1 << 31) - 1
 """Ends from here on are the end of the axis."""
@@ -98,10 +97,10 @@ def _steps(
     """Return the value that Slices take from, and what they take of each axis."""
     ranges: dict[int, tuple[int, int, int]] = {}
     while operator(value.node) == "Slice" and not value.node.control_deps:
-        part = part_of(value.node, shapes)
-        if part is None or not ranges.keys().isdisjoint(part.ranges):
+        part = _part_of(value.node, shapes)
+        if part is None or not ranges.keys().isdisjoint(part):
             break
-        ranges.update(part.ranges)
+        ranges.update(part)
         value = value.node.inputs[0]
     shape = shapes.shape(value) or ()
     known = {}
@@ -109,6 +108,24 @@ def _steps(
         size = shape[axis] if axis < len(shape) else None
         known[axis] = (start, _END if size is not None and end == size else end, step)
     return value, known
+
+
+def _part_of(node: EditableNode, shapes: Shapes) -> dict[int, tuple[int, int, int]] | None:
+    """Return start, end and step of a Slice by axis; None if unknown."""
+    rank = shapes.rank(node.inputs[0])
+    starts, ends = (shapes.whole(node.inputs[number]) for number in (1, 2))
+    axes: list[int] | None = list(range(len(starts or ())))
+    steps: list[int] | None = [1] * len(starts or ())
+    if given(node, 3) is not None:
+        axes = shapes.whole(node.inputs[3])
+    if given(node, 4) is not None:
+        steps = shapes.whole(node.inputs[4])
+    if rank is None or starts is None or ends is None or axes is None or steps is None:
+        return None
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if not len(starts) == len(ends) == len(places) == len(steps) == len(set(places)):
+        return None
+    return dict(zip(places, zip(starts, ends, steps, strict=True), strict=True))
 
 
 def _reorder(model: Model, value: EditableValue, order: list[int]) -> bool:
