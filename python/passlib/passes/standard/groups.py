@@ -14,10 +14,25 @@ _LAYERS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
 
 
 @graph_pass(
+    name="fuseLayers",
+    dialects=["onnx"],
+    triggers=["Erf", "Tanh", "ReduceMean", "Softmax", "Attention", "LayerNormalization"],
+    joins=Joins(["simplify"], after="foldShapes"),
+)
+def fuse_layers(graph: Graph) -> None:
+    """Replace LayerNormalization, Gelu, Attention and their kin, written as many operators.
+
+    The operators are ONNX's own, where the model's operator set has them: LayerNormalization from
+    17 on, Gelu from 20 on, Attention and RMSNormalization from 23 on.
+    """
+    apply_groups(graph, "fuseLayers")
+
+
+@graph_pass(
     name="removeNoOps",
     dialects=["onnx", "mxnet", "nnvm", "dlprim"],
     exact=True,
-    joins=Joins(["clean", "simplify"], after="foldShapes", rounding={"rounding": True}),
+    joins=Joins(["clean", "simplify"], after="fuseLayers", rounding={"rounding": True}),
 )
 def remove_no_ops(graph: Graph, *, signed_zeros: bool = True, rounding: bool = False) -> None:
     """Remove operators that return an input unchanged.
