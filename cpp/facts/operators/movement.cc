@@ -34,6 +34,7 @@ void reshape(NodeView& node) {
     for (std::size_t axis = node.in(0).rank(); axis < target.size(); ++axis)
       node.need(target[axis]);
   }
+  const Dim total = ranked ? product(*node.in(0).shape) : Dim();
   Shape made;
   std::optional<std::size_t> open;
   bool one_open = true;
@@ -41,6 +42,11 @@ void reshape(NodeView& node) {
     const Dim& wanted = target[axis];
     Dim there;
     if (ranked && axis < node.in(0).rank()) there = (*node.in(0).shape)[axis];
+    // For 0 the result would have the size that is there, and elements where the input has none.
+    if (keeps_zero == 0 && atLeast(there, 1) && total.isKnown() &&
+        wanted.isSymbolic() && quotient(total, wanted).isKnown()) {
+      node.need(wanted);
+    }
     if (wanted.is(0) && keeps_zero == 0) {
       require(!ranked || axis < node.in(0).rank());
       made.push_back(there);
@@ -72,7 +78,6 @@ void reshape(NodeView& node) {
         place = i;
       }
     }
-    const Dim total = product(*node.in(0).shape);
     if (node.isPositive(others)) {
       made[place] = total.isNumber() ? quotient(total, others) : wholeQuotient(total, others);
     } else if (open && *open == place) {

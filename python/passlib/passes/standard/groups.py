@@ -23,7 +23,7 @@ def fuse_layers(graph: Graph) -> None:
     """Replace LayerNormalization, Gelu, Attention and their kin, written as many operators.
 
     The operators are ONNX's own, where the model's operator set has them: LayerNormalization from
-    17 on, Gelu from 20 on, Attention and RMSNormalization from 23 on.
+    17 on, Gelu from 20 on, Attention, RotaryEmbedding and RMSNormalization from 23 on.
     """
     apply_groups(graph, "fuseLayers")
 

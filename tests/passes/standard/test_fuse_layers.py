@@ -1,0 +1,148 @@
+"""fuseLayers: layers of transformers that are written as many operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import parser
+
+import passlib as pl
+import transformers
+from passlib.model.edits import content_of
+
+# Operators of two blocks: as exported, and after simplify with operator sets 17, 20 and 23.
+COUNTS = {
+    "bert": (106, 72, 64, 44),
+    "gpt": (102, 68, 54, 30),
+    "llama": (153, 125, 125, 41),
+    "vit": (106, 72, 64, 40),
+    "whisper": (164, 112, 104, 84),
+}
+OPSETS = (17, 20, 23)
+
+
+@cache
+def blocks(name: str, opset: int) -> tuple[bytes, bytes]:
+    """Return a model of two blocks, and what simplify makes of it."""
+    before = transformers.BLOCKS[name](opset)
+    after = content_of(pl.load(before).simplify())
+    assert after is not None
+    return before, after
+
+
+def operators(model: bytes) -> Counter[str]:
+    return Counter(node.op_type for node in onnx.load_from_string(model).graph.node)
+
+
+def results(model: bytes, feeds: dict[str, object]) -> list[np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model, options).run(None, feeds)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("name", COUNTS)
+def test_operators_of_two_blocks(name: str, opset: int) -> None:
+    before, after = blocks(name, opset)
+    found = (operators(before).total(), operators(after).total())
+    assert found == (COUNTS[name][0], COUNTS[name][1 + OPSETS.index(opset)])
+    onnx.checker.check_model(onnx.load_from_string(after), full_check=True)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("name", COUNTS)
+def test_numbers_and_open_sizes_stay(name: str, opset: int) -> None:
+    before, after = blocks(name, opset)
+    for batch, rows in ((1, 6), (3, 6), (2, 1)):
+        if rows == 1 and name == "gpt":
+            continue  # whose mask has six rows
+        feeds = transformers.feeds(before, batch, rows)
+        for mine, its in zip(results(after, feeds), results(before, feeds), strict=True):
+            np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
+    first, second = (onnx.load_from_string(each).graph for each in (before, after))
+    assert list(first.input) == list(second.input)
+    assert list(first.output) == list(second.output)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_second_time_changes_nothing(name: str) -> None:
+    after = blocks(name, 23)[1]
+    assert operators(content_of(pl.load(after).simplify()) or b"") == operators(after)
+
+
+@pytest.mark.parametrize("low", [-1e4, -1e9, np.finfo(np.float32).min])
+def test_rows_that_a_mask_hides_whole(low: float) -> None:
+    """Softmax gives each value the same share; ONNX Runtime's Attention would give 0."""
+    before, after = blocks("llama", 23)
+    feeds = transformers.feeds(before, 1)
+    feeds["mask"][:] = 0
+    feeds["mask"][..., 2, :] = low
+    if low == -1e4:  # whose sum with the scores still differs
+        feeds["mask"][..., 2, :3] = 0
+    for mine, its in zip(results(after, feeds), results(before, feeds), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
+
+
+def test_the_exact_pipeline_leaves_layers_alone() -> None:
+    before = blocks("bert", 23)[0]
+    after = content_of(pl.load(before).simplify(exact=True))
+    assert after is not None
+    assert not {"LayerNormalization", "Gelu", "Attention"} & operators(after).keys()
+
+
+HEAD = '<ir_version: 10, opset_import: ["" : 23]> g '
+LIKE = {
+    "scores that are an output": (
+        "(float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v)"
+        " => (float[1, 2, 3, 5] s, float[1, 2, 3, 4] y) {"
+        " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) p = Softmax(s) y = MatMul(p, v) }"
+    ),
+    "Softmax along another axis": (
+        "(float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v) => (float[1, 2, 3, 4] y) {"
+        " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) p = Softmax<axis = 2>(s)"
+        " y = MatMul(p, v) }"
+    ),
+    "one head of keys for all": (
+        "(float[1, 2, 3, 4] q, float[1, 1, 5, 4] k, float[1, 2, 5, 4] v) => (float[1, 2, 3, 4] y) {"
+        " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) p = Softmax(s) y = MatMul(p, v) }"
+    ),
+    "double": (
+        "(double[1, 2, 3, 4] q, double[1, 2, 5, 4] k, double[1, 2, 5, 4] v)"
+        " => (double[1, 2, 3, 4] y) {"
+        " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) p = Softmax(s) y = MatMul(p, v) }"
+    ),
+    "a finite number for what the mask hides": (
+        "(float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v, bool[3, 5] m)"
+        " => (float[1, 2, 3, 4] y) <float low = {-1e9}> {"
+        " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) w = Where(m, s, low)"
+        " p = Softmax(w) y = MatMul(p, v) }"
+    ),
+    "a mean of another value": (
+        "(float[2, 4] x, float[2, 4] z) => (float[2, 4] y) <int64[1] a = {-1}, float e = {0.001}> {"
+        " m = ReduceMean(z, a) d = Sub(x, m) q = Mul(d, d) v = ReduceMean(q, a) s = Add(v, e)"
+        " r = Sqrt(s) y = Div(d, r) }"
+    ),
+    "a deviation along another axis": (
+        "(float[4, 4] x) => (float[4, 4] y)"
+        " <int64[1] a = {-1}, int64[1] b = {0}, float e = {0.001}> {"
+        " m = ReduceMean(x, a) d = Sub(x, m) q = Mul(d, d) v = ReduceMean(q, b) s = Add(v, e)"
+        " r = Sqrt(s) y = Div(d, r) }"
+    ),
+    "another factor in Gelu": (
+        "(float[2, 4] x) => (float[2, 4] y) <float c = {1.5}, float o = {1}, float h = {0.5}> {"
+        " d = Div(x, c) e = Erf(d) a = Add(e, o) p = Mul(x, a) y = Mul(p, h) }"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LIKE)
+def test_what_only_looks_like_a_layer_stays(what: str) -> None:
+    model = pl.load(parser.parse_model(HEAD + LIKE[what]))
+    names = {node.op for node in model.simplify().symbol.nodes()}
+    assert not {"LayerNormalization", "Gelu", "Attention", "RMSNormalization"} & names
