@@ -43,7 +43,7 @@ void reshape(NodeView& node) {
     Dim there;
     if (ranked && axis < node.in(0).rank()) there = (*node.in(0).shape)[axis];
     // For 0 the result would have the size that is there, and elements where the input has none.
-    if (keeps_zero == 0 && atLeast(there, 1) && total.isKnown() &&
+    if (keeps_zero == 0 && there.isKnown() && total.isKnown() && atLeast(there, 1) &&
         wanted.isSymbolic() && quotient(total, wanted).isKnown()) {
       node.need(wanted);
     }

@@ -39,6 +39,24 @@ def content_of(model: Any) -> bytes | None:
         return path.read_bytes() if alone else None
 
 
+def with_opset(model: M, opset: int) -> M:
+    """Return an ONNX model with another version of ONNX's operators, as `Model.with_opset` does."""
+    like: Any = model
+    if like.dialect != "onnx":
+        raise UnsupportedError(
+            f"only ONNX models have versions of operators, and this one is of {like.dialect}; "
+            "passlib convert --opset writes it as ONNX"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        if len(like.save(path, durable=False, opset=opset)) > 1:
+            raise UnsupportedError(
+                "a model with data in several files is converted from file to file: "
+                f"passlib convert IN OUT --opset {opset}"
+            )
+        return of_content(model, path.read_bytes())
+
+
 def of_content(model: M, content: bytes) -> M:
     """Return the model of the bytes of a file, of the class and the dialect of another one."""
     like: Any = model

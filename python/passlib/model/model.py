@@ -690,6 +690,24 @@ class Model:
         made = with_attributes(self._symbol, node, attributes)
         return Model.of_parts(made, self._args, self._aux, self._template)
 
+    def with_opset(self, opset: int) -> Model:
+        """Return an ONNX model with another version of ONNX's operators; this one stays unchanged.
+
+        Parameters
+        ----------
+        opset : int
+            As in `save`.
+
+        Raises
+        ------
+        UnsupportedError
+            The model is of another dialect, an operator has no form in this version, or the model
+            does not fit into one file of 2 GB.
+        """
+        from passlib.model.edits import with_opset
+
+        return with_opset(self, opset)
+
     def extract(
         self, inputs: Sequence[str] | str | None = None, outputs: Sequence[str] | str | None = None
     ) -> Model:

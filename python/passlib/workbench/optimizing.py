@@ -16,6 +16,7 @@ from passlib.graph.plain import operators_of
 from passlib.library.pipeline import Step
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, StepResult, Verify
+from passlib.passes.standard.groups import more_layers
 from passlib.workbench.comparison import DRAWN, Check, Comparison, Reference, drawn
 from passlib.workbench.graph_difference import diff
 from passlib.workbench.numbers import Tolerance
@@ -44,6 +45,8 @@ class Request:
         Path of the HTML report.
     rewrite_limit : int or None
         Maximum number of rewrites.
+    opset : int or None
+        Version of ONNX's operators to which the model is converted first.
     libraries : tuple of str, or None
         Paths of the libraries and Python files that processes load; by default the files that
         define the passes.
@@ -65,6 +68,7 @@ class Request:
     dump: str | None = None
     report: str | None = None
     rewrite_limit: int | None = None
+    opset: int | None = None
     libraries: tuple[str, ...] | None = None
 
 
@@ -91,7 +95,9 @@ def optimize(
         ``steps``, ``differences`` (a text for each output that differs) and ``files`` (the paths of
         written files); on request also ``checked`` (the number of inputs and the largest
         difference relative to its tolerance), ``not_covered`` (what the inputs
-        do not show), ``rewrites`` (applied, and in total) and ``report``.
+        do not show), ``rewrites`` (applied, and in total) and ``report``. After ``simplify``,
+        ``more_layers`` is None, or a version of ONNX's operators and how many operators fewer the
+        model would have with it.
 
     Raises
     ------
@@ -103,11 +109,14 @@ def optimize(
     given = None if request.inputs is None else load_inputs(request.inputs, model)
     looking = [*instruments, *_instruments(request, model, given)]
     more: dict[str, Any] = {}
+    first = model if request.opset is None else model.with_opset(request.opset)
     if request.rewrite_limit is None:
-        result = pipeline.run(model, looking)
+        result = pipeline.run(first, looking)
     else:
-        result, kept, count = run_limited(model, pipeline, request.rewrite_limit, looking)
+        result, kept, count = run_limited(first, pipeline, request.rewrite_limit, looking)
         more["rewrites"] = [kept, count]
+    if any(step.name == "simplify" for step in pipeline.steps if isinstance(step, Step)):
+        more["more_layers"] = more_layers(result.model)
     differences, comparison = _judged(request, model, result.model, given)
     if comparison is not None:
         differences = [str(output) for output in comparison.outputs if not output.equal]

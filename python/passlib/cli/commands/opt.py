@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_passes(parser)
     parser.add_argument(
+        "--opset", type=int, metavar="N", help="convert to this version of ONNX's operators first"
+    )
+    parser.add_argument(
         "--verify-each", action="store_true", help="check the graph after each pass"
     )
     add_check(parser, "compare results on N random inputs (default: 3)")
@@ -122,6 +125,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),
         rewrite_limit=arguments.rewrite_limit,
+        opset=arguments.opset,
         libraries=None if is_here else tuple(str(Path(p).absolute()) for p in files),
     )
 
@@ -197,6 +201,9 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
         print_gaps(facts["not_covered"])
     if "rewrites" in facts:
         sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
+    if facts.get("more_layers"):
+        opset, fewer = facts["more_layers"]
+        sys.stdout.write(f"--opset {opset} would fuse layers: {counted(fewer, 'operator')} fewer\n")
     if "report" in facts:
         sys.stdout.write(f"{printable(facts['report'])}\n")
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from passlib import _core
+from passlib.graph.plain import operators_of
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
+from passlib.model import Model
+from passlib.model.graph import graph_of
 from passlib.passes.function import graph_pass
 from passlib.passes.standard.book import apply_groups, apply_move
 from passlib.passes.standard.facts.kernels import Fused
@@ -26,6 +31,42 @@ def fuse_layers(graph: Graph) -> None:
     17 on, Gelu from 20 on, Attention, RotaryEmbedding and RMSNormalization from 23 on.
     """
     apply_groups(graph, "fuseLayers")
+
+
+_LAYER_SETS = (17, 20, 23)
+"""Versions of ONNX's operators with new ones that fuse_layers makes."""
+
+
+def more_layers(model: Model) -> tuple[int, int] | None:
+    """Return the version of ONNX's operators in which most layers could be fused.
+
+    Operators whose form changed between the versions are not counted.
+
+    Returns
+    -------
+    tuple of int, or None
+        The version, and how many operators fewer the model would have; None if there are none.
+    """
+    graph, attributes = model.symbol.graph, dict(model.symbol.attributes)
+    versions = json.loads(attributes.get("opset_import", "{}"))
+    domain = "ai.onnx" if "ai.onnx" in versions else ""
+    if model.dialect != "onnx" or not isinstance(versions.get(domain), int):
+        return None
+    template = model.data(whole=False).template
+    now = operators_of(graph).total()
+    best: tuple[int, int] | None = None
+    for version in _LAYER_SETS:
+        if version <= versions[domain]:
+            continue
+        attributes["opset_import"] = json.dumps({**versions, domain: version})
+        symbol = graph_of(graph, attributes, model.dialect)
+        raised = Model.of_parts(symbol, model.args, model.aux, template)
+        for name in ("fuseLayers", "rebuildShapes", "mergeEqualNodes"):
+            raised = raised.after_passes(name, skip_infer=True)
+        fewer = now - operators_of(raised.symbol.graph).total()
+        if fewer > (best[1] if best else 0):
+            best = (version, fewer)
+    return best
 
 
 @graph_pass(
