@@ -467,10 +467,9 @@ bool MatchScope::states(const Node& node, const std::string& key) const {
 Value MatchScope::attributeOf(const Node& node, const std::string& key) const {
   const int64_t opset = operatorSet(std::string());
   const Moved* moved = movedInput(node.op, key, opset);
-  if (moved == nullptr) {
-    std::string text;
-    if (AttributeTexts(node.attrs).get(key.c_str(), &text)) return attributeValue(text);
-  } else if (states(node, key)) {
+  std::string stated;  // in files that are wrong, also where it is an input
+  if (AttributeTexts(node.attrs).get(key.c_str(), &stated)) return attributeValue(stated);
+  if (moved != nullptr && states(node, key)) {
     const NodeEntry& input = node.inputs[static_cast<std::size_t>(moved->input)];
     return contentOf(known(input), input.node->name);
   }

@@ -146,3 +146,14 @@ def test_what_only_looks_like_a_layer_stays(what: str) -> None:
     model = pl.load(parser.parse_model(HEAD + LIKE[what]))
     names = {node.op for node in model.simplify().symbol.nodes()}
     assert not {"LayerNormalization", "Gelu", "Attention", "RMSNormalization"} & names
+
+
+def test_an_attribute_of_an_earlier_operator_set() -> None:
+    """The file is wrong: from 18 on, the axes are an input."""
+    model = parser.parse_model(
+        HEAD
+        + """(float[2, 4] x) => (float[2, 4] y) <float e = {0.001}> {
+        m = ReduceMean<axes = [-1]>(x) d = Sub(x, m) q = Mul(d, d) v = ReduceMean<axes = [-1]>(q)
+        s = Add(v, e) r = Sqrt(s) y = Div(d, r) }"""
+    )
+    assert len(pl.load(model).optimize_for("fuseLayers").symbol.nodes()) > 1
