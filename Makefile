@@ -110,6 +110,7 @@ bench: .venv/installed .venv-mxnet/installed
 	$(BIN)/python bench/simplify.py
 	$(BIN)/python bench/mxnet_zoo.py --mxnet .venv-mxnet/bin/python
 	PYTHONPATH=tests/support $(BIN)/python bench/fused.py
+	PYTHONPATH=tests/support $(BIN)/python bench/blocks.py
 
 # Steps per operator of the standard passes on graphs of 1,000 to 64,000 operators: must be constant.
 sweep-growth: .venv/installed

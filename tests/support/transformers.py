@@ -68,8 +68,9 @@ class Net:
             return str(self.ReduceMean(x, axes=[-1]))
         return str(self.ReduceMean(x, np.array([-1])))
 
-    def linear(self, x: str, width: int = WIDTH, *, bias: bool = True, wide: int = WIDTH) -> str:
-        """Add a product with weights and a sum."""
+    def linear(self, x: str, width: int = 0, *, bias: bool = True, wide: int = 0) -> str:
+        """Add a product with weights and a sum; rows have ``WIDTH`` features if nothing is said."""
+        width, wide = width or WIDTH, wide or WIDTH
         product = self.MatMul(x, self.weight(wide, width))
         return str(self.Add(self.weight(width), product) if bias else product)
 
@@ -85,9 +86,9 @@ class Net:
         root = self.Sqrt(self.Add(self.mean(self.Pow(x, 2.0)), 1e-6))
         return str(self.Mul(self.weight(WIDTH, around=1), self.Mul(x, self.Reciprocal(root))))
 
-    def split_heads(self, x: str, heads: int = HEADS) -> str:
-        """Turn rows of features into heads."""
-        shape = np.array([0, -1, heads, SIZE])
+    def split_heads(self, x: str, heads: int = 0) -> str:
+        """Turn rows of features into heads, ``HEADS`` if nothing is said."""
+        shape = np.array([0, -1, heads or HEADS, SIZE])
         return str(self.Transpose(self.Reshape(x, shape), perm=[0, 2, 1, 3]))
 
     def join_heads(self, x: str) -> str:
