@@ -135,7 +135,7 @@ def _norm_single(drawing: Drawing, x: str) -> str:
     return str(drawing("LayerNormalization", x, drawing.random(16), drawing.random(16)))
 
 
-@fusion("LayerNormalization, product", "Sqrt")
+@fusion("LayerNormalization, product", "LayerNormalization SkipLayerNormalization Sqrt")
 def _norm_product(drawing: Drawing, x: str) -> str:
     return layer_norm(drawing, x, square="Mul")
 
