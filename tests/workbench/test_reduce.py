@@ -17,7 +17,7 @@ import passlib as pl
 from commands import passlib_command
 from onnx_models import CHAIN, FEEDS, TEXTS, save
 from passlib.graph.node import Node
-from passlib.workbench import CommandFails, Reduced, drawn, reduce
+from passlib.workbench import CommandFails, CommandIsSlow, Reduced, drawn, reduce
 from places import DATA
 
 SCAN = """
@@ -261,3 +261,37 @@ def test_errors_of_a_test_arrive(tmp_path: Path) -> None:
     command = CommandFails("no-such-command {}")
     with pytest.raises(OSError, match="cannot run"):
         reduce(model, lambda candidate, inputs: command(candidate), {}, isolate=True)
+
+
+class TestSlowCommands:
+    @pytest.fixture
+    def model(self, tmp_path: Path) -> pl.Model:
+        return pl.load(save(LONG, tmp_path / "model.onnx"))
+
+    def test_every_run_is_slow(self, model: pl.Model) -> None:
+        assert CommandIsSlow("grep -aq Abs {} && sleep 0.3", 0.3)(model)
+        assert not CommandIsSlow("! grep -aq Exp {} && exit 0; sleep 0.3", 60)(model)
+
+    def test_one_slow_run_is_noise(self, model: pl.Model, tmp_path: Path) -> None:
+        """The first run alone waits."""
+        flag = tmp_path / "flag"
+        command = f"test -f {{}}; test -e {flag} || {{ touch {flag}; sleep 3; }}"
+        assert not CommandIsSlow(command, 3)(model)
+        assert flag.exists()
+
+    def test_a_failing_command_is_not_slow(self, model: pl.Model) -> None:
+        assert not CommandIsSlow("test -f {}; sleep 0.3; exit 1", 0.3)(model)
+
+    def test_command_line(self, model: pl.Model, tmp_path: Path) -> None:
+        model.save(tmp_path / "model.onnx")
+        given = ("--test", "! grep -aq Abs {} || sleep 0.5", "--slower-than", "0.5")
+        found = passlib_command("reduce", "model.onnx", *given, "-o", "small.onnx", folder=tmp_path)
+        assert (found.returncode, found.stderr) == (0, "")
+        small = onnx.load(tmp_path / "small.onnx")
+        assert [node.op_type for node in small.graph.node] == ["Abs"]
+
+    def test_a_time_needs_a_command(self, model: pl.Model, tmp_path: Path) -> None:
+        given = ("--check", "--slower-than", "1", "-o", "small.onnx")
+        found = passlib_command("reduce", "model.onnx", *given, folder=tmp_path)
+        assert found.returncode == 1
+        assert "--slower-than: give the command with --test" in found.stderr

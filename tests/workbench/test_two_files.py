@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from onnx import helper, numpy_helper
 import passlib as pl
 from commands import passlib_command
 from passlib.errors import GraphError, UnsupportedError
-from passlib.workbench import Differs, Guilty, NothingFailsError, bisect
+from passlib.workbench import Differs, Guilty, NothingFailsError, bisect, reduce_both
 from tool_faults import FAULTS, LOOSE, TOOLS, judge, plant
 
 SIZE = 4
@@ -231,6 +232,58 @@ def test_pairs(case: str) -> None:
     assert Differs(first, inputs)(found.model)
 
 
+PARTS = {
+    "a right merge beside a wrong axis": (["Softmax"], ["Softmax"]),
+    "a node of a nested graph": (["If"], ["If"]),
+    "an output that became a constant": (None, []),
+    "two inputs of one operator": (["Sub"], ["Sub"]),
+    "another operator set": (["Softmax"], ["Softmax"]),
+    "a repeated value": (["Cos"], ["Sin"]),
+    "an opposite condition": (["Relu"], ["Abs"]),
+}
+"""The operators that are left of the pairs."""
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_smallest_parts_that_differ(case: str, tmp_path: Path) -> None:
+    one, two, _ = PAIRS[case]
+    newer = HEAD.replace('"" : 17', '"" : 21') if case == "another operator set" else HEAD
+    generator = np.random.default_rng(0)
+    inputs = [
+        {"x": generator.standard_normal((2, 3, 4)).astype(np.float32), "c": np.array(taken)}
+        for taken in (True, False)
+    ]
+    found = reduce_both(loaded(f"{HEAD} {one}"), loaded(f"{newer} {two}"), inputs=inputs)
+    assert found.after is not None
+    before, after = PARTS[case]
+    assert before is None or operators_of(found.model) == before
+    assert operators_of(found.after) == after
+    values = []
+    for name, model in (("before", found.model), ("after", found.after)):
+        path = tmp_path / f"{name}.onnx"
+        model.save(path)
+        onnx.checker.check_model(str(path), full_check=True)
+        values.append(pl.load(path).run({n: found.inputs[n] for n in model.inputs}))
+    assert found.model.outputs == found.after.outputs
+    assert any(
+        left.shape != right.shape or not np.allclose(left.asnumpy(), right.asnumpy())
+        for left, right in zip(*(each.values() for each in values), strict=True)
+    )
+
+
+def operators_of(model: pl.Model) -> list[str]:
+    """Return the operators without the copies at the end."""
+    return [
+        node.op for node in model.symbol.nodes() if not node.is_variable and node.op != "Identity"
+    ]
+
+
+def test_parts_of_equal_models() -> None:
+    model = loaded(f"{HEAD} {PAIRS['two inputs of one operator'][0]}")
+    with pytest.raises(NothingFailsError, match="do not show the fault"):
+        pl.workbench.reduce(model, model)
+
+
 def named(found: Guilty) -> list[str]:
     return [text for each in found.rewrites for text in (*each.removed, *each.added, *each.changed)]
 
@@ -297,6 +350,41 @@ class TestCommand:
         assert json.loads(found.stdout)["rewrites"] == [
             {"removed": [], "added": [], "changed": ["node_z (Softmax): attribute axis: 2 -> 0"]}
         ]
+
+    def test_reduce(self, folder: Path) -> None:
+        given = ("before.onnx", "after.onnx", "-o", "small.onnx", "--script", "issue.py")
+        found = passlib_command("reduce", *given, folder=folder)
+        assert (found.returncode, found.stderr) == (0, "")
+        assert found.stdout.splitlines()[1:] == [
+            "small-before.onnx", "small-after.onnx", "issue.py"
+        ]  # fmt: skip
+        (folder / "made").mkdir()
+        run = subprocess.run(
+            [sys.executable, "-I", "../issue.py"],
+            cwd=folder / "made",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (run.returncode, run.stderr) == (0, "")
+        assert "before.onnx: y0 differs by at most 0.0\n" in run.stdout
+        assert "after.onnx: y0 differs by at most 0.0\n" not in run.stdout
+        again = passlib_command("compare", "made/before.onnx", "made/after.onnx", folder=folder)
+        assert again.returncode == 4
+
+    def test_reduce_of_a_command(self, tmp_path: Path) -> None:
+        one, two, _ = PAIRS["a repeated value"]
+        loaded(f"{HEAD} {one}").save(tmp_path / "before.onnx")
+        loaded(f"{HEAD} {two}").save(tmp_path / "after.onnx")
+        test = "grep -aq Cos {}"
+        given = ("before.onnx", "after.onnx", "-o", "small.onnx", "--json", "--test", test)
+        found = passlib_command("reduce", *given, folder=tmp_path)
+        assert json.loads(found.stdout)["files"] == ["small-before.onnx", "small-after.onnx"]
+        ops = [
+            [node.op_type for node in onnx.load(tmp_path / f"small-{name}.onnx").graph.node]
+            for name in ("before", "after")
+        ]
+        assert ops == [["Cos"], ["Sin", "Identity"]]
 
     @pytest.mark.parametrize(
         ("given", "code", "message"),

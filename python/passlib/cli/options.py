@@ -84,6 +84,12 @@ def add_failing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test", metavar="COMMAND", help="broken: COMMAND fails; {} is the path of a model"
     )
+    parser.add_argument(
+        "--slower-than",
+        type=_seconds,
+        metavar="S",
+        help="broken: COMMAND of --test takes S seconds in each of three runs",
+    )
     add_inputs(parser)
 
 
@@ -101,15 +107,41 @@ def require_failing(arguments: argparse.Namespace) -> None:
         raise UsageError("give --check or --test 'COMMAND {}' to define when a model is broken")
     if arguments.test is not None and "{}" not in arguments.test:
         raise UsageError("--test: the command needs {}, the path of the model")
+    if arguments.slower_than is not None and arguments.test is None:
+        raise UsageError("--slower-than: give the command with --test 'COMMAND {}'")
+
+
+def command_of(arguments: argparse.Namespace) -> Callable[[Model], bool]:
+    """Return the predicate of ``--test`` and ``--slower-than``."""
+    from passlib.workbench import CommandFails, CommandIsSlow
+
+    if arguments.slower_than is None:
+        return CommandFails(arguments.test)
+    return CommandIsSlow(arguments.test, arguments.slower_than)
+
+
+def require_no_passes(arguments: argparse.Namespace) -> None:
+    """Check that no passes are given beside a second model; the check is the default test.
+
+    Raises
+    ------
+    UsageError
+        There is an option of passes.
+    """
+    lists = (arguments.rules, arguments.skip, arguments.library)
+    if arguments.passes is not None or arguments.timeout is not None or any(lists):
+        raise UsageError("give AFTER, or passes: AFTER is what a tool made of MODEL already")
+    if arguments.check is None and arguments.test is None:
+        arguments.check = DRAWN
 
 
 def failing_of(arguments: argparse.Namespace, model: Model) -> Callable[[Model], bool]:
     """Return the predicate of broken models for ``--check`` or ``--test``."""
-    from passlib.workbench import CommandFails, Differs
+    from passlib.workbench import Differs
 
     require_failing(arguments)
     if arguments.test is not None:
-        return CommandFails(arguments.test)
+        return command_of(arguments)
     tolerance = tolerance_of(arguments)
     shapes = shapes_of(arguments.shape)
     return Differs(model, inputs_of(arguments, model), tolerance, shapes, arguments.check)

@@ -5,17 +5,24 @@ from __future__ import annotations
 from passlib.workbench.batch import Outcome, batch
 from passlib.workbench.bisection import Guilty, bisect
 from passlib.workbench.comparison import Check, Comparison, ResultsDifferError, compare, drawn
-from passlib.workbench.failing import CommandFails, Differs, NothingFailsError, PipelineFails
+from passlib.workbench.failing import (
+    CommandFails,
+    CommandIsSlow,
+    Differs,
+    NothingFailsError,
+    PipelineFails,
+)
 from passlib.workbench.graph_difference import ModelDifference, NodeChange, diff
 from passlib.workbench.inputs import draw_inputs, input_shapes
 from passlib.workbench.numbers import Difference, Tolerance
 from passlib.workbench.optimizing import Request
-from passlib.workbench.reduction import Reduced, reduce
+from passlib.workbench.reduction import Reduced, reduce, reduce_both
 from passlib.workbench.script import script
 
 __all__ = [
     "Check",
     "CommandFails",
+    "CommandIsSlow",
     "Comparison",
     "Difference",
     "Differs",
@@ -37,5 +44,6 @@ __all__ = [
     "drawn",
     "input_shapes",
     "reduce",
+    "reduce_both",
     "script",
 ]

@@ -135,6 +135,48 @@ class CommandFails:
         return code not in (0, _SKIP)
 
 
+class CommandIsSlow:
+    """Whether a shell command takes too long on a model's file.
+
+    The least time of several runs counts, so that other work of the machine does not decide. One
+    run that is fast enough is an answer. A command that fails is not slow.
+
+    Parameters
+    ----------
+    command : str
+        ``{}`` is the path of the graph's file.
+    seconds : float
+        The least time that is too long, with the time in which the command starts.
+    runs : int
+        Number of runs that must all take that long.
+
+    Raises
+    ------
+    ValueError
+        The command has no ``{}``.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> is_slow = pl.workbench.CommandIsSlow("grep -q exp {} && sleep 0.2", 0.2)
+    >>> is_slow(pl.Model(pl.sym.exp(pl.sym.var("x"), name="y")))
+    True
+    """
+
+    def __init__(self, command: str, seconds: float, runs: int = 3) -> None:
+        self._fails = CommandFails(command)
+        self._seconds = seconds
+        self._runs = runs
+
+    def __call__(self, model: Model) -> bool:
+        """Run the command on a model until it is fast once."""
+        return all(self._is_slow(model) for _ in range(self._runs))
+
+    def _is_slow(self, model: Model) -> bool:
+        start = time.perf_counter()
+        return not self._fails(model) and time.perf_counter() - start >= self._seconds
+
+
 class PipelineFails:
     """Whether a pipeline fails on a model in the same way as on a given model.
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
+from passlib.errors import GraphError, PasslibError
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
+from passlib.workbench.comparison import Reference, drawn
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
+from passlib.workbench.numbers import Tolerance
 from passlib.workbench.parts import with_outputs
 from passlib.workbench.shrinking import (
     Failing,
     Inputs,
     Search,
+    smaller,
     with_inlined,
     with_small_sizes,
     with_smaller_nested,
 )
+from passlib.workbench.two_files import TwoFiles
 
 _MANY: Final = 5
 """A fault usually needs fewer nodes."""
@@ -38,6 +46,8 @@ class Reduced:
         Numbers of operators, including nested graphs.
     runs : int
         Number of tested models.
+    after : Model or None
+        The part of the second model, between two models.
 
     Examples
     --------
@@ -58,12 +68,16 @@ class Reduced:
     nodes_before: int
     nodes: int
     runs: int
+    after: Model | None = None
 
     def __str__(self) -> str:
-        return f"{self.nodes_before} -> {self.nodes} nodes in {self.runs} runs: {self.model!r}"
+        models = repr(self.model) if self.after is None else f"{self.model!r}, {self.after!r}"
+        return f"{self.nodes_before} -> {self.nodes} nodes in {self.runs} runs: {models}"
 
 
-def reduce(model: Model, failing: Failing, inputs: Inputs, *, isolate: bool = False) -> Reduced:
+def reduce(
+    model: Model, failing: Failing | Model, inputs: Inputs | None = None, *, isolate: bool = False
+) -> Reduced:
     """Shrink a model while it still fails.
 
     Delta debugging removes nodes; their values become inputs with the values computed from
@@ -73,9 +87,10 @@ def reduce(model: Model, failing: Failing, inputs: Inputs, *, isolate: bool = Fa
 
     Parameters
     ----------
-    failing : callable
-        Whether a model shows the fault on the given inputs; a `PasslibError` means no.
-    inputs : mapping of str to array
+    failing : callable or Model
+        Whether a model shows the fault on the given inputs; a `PasslibError` means no. A model is
+        what some tool made of the first one, see `reduce_both`.
+    inputs : mapping of str to array, optional
         Empty for a model that does not run; then types are inferred, and the reduced model is
         tested without inputs.
     isolate : bool
@@ -99,6 +114,9 @@ def reduce(model: Model, failing: Failing, inputs: Inputs, *, isolate: bool = Fa
     >>> [node.op for node in reduced.model.symbol.nodes()]
     ['null', 'exp']
     """
+    if isinstance(failing, Model):
+        return reduce_both(model, failing, inputs=inputs)
+    inputs = inputs or {}
     search = Search(model, failing, inputs, isolate=isolate)
     if not search.fails(model, inputs):
         raise NothingFailsError("nothing fails: the model does not show the fault")
@@ -145,3 +163,110 @@ def _count(symbol: ModelGraph) -> int:
             count += not node.is_variable
             pending += node.subgraphs
     return count
+
+
+Both = Callable[[Model, Model, Inputs], bool]
+"""Whether the second model fails on inputs of the first one, and the first one does not."""
+
+
+def reduce_both(
+    before: Model,
+    after: Model,
+    failing: Both | None = None,
+    inputs: Inputs | Sequence[Inputs] | None = None,
+    *,
+    tolerance: Tolerance | None = None,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+) -> Reduced:
+    """Find the smallest parts of two models that still differ, whoever made the second one.
+
+    Values are paired by what they compute, as in `bisect`. A part computes some of these values in
+    both models; the values that it reads are inputs, with the numbers of the first model. Delta
+    debugging finds the fewest values; then dimensions are reduced in both parts. Models of other
+    dialects are reduced as ONNX models.
+
+    Parameters
+    ----------
+    failing : callable, optional
+        Whether two parts show the fault; a `PasslibError` means no (default: the second one
+        computes other results, or does not run).
+    inputs : mapping of str to array, or sequence of these, optional
+        By default random inputs, see `draw_inputs`.
+    shapes : mapping of str to shape, optional
+        Shapes of random inputs that the model does not declare.
+
+    Raises
+    ------
+    NothingFailsError
+        The models do not show the fault.
+    GraphError
+        The parts that compute the common values do not show the fault.
+
+    Examples
+    --------
+    >>> import passlib as pl
+    >>> x = pl.sym.var("x", shape=(2, 3))
+    >>> before = pl.Model(pl.sym.exp(pl.sym.sin(pl.sym.exp(x)), name="y"))
+    >>> after = pl.Model(pl.sym.exp(pl.sym.cos(pl.sym.exp(x)), name="y"))
+    >>> reduced = pl.workbench.reduce_both(before, after)
+    >>> [node.op for node in reduced.after.symbol.nodes() if not node.is_variable]
+    ['Cos', 'Identity']
+    """
+    limits = tolerance or Tolerance()
+    given = drawn(before, inputs, shapes=shapes)
+
+    def fault(one: Model, two: Model, inputs: Inputs) -> str:
+        if failing is None:
+            return fault_of(one, two, inputs, limits)
+        return "test" if failing(one, two, inputs) else ""
+
+    found = ((each, fault(before, after, each)) for each in given)
+    fed, wanted = next(((each, what) for each, what in found if what), ({}, ""))
+    if not wanted:
+        raise NothingFailsError("nothing fails: the models do not show the fault")
+    arrays = {name: np.asarray(value) for name, value in fed.items()}
+    files = TwoFiles(before, after, [arrays], limits)
+    runs = 1
+
+    def fails(models: Sequence[Model], inputs: Inputs) -> bool:
+        nonlocal runs
+        runs += 1
+        try:
+            return fault(models[0], models[1], inputs) == wanted
+        except PasslibError:
+            return False
+
+    def part_fails(values: list[str]) -> bool:
+        try:
+            one, two, inputs = files.parts(values)
+        except GraphError:
+            return False
+        return fails([one, two], inputs)
+
+    values = files.values()
+    if not values or not part_fails(values):
+        raise GraphError(
+            "the second model fails, but the values that both models compute do not show it: the "
+            "fault is in what no value shows, such as names, declared types or metadata"
+        )
+    one, two, inner = files.parts(smallest(values, part_fails))
+    (one, two), small = smaller([one, two], inner, fails)
+    return Reduced(
+        one,
+        {name: small[name] for name in one.inputs},
+        _count(before.symbol),
+        _count(one.symbol),
+        runs,
+        two,
+    )
+
+
+def fault_of(one: Model, two: Model, inputs: Inputs, tolerance: Tolerance) -> str:
+    """Return ``"numbers"`` if results differ, ``"run"`` if the second model does not run."""
+    reference = Reference(one, inputs, tolerance=tolerance)
+    names = dict(zip(one.inputs, two.inputs, strict=False))
+    names = {} if set(two.inputs) <= set(inputs) else names
+    try:
+        return "" if reference.compare(two, names).equal else "numbers"
+    except PasslibError:
+        return "run"

@@ -289,7 +289,8 @@ except ImportError:
     raise SystemExit("the models are written; to run them: pip install onnxruntime")
 for path in models:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    for (name, wanted), found in zip(expected.items(), session.run(None, inputs)):
+    fed = {each.name: inputs[each.name] for each in session.get_inputs()}
+    for (name, wanted), found in zip(expected.items(), session.run(None, fed)):
         print(f"{path}: {name} is {found!r}, expected {wanted!r}")
         if isinstance(found, np.ndarray) and found.dtype.kind in "fiub":
             if found.shape == wanted.shape:

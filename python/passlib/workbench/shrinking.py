@@ -329,27 +329,40 @@ _MOST_TRIES: Final = 400
 
 
 def with_small_sizes(search: Search, model: Model, inputs: Inputs) -> tuple[Model, Inputs]:
-    """Return the model with smaller inputs and weights, and its inputs.
+    """Return the model with smaller inputs and weights, and its inputs, see `smaller`."""
+    if set(model.inputs) - inputs.keys():
+        return model, inputs
+    (made,), fed = smaller(
+        [model], inputs, lambda models, given: search.changed_fails(models[0], given)
+    )
+    return made, fed
+
+
+def smaller(
+    models: Sequence[Model], inputs: Inputs, fails: Callable[[Sequence[Model], Inputs], bool]
+) -> tuple[Sequence[Model], Inputs]:
+    """Return models of common inputs with smaller inputs and weights, and the inputs.
 
     Equal dimensions usually belong together: a dimension is first reduced wherever it occurs, in
     shapes, small integer weights and attributes; then in single axes, and in pairs of axes. Before
     that, dimensions in small integer weights become -1, if possible.
     """
-    if set(model.inputs) - inputs.keys():
-        return model, inputs
-    found = model, inputs
     budget = _MOST_TRIES
     for stage in (_open_sizes, _sizes_everywhere, _single_axes, _pairs_of_axes):
-        pending = stage(*found)
+        pending = stage(models[0], inputs)
         while pending and budget:
-            candidate = pending.pop(0).of(*found)
-            if candidate is None:
+            change = pending.pop(0)
+            made = [change.of(model, inputs) for model in models]
+            if made[0] is None:
                 continue
             budget -= 1
-            if search.changed_fails(*candidate):
-                found = candidate
-                pending = stage(*found)
-    return found
+            changed = [
+                model if new is None else new[0] for model, new in zip(models, made, strict=True)
+            ]
+            if fails(changed, made[0][1]):
+                models, inputs = changed, made[0][1]
+                pending = stage(models[0], inputs)
+    return models, inputs
 
 
 def _open_sizes(model: Model, inputs: Inputs) -> list[_Change]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of, used_by
@@ -60,6 +63,7 @@ class TwoFiles:
         self._before, self._after = Side(one), Side(two)
         pairing = pair_values(self._before, self._after, inputs, tolerance)
         self._new, self._old, self._types = pairing.new, pairing.old, pairing.types
+        self._inputs: Arrays = dict(inputs[0]) if inputs else {}
         # Values of one node are rewritten together.
         groups: dict[tuple[bool, int | str], list[str]] = {}
         for old in self._changed():
@@ -163,6 +167,128 @@ class TwoFiles:
             return load(made.SerializeToString())
         except FormatError as error:
             raise GraphError(f"these rewrites alone make no valid file: {error}") from error
+
+    def values(self) -> list[str]:
+        """Return the values before that both files compute, in order."""
+        return [
+            old
+            for old in self._before.producers
+            if old in self._new and self._old[self._new[old]] == old
+        ]
+
+    @cached_property
+    def _numbers(self) -> tuple[Arrays, Arrays]:
+        """All values of each file on the first inputs."""
+        old = self._before.computed(self._inputs, list(self._before.producers), {})
+        fed = {
+            new: self._after.cast(new, self._inputs[name])
+            for new, name in self._old.items()
+            if name in self._inputs
+        }
+        new = self._after.computed(fed, list(self._after.producers), {})
+        return {**self._inputs, **old}, {**fed, **new}
+
+    def parts(self, values: Sequence[str]) -> tuple[Model, Model, Arrays]:
+        """Return the parts of both files that compute some values, and their inputs.
+
+        Both read and make the values under their names before, with the types that these have
+        there. What they do not compute themselves are inputs, with the numbers of the first file.
+
+        Raises
+        ------
+        GraphError
+            Some value that the parts read has no numbers.
+        """
+        wanted = set(values)
+        olds: set[int] = set()
+        news: set[int] = set()
+        for old in values:
+            olds.update(region(self._before, old, self._new))
+            news.update(region(self._after, self._new[old], self._old))
+        inner = {name for number in olds for name in self._before.nodes[number].output}
+        read = {self._first(name) for number in olds for name in self._before.used[number]}
+        fed_names = {name for name in read - {""} if name in wanted or name not in inner}
+        inner = fed_names & wanted
+        fed_names |= {
+            self._old[name]
+            for number in news
+            for name in self._after.used[number]
+            if name in self._old
+        }
+        fed_names -= {*wanted, *self._before.constants}
+        known = self._numbers[0]
+        missing = [name for name in fed_names if name not in known]
+        if missing:
+            raise GraphError(f"no number is known of {listed(missing)}")
+        fed = {name: known[name] for name in sorted(fed_names)}
+        ends = [old for old in values if old not in inner] or list(values)
+        one = self._part(self._before, olds, fed, {name: name for name in ends})
+        two = self._part(self._after, news, fed, {self._new[name]: name for name in ends})
+        return one, two, fed
+
+    def _first(self, old: str) -> str:
+        """Return the earlier value of the same numbers, if a value before repeats one."""
+        return self._old[self._new[old]] if old in self._new else old
+
+    def _part(
+        self, side: Side, numbers: Collection[int], fed: Arrays, ends: Mapping[str, str]
+    ) -> Model:
+        """Return the model of some nodes; ``ends``: the names of the outputs, by value."""
+        helper = require("onnx.helper", extra="onnx")
+        is_after = side is self._after
+        known, own = self._numbers
+        made = copy_of(side.model)
+        graph = made.graph
+        for field in ("node", "input", "output", "value_info", "sparse_initializer"):
+            graph.ClearField(field)
+        nodes = [copy_of(side.nodes[number]) for number in sorted(numbers)]
+        inside = {name for node in nodes for name in node.output if name}
+        names = {name: f"{name}//unused" for name in inside & fed.keys()}
+        if not is_after:
+            used = {name for number in numbers for name in side.used[number]} - inside
+            names |= {name: self._first(name) for name in used if name not in side.constants}
+        else:
+            names = {name: f"after//{name}" for name in inside}
+            used = {name for number in numbers for name in side.used[number]} - inside
+            for name in used & self._old.keys():
+                names[name] = self._old[name]
+                if name in self._types:
+                    names[name] = f"after//{name}"
+                    code = helper.np_dtype_to_tensor_dtype(self._types[name][1])
+                    cast = helper.make_node("Cast", [self._old[name]], [names[name]], to=code)
+                    graph.node.append(cast)
+            for tensor in graph.initializer:
+                if tensor.name in fed or tensor.name in ends.values():
+                    names[tensor.name] = f"after//{tensor.name}"
+                    tensor.name = names[tensor.name]
+        for node in nodes:
+            rename_used(node, names)
+            for i, name in enumerate(node.output):
+                node.output[i] = names.get(name, name)
+            graph.node.append(node)
+        for name, old in ends.items():
+            if is_after:
+                kind = self._types.get(name)
+                extra: dict[str, Any] = (
+                    {"to": helper.np_dtype_to_tensor_dtype(kind[0])} if kind else {}
+                )
+                operator = "Cast" if kind else "Identity"
+                graph.node.append(
+                    helper.make_node(operator, [names.get(name, name)], [old], **extra)
+                )
+            array = own.get(name) if is_after else known.get(name)
+            dtype = known[old].dtype if old in known else np.dtype(np.float32)
+            sizes = [None] * array.ndim if array is not None else None
+            code = helper.np_dtype_to_tensor_dtype(dtype)
+            graph.output.append(helper.make_tensor_value_info(old, code, sizes))
+        for name, array in fed.items():
+            code = helper.np_dtype_to_tensor_dtype(array.dtype)
+            graph.input.append(helper.make_tensor_value_info(name, code, array.shape))
+        drop_unused_weights(graph)
+        try:
+            return load(made.SerializeToString())
+        except FormatError as error:
+            raise GraphError(f"this part makes no valid file: {error}") from error
 
     def _copied(self, old: str, prefix: str, graph: Any, copied: dict[Key, str]) -> list[Any]:
         """Return copies of the nodes that compute a value, with the values of the first file.

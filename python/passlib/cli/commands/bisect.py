@@ -7,16 +7,16 @@ import sys
 
 from passlib import dialects
 from passlib.cli.options import (
-    DRAWN,
     add_failing,
     add_json,
     add_passes,
     add_timeout,
     failing_of,
     pipeline_of,
+    require_no_passes,
 )
 from passlib.cli.outputs import require_model
-from passlib.cli.status import FINE, UsageError
+from passlib.cli.status import FINE
 from passlib.cli.tables import print_json
 from passlib.model import load
 from passlib.workbench import Guilty, bisect
@@ -53,11 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _between(arguments: argparse.Namespace) -> Guilty:
-    lists = (arguments.rules, arguments.skip, arguments.library)
-    if arguments.passes is not None or arguments.timeout is not None or any(lists):
-        raise UsageError("give AFTER, or passes: AFTER is what a tool made of MODEL already")
-    if arguments.check is None and arguments.test is None:
-        arguments.check = DRAWN
+    require_no_passes(arguments)
     model, after = load(arguments.model), load(arguments.after)
     if arguments.output is not None:
         require_model("-o", arguments.output, "onnx")

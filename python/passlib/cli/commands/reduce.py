@@ -6,7 +6,7 @@ import argparse
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +16,11 @@ from passlib.cli.options import (
     add_json,
     add_passes,
     add_timeout,
+    command_of,
     inputs_of,
     pipeline_of,
     require_failing,
+    require_no_passes,
     shapes_of,
     tolerance_of,
 )
@@ -27,8 +29,16 @@ from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json
 from passlib.errors import PasslibError, printable
 from passlib.model import Model, load
-from passlib.workbench import CommandFails, PipelineFails, drawn, reduce, script
+from passlib.workbench import (
+    PipelineFails,
+    Reduced,
+    drawn,
+    reduce,
+    reduce_both,
+    script,
+)
 from passlib.workbench.failing import BRACES
+from passlib.workbench.reduction import fault_of
 from passlib.workbench.script import require_onnx
 from passlib.workbench.shrinking import survived
 
@@ -38,6 +48,12 @@ EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL")
+    parser.add_argument(
+        "after",
+        nargs="?",
+        metavar="AFTER",
+        help="what any tool made of MODEL, instead of passes: reduce both",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="output file of the small model")
     parser.add_argument(
         "--script", metavar="FILE.py", help="write a script of onnx.helper calls that makes it"
@@ -51,20 +67,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Save the smallest model; fail if nothing is broken."""
+    if arguments.after is not None:
+        require_no_passes(arguments)
     require_failing(arguments)
     if arguments.output is None and arguments.script is None:
         raise UsageError("give -o OUT, --script FILE.py or both")
     model = load(arguments.model)
     if arguments.output is not None:
-        require_model("-o", arguments.output, model.dialect)
+        dialect = model.dialect if arguments.after is None else "onnx"
+        require_model("-o", arguments.output, dialect)
     if arguments.script is not None:
         require_file("--script", arguments.script)
-        require_onnx(model)
+        if arguments.after is None:
+            require_onnx(model)
     if arguments.save_inputs is not None:
         require_file("--save-inputs", arguments.save_inputs)
+    if arguments.after is not None:
+        return _reduce_both(arguments, model)
     failing: Callable[[Model, Mapping[str, Any]], bool]
     if arguments.test is not None:
-        command = CommandFails(arguments.test)
+        command = command_of(arguments)
 
         failing = lambda candidate, inputs: command(candidate)  # noqa: E731 (of one type)
         inputs = _inputs(arguments, model)
@@ -93,6 +115,11 @@ def run(arguments: argparse.Namespace) -> int:
             isolate=arguments.test is not None,
         )
         files.append(str(write_text(arguments.script, text)))
+    return _print(arguments, found, files)
+
+
+def _print(arguments: argparse.Namespace, found: Reduced, files: Sequence[str]) -> int:
+    """Save the inputs, and print what was found."""
     if arguments.save_inputs is not None:
         import numpy as np
 
@@ -105,9 +132,49 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(facts)
     else:
         # Weights may be in more files.
-        shown = dict.fromkeys((files[0], *([arguments.script] if arguments.script else ())))
+        number = 1 if found.after is None else len(files)
+        shown = dict.fromkeys((*files[:number], *([arguments.script] if arguments.script else ())))
         sys.stdout.write("".join(f"{each}\n" for each in (found, *map(printable, shown))))
     return FINE
+
+
+def _reduce_both(arguments: argparse.Namespace, before: Model) -> int:
+    """Reduce two models to the parts that differ."""
+    after = load(arguments.after)
+    failing: Callable[[Model, Model, Mapping[str, Any]], bool] | None = None
+    if arguments.test is not None:
+        command = command_of(arguments)
+
+        failing = lambda one, two, inputs: command(two) and not command(one)  # noqa: E731
+    tolerance = tolerance_of(arguments)
+    found = reduce_both(
+        before,
+        after,
+        failing,
+        inputs_of(arguments, before),
+        tolerance=tolerance,
+        shapes=shapes_of(arguments.shape),
+    )
+    assert found.after is not None
+    parts = {"before": found.model, "after": found.after}
+    files: list[str] = []
+    if arguments.output is not None:
+        path = Path(arguments.output)
+        for word, model in parts.items():
+            files += model.save(path.with_name(f"{path.stem}-{word}{path.suffix}"))
+    if arguments.script is not None:
+        fails = failing or (lambda one, two, inputs: bool(fault_of(one, two, inputs, tolerance)))
+        how = ""
+        if arguments.test is not None:
+            how = re.sub(BRACES, "after.onnx", arguments.test)
+        text = script(
+            {f"{word}.onnx": model for word, model in parts.items()},
+            found.inputs,
+            lambda models, inputs: fails(models[0], models[1], inputs),
+            how,
+        )
+        files.append(str(write_text(arguments.script, text)))
+    return _print(arguments, found, files)
 
 
 _FILE: Final = "model.onnx"
