@@ -225,6 +225,8 @@ RIGHT: dict[str, tuple[str, str, str]] = {
     "a fold of identities": (INTS, "a = Identity(x) y = Neg(a)", "y = Neg(x)"),
     "gathered first": (IDS, "t = Neg(table) y = Gather(t, ids)",
                        "g = Gather(table, ids) y = Neg(g)"),
+    "rows of an input": ("(float[6, 8] x, int64[3] ids) => (float[3, 8] y)",
+                         "g = Gather(x, ids) y = Neg(g)", "t = Neg(x) y = Gather(t, ids)"),
     "a branch inverted": (FLAG, branches("c = Identity(flag)", "Neg"),
                           branches("c = Not(flag)", "Identity", "Neg")),
     "a square root of a square": (X, "a = Mul(x, x) y = Sqrt(a)", "y = Abs(x)"),

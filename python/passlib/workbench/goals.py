@@ -253,10 +253,12 @@ def unread_rows(model: Model, flow: Flow, runs: Sequence[Seen]) -> Iterator[tupl
         table, index = node.inputs[:2]
         if node.op == "Embedding":
             table, index = index, table
-        tables: list[Any] = [seen.get((table.node, table.index)) for seen in runs[:1]]
-        if tables in ([], [None]) or flow.depends(table) or not flow.depends(index):
+        if not runs or flow.depends(table) or not flow.depends(index):
             continue
-        rows = rows_of(np.shape(tables[0]), axis_of(node))
+        rows_seen = runs[0].get((table.node, table.index))
+        if rows_seen is None:
+            continue
+        rows = rows_of(np.shape(rows_seen), axis_of(node))
         read = np.zeros(rows, np.bool_)
         for seen in runs:
             values = seen.get((index.node, index.index))
