@@ -280,10 +280,13 @@ FAULTS: dict[str, Callable[[Change, Any], bool]] = {
 }  # fmt: skip
 
 
+_MOVING = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+
+
 def plant(model: Any, kind: str, seed: int) -> Iterator[tuple[Any, set[str]]]:
     """Iterate over models with one fault of a kind, at nodes in random order.
 
-    Result: also the names of the node and of its values.
+    Result: also the names of the node and of its values, also with other sizes or types.
     """
     order = np.random.default_rng(seed).permutation(len(model.graph.node))
     for number in order:
@@ -299,7 +302,11 @@ def plant(model: Any, kind: str, seed: int) -> Iterator[tuple[Any, set[str]]]:
         copies = [type(each).FromString(each.SerializeToString()) for each in nodes]
         del made.graph.node[:]
         made.graph.node.extend(copies)
-        yield made, names | {name for each in change.made for name in each.output}
+        names |= {name for each in change.made for name in each.output}
+        for each in copies:
+            if each.op_type in _MOVING and each.input[0] in names:
+                names |= set(each.output)
+        yield made, names
 
 
 def judge(before: pl.Model, after: Any, names: set[str], differs: Differs) -> str:

@@ -46,11 +46,15 @@ FAULTS = {
 RANDOM = {
     ("onnxsim", 14): "eraseOutput",
     ("onnxoptimizer", 28): "eliminate_shape_gather",
+    ("onnxoptimizer", 474): "numbers",
+    ("onnxslim", 8): "names of inputs",
     ("onnxslim", 159): "numbers",
     ("onnxscript rewriter", 421): "allowzero",
     ("ORT inference", 24): "(op_type:Slice)",
+    ("ORT inference", 290): "numbers",
     ("ORT inference", 392): "crash",
     ("float16", 3): "topologically sorted",
+    ("float16", 35): "AttributeError",
     ("float16", 272): "type of",
 }
 """Tool and seed of a random graph, with the fault."""
