@@ -23,7 +23,7 @@ from passlib.workbench.flow import flow_of
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import NodeDifference, first_difference, outputs_of
 from passlib.workbench.randomness import random_nodes, seeded
-from passlib.workbench.rounding import Rounding
+from passlib.workbench.rounding import Rounding, half_unit
 from passlib.workbench.sampling import EMPTY, Sample, sample
 from passlib.workbench.shrinking import survived
 
@@ -162,8 +162,9 @@ class Reference:
         self._run = outputs_of if fixed is None else _run_afresh
         self._seeded = fixed or model
         self._outputs = [self._run(self._seeded, each) for each in self.inputs]
-        self._rounding = Rounding(self._seeded, self._run)
-        self._repeats: dict[int, list[list[Any]]] = {}
+        self._is_half = half_unit(model) is not None
+        self._rounding: dict[float | None, Rounding] = {}
+        self._repeats: dict[tuple[int, float | None], list[list[Any]]] = {}
         self.not_covered = (*sampled.not_covered, *self._chance())
 
     def _chance(self) -> Iterator[str]:
@@ -176,11 +177,17 @@ class Reference:
         else:
             yield f"random numbers other than those of one seed: {names}"
 
-    def _repeated(self, number: int) -> list[list[Any]]:
+    def _repeated(self, number: int, unit: float | None) -> list[list[Any]]:
         """Return the outputs on an input with other rounding, which are computed when needed."""
-        if number not in self._repeats:
-            self._repeats[number] = self._rounding.outputs_of(self.inputs[number])
-        return self._repeats[number]
+        if unit not in self._rounding:
+            self._rounding[unit] = Rounding(self._seeded, self._run, unit)
+        if (number, unit) not in self._repeats:
+            self._repeats[number, unit] = self._rounding[unit].outputs_of(self.inputs[number])
+        return self._repeats[number, unit]
+
+    def _unit(self, model: Model) -> float | None:
+        """Return the spacing of half precision, if the other model alone computes in it."""
+        return None if self._is_half else half_unit(model)
 
     def compare(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
         """Run another model and compare its outputs.
@@ -194,16 +201,18 @@ class Reference:
         pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
         places = _places(outputs, model.outputs)
         fixed = model if self._run is outputs_of else seeded(model) or model
+        unit = self._unit(model)
+        tolerance = replace(self._tolerance, half=unit is not None)
         worst = [Difference(name) for name in outputs]
         for number, (each, left) in enumerate(zip(self.inputs, self._outputs, strict=True)):
             right = self._checked(fixed, _renamed(each, pairs), is_first=number == 0)
             for i, place in enumerate(places):
 
                 def repeats(number: int = number, i: int = i) -> list[Any]:
-                    return [outputs[i] for outputs in self._repeated(number)]
+                    return [outputs[i] for outputs in self._repeated(number, unit)]
 
                 values = left[i], right[place]
-                found = difference(outputs[i], *values, self._tolerance, repeats)
+                found = difference(outputs[i], *values, tolerance, repeats)
                 if found.equal:
                     wrong = self._misdeclared(model, place, *values)
                     found = replace(found, what=wrong) if wrong else found
@@ -242,6 +251,7 @@ class Reference:
         outputs = self.model.outputs
         pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
         places = _places(outputs, model.outputs)
+        tolerance = replace(self._tolerance, half=self._unit(model) is not None)
         for what, inputs in self._probes if not self._random else ():
             run = _run_apart if what == EMPTY else outputs_of
             try:
@@ -254,7 +264,7 @@ class Reference:
                 yield f"{what}, on which only the first model runs"
                 continue
             found = [
-                difference(name, left[i], right[place], self._tolerance)
+                difference(name, left[i], right[place], tolerance)
                 for i, (name, place) in enumerate(zip(outputs, places, strict=True))
             ]
             wrong = [str(each) for each in found if not each.equal]

@@ -30,6 +30,8 @@ class Tolerance:
         None for the default of the dtype: 1e-3 and 1e-5 for float32, 1 % of that for float64, ten
         and a hundred times that for 16-bit types. If both are 0, all bits must be equal, except
         that NaN equals NaN.
+    half : bool
+        Values of all types were computed in half precision: the defaults are those of 16-bit types.
 
     Examples
     --------
@@ -44,12 +46,14 @@ class Tolerance:
 
     rtol: float | None = None
     atol: float | None = None
+    half: bool = False
 
     def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Return ``rtol`` and ``atol`` for a dtype."""
         rtol, atol = 0.0, 0.0
         if dtype.kind in "fcV":
-            rtol, atol = {2: (1e-2, 1e-3), 8: (1e-5, 1e-7)}.get(dtype.itemsize, (1e-3, 1e-5))
+            size = 2 if self.half else dtype.itemsize
+            rtol, atol = {2: (1e-2, 1e-3), 8: (1e-5, 1e-7)}.get(size, (1e-3, 1e-5))
         return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.errors import PasslibError
+from passlib.graph.plain import WITH_GRAPHS
 from passlib.model import Model
 from passlib.workbench.parts import outputs_of
 
@@ -21,6 +22,11 @@ _MOST_BYTES: Final = 1 << 30
 """Weights that take more are not copied."""
 
 
+_HALVES: Final = {"10": ("float16", 2.0**-10), "16": ("bfloat16", 2.0**-7)}
+"""Types of half precision by ONNX's numbers, and their relative spacing (IEEE 754; bfloat16 has 8
+digits)."""
+
+
 Run = Callable[[Model, Mapping[str, Any]], "list[Any]"]
 
 
@@ -30,9 +36,11 @@ class Rounding:
     A rewrite that reorders sums or folds weights changes the outputs about as much.
     """
 
-    def __init__(self, model: Model, run: Run = outputs_of) -> None:
+    def __init__(self, model: Model, run: Run = outputs_of, unit: float | None = None) -> None:
+        """Measure with changes by this share of each number (default: of its type)."""
         self._model = model
         self._run = run
+        self._unit = unit
         self._models: list[Model] = []
 
     def outputs_of(self, inputs: Mapping[str, Any]) -> list[list[Any]]:
@@ -44,7 +52,7 @@ class Rounding:
             ]
         found = []
         for seed, (changed, model) in enumerate(zip(_RUNS, self._models, strict=True)):
-            fed = inputs if changed == "weights" else _perturbed(inputs, seed)
+            fed = inputs if changed == "weights" else _perturbed(inputs, seed, self._unit)
             try:
                 found.append(self._run(model, fed))
             except PasslibError:  # a changed constant is a size that no longer fits
@@ -55,11 +63,31 @@ class Rounding:
         weights = {**self._model.args, **self._model.aux}
         if sum(getattr(array, "nbytes", 0) for array in weights.values()) > _MOST_BYTES:
             return self._model
-        args, aux = _perturbed(self._model.args, seed), _perturbed(self._model.aux, seed)
+        args = _perturbed(self._model.args, seed, self._unit)
+        aux = _perturbed(self._model.aux, seed, self._unit)
         return self._model.with_weights(args, aux)
 
 
-def _perturbed(arrays: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def half_unit(model: Model) -> float | None:
+    """Return the relative spacing of half precision, if a model has weights in it or casts to it.
+
+    None for a model without.
+    """
+    names = dict(_HALVES.values())
+    for array in (*model.args.values(), *model.aux.values()):
+        unit = names.get(getattr(getattr(array, "dtype", None), "name", ""))
+        if unit is not None:
+            return unit
+    pending = [model.symbol.graph]
+    while pending:
+        for _, op, attributes, _, nested in pending.pop().nodes_with({"Cast", *WITH_GRAPHS}):
+            if op == "Cast" and attributes.get("to") in _HALVES:
+                return _HALVES[attributes["to"]][1]
+            pending += nested
+    return None
+
+
+def _perturbed(arrays: Mapping[str, Any], seed: int, unit: float | None) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
     found = {}
     for name, value in arrays.items():
@@ -67,11 +95,13 @@ def _perturbed(arrays: Mapping[str, Any], seed: int) -> dict[str, Any]:
         found[name] = value
         if kind == "f" and isinstance(value, np.ndarray):
             array = value.view(np.ndarray)
-            towards = np.where(generator.integers(0, 2, array.shape), np.inf, -np.inf)
+            signs = np.where(generator.integers(0, 2, array.shape), 1.0, -1.0)
             with np.errstate(all="ignore"):
-                moved = np.nextafter(array, towards.astype(array.dtype))
-            # A square of a negative number, for example, must not get another exponent.
-            with np.errstate(all="ignore"):
+                if unit is None:
+                    moved = np.nextafter(array, (signs * np.inf).astype(array.dtype))
+                else:
+                    moved = array * (1 + signs * unit).astype(array.dtype)
+                # A square of a negative number, for example, must not get another exponent.
                 fixed = (array == np.rint(array)) & (np.abs(array) < _MOST_EXACT)
             fixed |= ~np.isfinite(array) | ~np.isfinite(moved)
             found[name] = np.where(fixed, array, moved).astype(array.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -296,3 +297,44 @@ def test_random_graphs_stay_valid(seed: int, keep_io: bool, tmp_path: Path) -> N
         made = passlib.load(data).optimize_for("toHalf", keep_io=keep_io)
         made.save(tmp_path / "half.onnx")
         onnx.checker.check_model(str(tmp_path / "half.onnx"), full_check=True)
+
+
+OVERFLOW = (
+    f"g (float[2, 4] x) => (float[A, B] y) <{W}> "
+    "{ k = Constant<value_float = 300.0>() a = MatMul(x, w) b = Mul(a, k) c = Mul(b, b) "
+    "l = Constant<value_float = 0.001>() d = Mul(c, l) e = Tanh(d) y = MatMul(e, w) }"
+)
+
+
+def test_operators_that_overflow_on_examples_stay_in_float32() -> None:
+    model = passlib.load(parsed(OVERFLOW))
+    feeds = {"x": np.full((2, 4), 2, np.float32)}
+    zeros = {"x": np.zeros((2, 4), np.float32)}
+    plain = passlib.to_half(model)
+    assert passlib.to_half(model, inputs=zeros).symbol.graph.equals(plain.symbol.graph)
+    for inputs in (feeds, [zeros, feeds]):
+        made = passlib.to_half(model, inputs=inputs)
+        known = types(bytes_of(made))
+        # One Mul computes a number beyond 65504, and the next one reads it.
+        assert [known[name] for name in "abcde"] == [HALF, HALF, FLOAT, FLOAT, HALF]
+        np.testing.assert_allclose(made(feeds["x"]), model(feeds["x"]), rtol=2e-2)
+
+
+def test_inputs_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(passlib.InputError, match=r"input 'x'.*is missing"):
+        passlib.to_half(parsed(OVERFLOW), inputs={"z": np.zeros(1)})
+
+
+def bytes_of(model: passlib.Model) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "half.onnx")
+        return (Path(folder) / "half.onnx").read_bytes()
+
+
+def test_check_tolerates_the_rounding_of_half_precision() -> None:
+    model = passlib.load(
+        parsed(f"g (float[2, 4] x) => (float[A, B] y) <{W}> {{ y = MatMul(x, w) }}")
+    )
+    made = model.optimize_for("toHalf")
+    assert passlib.workbench.compare(model, made, {"x": X}).equal
+    assert not passlib.workbench.compare(model, made, {"x": X}, rtol=1e-5, atol=1e-6).equal

@@ -474,7 +474,7 @@ class _Conversion:
             bound = np.float32(self._largest)
             made.clamped[slot] = np.where(np.isfinite(array), np.clip(array, -bound, bound), array)
             kept = float(np.clip(np.float32(extreme), -bound, bound))
-            self._constants.append(f"{title}: {extreme:.4g} becomes {kept:.4g}")
+            self._constants.append(f"{title}: {extreme:.4g} becomes {kept:.5g}")
         elif (name == "Add" and array.size == 1) or self._is_sensitive(name, slot):
             return self._is_no_zero(made, slot, source, title)
         return True
