@@ -339,3 +339,20 @@ class TestSearches:
         result = passlib_command(*given, "-o", pair[0].with_name("out.onnx"))
         assert result.returncode == code
         assert message in result.stderr
+
+
+def test_several_models(tmp_path: Path) -> None:
+    x = pl.sym.var("x", shape=(2, 3))
+    for name, made in {"a": pl.sym.exp(x), "b": pl.sym.exp(x), "c": pl.sym.sin(x)}.items():
+        pl.Model(made).save(tmp_path / f"{name}-symbol.json")
+    files = [f"{name}-symbol.json" for name in "abc"]
+    result = passlib_command("compare", *files, "--json", folder=tmp_path)
+    assert result.returncode == 4
+    found = json.loads(result.stdout)
+    assert {path: each["equal"] for path, each in found.items()} == {
+        "b-symbol.json": True, "c-symbol.json": False
+    }  # fmt: skip
+    shown = passlib_command("compare", *files, "--per-node", folder=tmp_path).stdout
+    _, second, third = shown.partition("c-symbol.json:\n")
+    assert second
+    assert "values" in third

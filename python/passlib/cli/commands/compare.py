@@ -13,13 +13,13 @@ from passlib.errors import counted, printable
 from passlib.model import load
 from passlib.workbench import Comparison, compare
 
-DESCRIPTION = "Run two models, of any dialects, on the same inputs and compare their outputs."
+DESCRIPTION = "Run models of any dialects on the same inputs; compare outputs with the first one's."
 EXAMPLE = "passlib compare model-symbol.json model.onnx --shape data:1,3,224,224"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="reference model")
-    parser.add_argument("b", metavar="B", help="model to check")
+    parser.add_argument("b", metavar="B", nargs="+", help="models to check")
     parser.add_argument(
         "-n", type=int, default=3, metavar="N", help="number of random inputs (default: 3)"
     )
@@ -33,33 +33,43 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.n < 1:
         raise UsageError("-n: must be at least 1")
     tolerance = tolerance_of(arguments)
-    a, b = load(arguments.a), load(arguments.b)
-    found = compare(
-        a,
-        b,
-        inputs_of(arguments, a),
-        arguments.n,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        per_node=arguments.per_node,
-        shapes=shapes_of(arguments.shape),
-    )
+    a = load(arguments.a)
+    found = {}
+    for path in arguments.b:
+        found[path] = compare(
+            a,
+            load(path),
+            inputs_of(arguments, a),
+            arguments.n,
+            rtol=tolerance.rtol,
+            atol=tolerance.atol,
+            per_node=arguments.per_node,
+            shapes=shapes_of(arguments.shape),
+        )
     if arguments.json:
-        print_json(_as_json(found))
+        facts = {path: _as_json(each) for path, each in found.items()}
+        print_json(facts if len(arguments.b) > 1 else facts[arguments.b[0]])
     else:
-        titles = ("output", "result", "absolute", "of tolerance", "NaN", "inf")
-        rows = [
-            (each.name, each.what or "equal", each.absolute, each.share, each.nan, each.inf)
-            for each in found.outputs
-        ]
-        print_table(titles, rows)
-        given = found.inputs[0].items()
-        shapes = ", ".join(f"{printable(name)} {value.shape}" for name, value in given)
-        sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
-        print_gaps(found.not_covered)
-        if arguments.per_node:
-            sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
-    return FINE if found.equal else DIFFERENT
+        for path, each in found.items():
+            if len(arguments.b) > 1:
+                sys.stdout.write(f"{printable(path)}:\n")
+            _print(each, per_node=arguments.per_node)
+    return FINE if all(each.equal for each in found.values()) else DIFFERENT
+
+
+def _print(found: Comparison, *, per_node: bool) -> None:
+    titles = ("output", "result", "absolute", "of tolerance", "NaN", "inf")
+    rows = [
+        (each.name, each.what or "equal", each.absolute, each.share, each.nan, each.inf)
+        for each in found.outputs
+    ]
+    print_table(titles, rows)
+    given = found.inputs[0].items()
+    shapes = ", ".join(f"{printable(name)} {value.shape}" for name, value in given)
+    sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
+    print_gaps(found.not_covered)
+    if per_node:
+        sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
 
 
 def _as_json(found: Comparison) -> dict[str, object]:
