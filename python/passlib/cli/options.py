@@ -88,7 +88,7 @@ def add_failing(parser: argparse.ArgumentParser) -> None:
         "--slower-than",
         type=_seconds,
         metavar="S",
-        help="broken: COMMAND of --test takes S seconds in each of three runs",
+        help="broken: COMMAND takes S seconds in three runs",
     )
     add_inputs(parser)
 
@@ -258,7 +258,7 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME:1,3,224,224",
-        help="simplify for this shape of an input; ? stays open (repeatable)",
+        help="simplify for this shape; ? stays open (repeatable)",
     )
     add_libraries(parser)
 

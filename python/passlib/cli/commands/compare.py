@@ -13,7 +13,7 @@ from passlib.errors import counted, printable
 from passlib.model import load
 from passlib.workbench import Comparison, compare
 
-DESCRIPTION = "Run models of any dialects on the same inputs; compare outputs with the first one's."
+DESCRIPTION = "Run models of any dialects on the same inputs and compare with A."
 EXAMPLE = "passlib compare model-symbol.json model.onnx --shape data:1,3,224,224"
 
 

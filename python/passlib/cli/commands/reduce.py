@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "after",
         nargs="?",
         metavar="AFTER",
-        help="what any tool made of MODEL, instead of passes: reduce both",
+        help="what any tool made of MODEL: reduce both",
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="output file of the small model")
     parser.add_argument(
