@@ -338,3 +338,19 @@ def test_check_tolerates_the_rounding_of_half_precision() -> None:
     made = model.optimize_for("toHalf")
     assert passlib.workbench.compare(model, made, {"x": X}).equal
     assert not passlib.workbench.compare(model, made, {"x": X}, rtol=1e-5, atol=1e-6).equal
+
+
+def test_local_functions_stay_and_are_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = parsed(
+        '<ir_version: 8, opset_import: ["" : 17, "own" : 1]> '
+        f"g (float[2, 4] x) => (float[2, 4] y) <{W}> "
+        "{ a = MatMul(x, w) b = own.twice(a) y = MatMul(b, w) } "
+        '<domain: "own", opset_import: ["" : 17]> twice (p) => (q) { q = Add(p, p) }'
+    )
+    made = after(data, "toHalf", tmp_path)
+    assert "in float32: own.twice: a local function" in capfd.readouterr().out
+    assert computed_in_half(made) == {"MatMul"}
+    for left, right in zip(results(data, {"x": X}), results(made, {"x": X}), strict=True):
+        np.testing.assert_allclose(right, left, rtol=2e-2)

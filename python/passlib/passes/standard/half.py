@@ -442,7 +442,7 @@ class _Conversion:
         if operator(node) in _BY_ATTRIBUTE:
             return "the type of its results is an attribute"
         if _typing(operator(node), self._model.opset, self._half.name) is None:
-            return "not an operator of ONNX"
+            return "a local function, or not an operator of ONNX"
         if any(self._is_used(v) and self._shapes.dtype(v) is None for v in node.outputs):
             return "its results are sequences, or of unknown type"
         return f"operator set {self._model.opset} does not have it in {self._half.name}"
