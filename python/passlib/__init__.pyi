@@ -75,4 +75,5 @@ from passlib.passes import graph_pass as graph_pass
 from passlib.passes import rewrite as rewrite
 from passlib.passes import why as why
 from passlib.passes.simplification import simplify as simplify
+from passlib.workbench.comparison import compare as compare
 from passlib.workbench.half import to_half as to_half

@@ -122,6 +122,8 @@ CODES: list[tuple[str, int, str]] = [
     ("compare m.onnx m.onnx -n 0", 1, "-n: must be at least 1"),
     ("compare m.onnx bad.onnx", 3, "bad.onnx"),
     ("compare m.onnx other.onnx", 4, ""),
+    ("compare m.onnx other.onnx --per-node --report c.html", 4, ""),
+    ("compare m.onnx other.onnx --report gone/c.html", 1, "the folder gone does not exist"),
     (f"bisect m.onnx {WITH} codes_wrong --check", 0, ""),
     (f"bisect m.onnx {WITH} codes_crashing --check", 0, ""),
     (f"bisect m.onnx {WITH} codes_right --check", 5, "nothing fails"),

@@ -12,7 +12,7 @@ import pytest
 
 import passlib as pl
 from commands import passlib_command
-from onnx_models import CHAIN, LOOP, NESTED, save
+from onnx_models import CHAIN, HEAD, LOOP, NESTED, save
 from passlib.workbench import Tolerance, compare, diff, draw_inputs, input_shapes
 from passlib.workbench.numbers import difference
 from places import DATA
@@ -356,3 +356,46 @@ def test_several_models(tmp_path: Path) -> None:
     _, second, third = shown.partition("c-symbol.json:\n")
     assert second
     assert "values" in third
+
+
+RENAMED = (
+    HEAD
+    + """(float[N, 4] x) => (float[N, 4] y) <float[4] w = {1, 2, 3, 4}, float[4] v = {1, 1, 1, 1}> {
+    a = Mul(x, w) b = Relu(a) c = Add(b, v) d = Abs(c) y = Neg(d) }"""
+)
+
+
+OTHERWISE = (
+    HEAD
+    + """(float[N, 4] x) => (float[N, 4] y)
+    <float[4] w = {-1, -2, -3, -4}, float[4] v = {-1, -1, -1, -3}, float[1] o = {-1},
+     float[1] z = {0}> {
+    s = Mul(x, o) t1 = Mul(s, w) t2 = Max(t1, z) t3 = Sub(t2, v) k = Mul(t3, t3) t4 = Sqrt(k)
+    y = Mul(t4, o) }"""
+)
+"""The same by other operators, but for the last element of the sum."""
+
+
+def test_each_value_of_files_of_other_operators(tmp_path: Path) -> None:
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    for path, text in zip(paths, (RENAMED, OTHERWISE), strict=True):
+        onnx.save(onnx.parser.parse_model(text), path)
+    found = pl.compare(*paths, per_node=True)
+    assert not found.equal
+    shown = [(each.first, each.name, each.difference.equal) for each in found.values]
+    assert shown == [("a", "t1", True), ("b", "t2", True), ("y", "y", False)]
+    last = found.values[-1]
+    assert (last.difference.absolute, last.mean) == (2.0, 0.5)
+    assert 0 < last.cosine < 1
+    assert found.node is not None
+    assert (found.node.name, found.node.op) == ("y", "Mul")
+    assert all(seconds is not None for each in found.values for seconds in each.seconds)
+    assert "largest 2, " in found.to_html(pl.load(paths[1]))
+
+
+def test_each_value_of_models_with_the_same_names() -> None:
+    model = pl.load(onnx.parser.parse_model(RENAMED))
+    found = pl.compare(model, model, per_node=True)
+    assert [each.op for each in found.values] == ["Mul", "Relu", "Add", "Abs", "Neg"]
+    assert found.node is None
+    assert {each.difference.absolute for each in found.values} == {0.0}

@@ -33,8 +33,8 @@ def document(title: str, content: Mapping[str, Any]) -> str:
     ----------
     content : mapping
         JSON values: ``graphs``, see `graphs_of`; ``compares``, whether there are two sides;
-        ``facts`` (pairs of texts) and ``tables`` (``title``, ``columns`` and ``rows``) for the left
-        column.
+        ``noted``, whether nodes have notes; ``facts`` (pairs of texts) and ``tables`` (``title``,
+        ``columns`` and ``rows``) for the left column.
     """
     # Escape end tags and comments in the script.
     data = json.dumps(

@@ -23,10 +23,11 @@ _LONGEST = 400
 
 @dataclass(frozen=True)
 class Side:
-    """A graph and its weights."""
+    """A graph, its weights, and what is to be said of its nodes as a change, by their names."""
 
     graph: PlainGraph
     weights: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
@@ -108,6 +109,8 @@ class _Overlay:
             changes = node_changes(was, node, self._old)
             if node.is_variable and node.name in self._weights:
                 changes.append(f"weight: {self._weights[node.name]}")
+        if not gone and node.name in self._after.notes:
+            changes.append(self._after.notes[node.name])
         added = self._before is not None and was is None
         made["status"] = "-" if gone else "+" if added else "~" if changes else "="
         optional = {
@@ -194,6 +197,7 @@ def content_of(
     return {
         "graphs": graphs_of(after, before),
         "compares": before is not None,
+        "noted": bool(after.notes),
         "facts": [list(pair) for pair in facts],
         "tables": [*tables, _operators(after, before)],
     }

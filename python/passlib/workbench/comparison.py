@@ -16,12 +16,22 @@ from passlib import dialects
 from passlib.errors import InputError, PasslibError, PassResultError, listed, printable
 from passlib.library.pipeline import Step
 from passlib.lowering import TypeSpec
-from passlib.model import Model
+from passlib.model import Model, load
 from passlib.model.inputs import lowered_for
+from passlib.pages import Side, content_of, document
 from passlib.passes import Instrument, StepResult
 from passlib.workbench.flow import flow_of
 from passlib.workbench.numbers import Difference, Tolerance, difference
-from passlib.workbench.parts import NodeDifference, first_difference, outputs_of
+from passlib.workbench.parts import outputs_of
+from passlib.workbench.per_value import (
+    NodeDifference,
+    ValueDifference,
+    first_difference,
+    node_labels,
+    note_of,
+    value_differences,
+    with_seconds,
+)
 from passlib.workbench.randomness import random_nodes, seeded
 from passlib.workbench.rounding import Rounding, half_unit
 from passlib.workbench.sampling import EMPTY, Sample, sample
@@ -48,6 +58,8 @@ class Comparison:
         The inputs of both models.
     node : NodeDifference or None
         The first node whose value differs, on request.
+    values : tuple of ValueDifference
+        All values that both models compute, on request.
     not_covered : tuple of str
         What the random inputs do not show of the first model, one sentence each.
 
@@ -64,6 +76,29 @@ class Comparison:
     inputs: tuple[Inputs, ...]
     node: NodeDifference | None = None
     not_covered: tuple[str, ...] = ()
+    values: tuple[ValueDifference, ...] = ()
+
+    def to_html(self, b: Model) -> str:
+        """Return a page that draws the second model with the differences of its values.
+
+        ``b``: the second of the models that were compared with ``per_node``.
+        """
+        labels = node_labels(b)
+        notes = {
+            labels.get(each.name, each.name).partition(":")[0]: note_of(each)
+            for each in self.values
+            if not each.difference.equal
+        }
+        columns = ["value", "operator", "largest", "of tolerance", "mean", "us", "us before"]
+        rows = [
+            [each.name, each.op, each.difference.absolute, each.difference.share, each.mean,
+             *(None if s is None else round(1e6 * s, 1) for s in reversed(each.seconds))]
+            for each in self.values
+        ]  # fmt: skip
+        facts = [(each.name, str(each).removeprefix(f"{each.name}: ")) for each in self.outputs]
+        drawn = Side(b.symbol, {**b.args, **b.aux}, notes)
+        table = {"title": "Values", "columns": columns, "rows": rows}
+        return document("comparison", content_of(drawn, None, facts, [table]))
 
     @property
     def equal(self) -> bool:
@@ -77,8 +112,8 @@ class Comparison:
 
 
 def compare(
-    a: Model,
-    b: Model,
+    a: Model | str | os.PathLike[str],
+    b: Model | str | os.PathLike[str],
     inputs: Inputs | Sequence[Inputs] | None = None,
     n: int = DRAWN,
     *,
@@ -95,7 +130,7 @@ def compare(
 
     Parameters
     ----------
-    a, b : Model
+    a, b : Model or path-like
         The reference, and the model to check.
     inputs : mapping of str to array, or sequence of these, optional
         By the names of ``a``; by default `n` random inputs, see `draw_inputs`.
@@ -104,7 +139,8 @@ def compare(
         ``a`` is measured, by runs with inputs and weights changed by one unit in the last place;
         sixteen times that is tolerated as well. An `atol` switches this off.
     per_node : bool
-        Find the first node whose value differs, by computing all values of both models.
+        Compare all values that both models compute, and find the first node whose value differs;
+        on the first inputs that show a difference.
     shapes : mapping of str to shape, optional
         Shapes of random inputs that the model does not declare.
 
@@ -124,6 +160,7 @@ def compare(
     >>> pl.workbench.compare(left, right).equal
     True
     """
+    a, b = (each if isinstance(each, Model) else load(each) for each in (a, b))
     tolerance = Tolerance(rtol, atol)
     wide = b if set(a.inputs) < set(b.inputs) else a
     sampled = sample(wide, inputs, n, shapes)
@@ -137,8 +174,13 @@ def compare(
     found = reference.judge(b, names)
     if not per_node:
         return found
-    nodes = (first_difference((a, each), (b, _renamed(each, names)), tolerance) for each in given)
-    return replace(found, node=next(filter(None, nodes), None))
+    for each in given:
+        values = value_differences((a, each), (b, _renamed(each, names)), tolerance)
+        node = first_difference(values)
+        if node is not None or each is given[-1]:
+            break
+    values = with_seconds((a, each), (b, _renamed(each, names)), values)
+    return replace(found, node=node, values=values)
 
 
 class Reference:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passlib import dialects
-from passlib.errors import InputError, PasslibError, printable
+from passlib.errors import InputError, PasslibError
 from passlib.graph.node import Entry
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
-from passlib.pages import origin_of, pair_nodes
-from passlib.workbench.numbers import Difference, Tolerance, difference
 
 
 def with_outputs(model: Model, entries: Sequence[Entry]) -> Model:
@@ -55,58 +52,6 @@ def outputs_of(model: Model, inputs: Mapping[str, Any]) -> list[Any]:
         raise InputError(f"no value was given for {', '.join(missing)}")
     outputs = model(*(inputs[name] for name in names))
     return outputs if isinstance(outputs, list) else [outputs]
-
-
-Fed = tuple[Model, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class NodeDifference:
-    """A node whose value differs although the values before it agree.
-
-    Attributes
-    ----------
-    name, op : str
-        In the second model.
-    compared : int
-        Number of compared values.
-    """
-
-    name: str
-    op: str
-    difference: Difference
-    compared: int
-
-    def __str__(self) -> str:
-        return printable(
-            f"first different node: {self.name} ({self.op}), {self.difference.what}, "
-            f"absolute {self.difference.absolute:.3g}; {self.compared} values compared"
-        )
-
-
-def first_difference(first: Fed, second: Fed, tolerance: Tolerance) -> NodeDifference | None:
-    """Return the first node in the order of the second model whose value differs, or None.
-
-    Values are paired like the nodes in `diff`, or by the origin of a node that a rule created.
-    Values of only one model are skipped. All values before the first different one agree, so the
-    fault is in this node, or between it and those values.
-    """
-    left, right = values_of(*first), values_of(*second)
-    nodes = {node.name: node for node in second[0].symbol.nodes()}
-    old = pair_nodes(first[0].symbol, second[0].symbol)
-    common = {}
-    for name, index in right:
-        node = nodes[name]
-        # A node into which others were folded keeps its name and has their value.
-        stands_for = origin_of(node)[-1:] or ([old[node].name] if node in old else [])
-        if stands_for and (stands_for[0], index) in left:
-            common[name, index] = stands_for[0], index
-    for (name, index), other in common.items():
-        label = f"{name}:{index}" if index else name
-        found = difference(label, left[other], right[name, index], tolerance)
-        if not found.equal:
-            return NodeDifference(name, nodes[name].op, found, len(common))
-    return None
 
 
 def values_of(model: Model, inputs: Mapping[str, Any]) -> dict[tuple[str, int], Any]:

@@ -59,7 +59,7 @@ class TwoFiles:
         self, before: Model, after: Model, inputs: Sequence[Arrays], tolerance: Tolerance
     ) -> None:
         shapes = {name: array.shape for each in inputs[:1] for name, array in each.items()}
-        one, two = _at_the_same_sets(before, after, shapes)
+        one, two = at_the_same_sets(before, after, shapes)
         self._before, self._after = Side(one), Side(two)
         pairing = pair_values(self._before, self._after, inputs, tolerance)
         self._new, self._old, self._types = pairing.new, pairing.old, pairing.types
@@ -362,7 +362,7 @@ def _sort(nodes: Sequence[Any], graph: Any) -> None:
     graph.node.extend(ordered)
 
 
-def _at_the_same_sets(before: Model, after: Model, shapes: Shapes) -> tuple[Any, Any]:
+def at_the_same_sets(before: Model, after: Model, shapes: Shapes) -> tuple[Any, Any]:
     """Return the messages of two models, the older one at the operator set of the other."""
     one, two = message_of(before, shapes), message_of(after, shapes)
     first, second = _sets(one), _sets(two)

@@ -7,6 +7,7 @@ import dataclasses
 import sys
 
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of
+from passlib.cli.outputs import require_file, write_text
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_gaps, print_json, print_table
 from passlib.errors import counted, printable
@@ -24,7 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", type=int, default=3, metavar="N", help="number of random inputs (default: 3)"
     )
     add_inputs(parser)
-    parser.add_argument("--per-node", action="store_true", help="find the first node that differs")
+    parser.add_argument(
+        "--per-node", action="store_true", help="compare each value, name the first that differs"
+    )
+    parser.add_argument(
+        "--report", metavar="HTML", help="draw the last model with the differences of --per-node"
+    )
     add_json(parser)
 
 
@@ -32,6 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the differences; return 4 if there are any."""
     if arguments.n < 1:
         raise UsageError("-n: must be at least 1")
+    if arguments.report is not None:
+        require_file("--report", arguments.report)
+    per_node = arguments.per_node or arguments.report is not None
     tolerance = tolerance_of(arguments)
     a = load(arguments.a)
     found = {}
@@ -43,9 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.n,
             rtol=tolerance.rtol,
             atol=tolerance.atol,
-            per_node=arguments.per_node,
+            per_node=per_node,
             shapes=shapes_of(arguments.shape),
         )
+    if arguments.report is not None:
+        page = found[arguments.b[-1]].to_html(load(arguments.b[-1]))
+        write_text(arguments.report, page)
     if arguments.json:
         facts = {path: _as_json(each) for path, each in found.items()}
         print_json(facts if len(arguments.b) > 1 else facts[arguments.b[0]])
@@ -69,7 +81,27 @@ def _print(found: Comparison, *, per_node: bool) -> None:
     sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
     print_gaps(found.not_covered)
     if per_node:
+        columns = (
+            "value",
+            "operator",
+            "largest",
+            "mean",
+            "cosine",
+            "of tolerance",
+            "us",
+            "us of A",
+        )
+        values = [
+            (each.name, each.op, each.difference.absolute, each.mean, each.cosine,
+             each.difference.share, *map(_microseconds, reversed(each.seconds)))
+            for each in found.values
+        ]  # fmt: skip
+        print_table(columns, values)
         sys.stdout.write(f"{found.node or 'no node that both have differs'}\n")
+
+
+def _microseconds(seconds: float | None) -> float | str:
+    return "" if seconds is None else 1e6 * seconds
 
 
 def _as_json(found: Comparison) -> dict[str, object]:
@@ -80,4 +112,5 @@ def _as_json(found: Comparison) -> dict[str, object]:
         "inputs": len(found.inputs),
         "not_covered": list(found.not_covered),
         "node": None if found.node is None else dataclasses.asdict(found.node),
+        "values": [each.as_dict() for each in found.values],
     }

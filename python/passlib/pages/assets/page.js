@@ -240,7 +240,8 @@ function listenToOverview(canvas) {
 
 function start() {
   at("title").textContent = page.title;
-  for (const id of ["previous", "next", "place", "sides"]) at(id).hidden = !page.compares;
+  for (const id of ["previous", "next", "place"]) at(id).hidden = !(page.compares || page.noted);
+  at("sides").hidden = !page.compares;
   at("previous").onclick = () => actions.step(-1);
   at("next").onclick = () => actions.step(1);
   at("sides").onclick = () => actions.sides();

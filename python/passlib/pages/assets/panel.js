@@ -67,10 +67,11 @@ function fillLeft(place, state, actions) {
     });
     add("Graphs", "graphs", element("ul", {}, ...items));
   }
-  if (page.compares) {
+  if (page.compares || page.noted) {
     const counts = { "-": 0, "+": 0, "~": 0 };
     for (const at of state.changes) counts[graph.nodes[at].status] += 1;
-    const title = `Changes: ${counts["-"]} removed, ${counts["+"]} added, ${counts["~"]} changed`;
+    const title = page.noted ? `Different values: ${counts["~"]}`
+      : `Changes: ${counts["-"]} removed, ${counts["+"]} added, ${counts["~"]} changed`;
     const listed = state.changes.slice(0, MOST_LISTED);
     const rest = state.changes.length - listed.length;
     add(title, "changes",
@@ -115,7 +116,7 @@ function fillRight(place, state, actions) {
     parts.push(element("p", {}, button));
   }
   if (node.changes) {
-    parts.push(heading("What changed"), element("ul", {}, ...node.changes.map((text) => {
+    parts.push(heading(page.noted ? "What differs" : "What changed"), element("ul", {}, ...node.changes.map((text) => {
       const [, what, was, now] = /^([^:]*:? ?)(.*) -> (.*)$/s.exec(text) || [null, text, "", ""];
       return element("div", {}, what, was ? element("span", { className: "was", textContent: was }) : null,
         was ? " " : null, now ? element("span", { className: "now", textContent: now }) : null);

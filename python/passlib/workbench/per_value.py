@@ -1,0 +1,202 @@
+"""The values of the nodes of two models, one by one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passlib.errors import PasslibError, printable
+from passlib.model import Model
+from passlib.pages import origin_of, pair_nodes
+from passlib.runtime.profiling import profile
+from passlib.workbench.equal_values import Side, pair_values
+from passlib.workbench.numbers import Difference, Tolerance, difference
+from passlib.workbench.parts import values_of
+from passlib.workbench.two_files import at_the_same_sets, message_of
+
+Fed = tuple[Model, Mapping[str, Any]]
+"""A model and its inputs by name."""
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """A node whose value differs although the values before it agree.
+
+    Attributes
+    ----------
+    name, op : str
+        In the second model.
+    compared : int
+        Number of compared values.
+    """
+
+    name: str
+    op: str
+    difference: Difference
+    compared: int
+
+    def __str__(self) -> str:
+        return printable(
+            f"first different node: {self.name} ({self.op}), {self.difference.what}, "
+            f"absolute {self.difference.absolute:.3g}; {self.compared} values compared"
+        )
+
+
+@dataclass(frozen=True)
+class ValueDifference:
+    """A value that two models compute.
+
+    Attributes
+    ----------
+    name, op : str
+        The value in the second model, and the operator that computes it.
+    first : str
+        The value in the first model.
+    mean : float
+        Mean absolute difference of the elements that are finite in both.
+    cosine : float
+        Cosine of the angle between the finite elements as vectors; NaN if one of them is zero.
+    seconds : tuple of (float or None)
+        Time of the node in the first and the second model, in ONNX Runtime without optimizations,
+        the best of three runs; None if it is not known, as in models of other dialects than ONNX.
+    """
+
+    name: str
+    op: str
+    first: str
+    difference: Difference
+    mean: float
+    cosine: float
+    seconds: tuple[float | None, float | None] = (None, None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the difference as JSON values."""
+        found = {"name": self.name, "op": self.op, "first": self.first}
+        numbers = {"mean": self.mean, "cosine": None if np.isnan(self.cosine) else self.cosine}
+        times = {"seconds": list(self.seconds)}
+        return {**found, **numbers, **times, "difference": asdict(self.difference)}
+
+
+def value_differences(first: Fed, second: Fed, tolerance: Tolerance) -> tuple[ValueDifference, ...]:
+    """Compare the values that two models both compute, in the order of the second one.
+
+    Values are paired like the nodes in `diff`, or by the origin of a node that a rule created. If
+    most values of two ONNX models have no pair of this kind, because a tool named them anew, they
+    are paired by what they compute.
+    """
+    left, right = values_of(*first), values_of(*second)
+    nodes = {node.name: node for node in second[0].symbol.nodes()}
+    old = pair_nodes(first[0].symbol, second[0].symbol)
+    found = []
+    for (name, index), value in right.items():
+        node = nodes[name]
+        # A node into which others were folded keeps its name and has their value.
+        stands_for = origin_of(node)[-1:] or ([old[node].name] if node in old else [])
+        if stands_for and (stands_for[0], index) in left:
+            labels = _label(name, index), _label(stands_for[0], index)
+            found.append(_of(*labels, node.op, left[stands_for[0], index], value, tolerance))
+    if 2 * len(found) < len(right) and first[0].dialect == second[0].dialect == "onnx":
+        return _by_what_they_compute(first, second, tolerance)
+    return tuple(found)
+
+
+def with_seconds(
+    first: Fed, second: Fed, values: Sequence[ValueDifference]
+) -> tuple[ValueDifference, ...]:
+    """Return the values with the time that each node takes in both models."""
+    before, after = _seconds(*first), _seconds(*second)
+    return tuple(
+        replace(each, seconds=(before.get(each.first), after.get(each.name))) for each in values
+    )
+
+
+def _seconds(model: Model, inputs: Mapping[str, Any]) -> dict[str, float]:
+    """Measure the node of each value; nothing for models that ONNX Runtime cannot run so."""
+    if model.dialect != "onnx":
+        return {}
+    message = message_of(model, {})
+    names = {str(number): list(node.output) for number, node in enumerate(message.graph.node)}
+    for number, node in enumerate(message.graph.node):
+        node.name = str(number)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            events = profile(message.SerializeToString(), inputs, Path(folder))
+        except PasslibError:
+            return {}
+    labels = node_labels(model)
+    best: dict[str, float] = {}
+    for name, seconds in events:
+        for value in names.get(name, ()):
+            for key in (value, labels.get(value, value)):
+                best[key] = min(best.get(key, seconds), seconds)
+    return best
+
+
+def node_labels(model: Model) -> dict[str, str]:
+    """Return the names of nodes, with the number of the output, by the names of values."""
+    internals = model.symbol.get_internals()
+    names = zip(internals.list_outputs(), internals.entries, strict=True)
+    return {name: _label(entry.node.name, entry.index) for name, entry in names}
+
+
+def first_difference(values: tuple[ValueDifference, ...]) -> NodeDifference | None:
+    """Return the first node whose value differs, or None.
+
+    All values before it agree, so the fault is in this node, or between it and those values.
+    """
+    for each in values:
+        if not each.difference.equal:
+            return NodeDifference(each.name, each.op, each.difference, len(values))
+    return None
+
+
+def _by_what_they_compute(
+    first: Fed, second: Fed, tolerance: Tolerance
+) -> tuple[ValueDifference, ...]:
+    shapes = {name: np.shape(array) for name, array in first[1].items()}
+    before, after = map(Side, at_the_same_sets(first[0], second[0], shapes))
+    given = dict(first[1])
+    pairing = pair_values(before, after, [given], tolerance)
+    left = before.computed(given, list(before.producers), {})
+    right = after.computed(dict(second[1]), list(after.producers), {})
+    return tuple(
+        _of(
+            new, old, after.nodes[after.producers[new][0]].op_type, left[old], right[new], tolerance
+        )
+        for new, old in ((n, pairing.old.get(n)) for n in after.producers)
+        if old in left and new in right
+    )
+
+
+def note_of(value: ValueDifference) -> str:
+    """Say how a value differs, for the node on a page."""
+    found = value.difference
+    return (
+        f"value: {found.what}, largest {found.absolute:.3g}, {found.share:.3g} of the tolerance, "
+        f"mean {value.mean:.3g}, cosine {value.cosine:.6g}"
+    )
+
+
+def _label(name: str, index: int) -> str:
+    return f"{name}:{index}" if index else name
+
+
+def _of(
+    name: str, first: str, op: str, left: Any, right: Any, tolerance: Tolerance
+) -> ValueDifference:
+    found = difference(name, left, right, tolerance)
+    mean, cosine = 0.0, 1.0
+    one, two = np.asarray(left), np.asarray(right)
+    if one.shape == two.shape and one.dtype.kind in "biuf" and two.dtype.kind in "biuf":
+        one, two = one.astype(np.float64).ravel(), two.astype(np.float64).ravel()
+        finite = np.isfinite(one) & np.isfinite(two)
+        one, two = one[finite], two[finite]
+        mean = float(np.abs(one - two).mean()) if one.size else 0.0
+        length = float(np.linalg.norm(one) * np.linalg.norm(two))
+        cosine = float(one @ two) / length if length else float("nan")
+    return ValueDifference(name, op, first, found, mean, cosine)
