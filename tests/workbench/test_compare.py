@@ -399,3 +399,31 @@ def test_each_value_of_models_with_the_same_names() -> None:
     assert [each.op for each in found.values] == ["Mul", "Relu", "Add", "Abs", "Neg"]
     assert found.node is None
     assert {each.difference.absolute for each in found.values} == {0.0}
+
+
+def test_rounding_of_a_value_is_no_difference() -> None:
+    """A sum that cancels, in another order."""
+    random = np.random.default_rng(0)
+    half = random.standard_normal((64, 1)).astype(np.float32) * 1000
+    weights = np.concatenate([half, -half])
+    order = random.permutation(128)
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 128))
+    y = onnx.helper.make_tensor_value_info("y", 1, (1, 1))
+    models = []
+    for columns in (np.arange(128), order):
+        nodes = [
+            onnx.helper.make_node("Gather", ["x", "i"], ["g"], axis=1),
+            onnx.helper.make_node("MatMul", ["g", "w"], ["m"], "product"),
+            onnx.helper.make_node("Identity", ["m"], ["y"]),
+        ]
+        arrays = {"i": columns, "w": weights[columns]}
+        tensors = [onnx.numpy_helper.from_array(a, name) for name, a in arrays.items()]
+        graph = onnx.helper.make_graph(nodes, "g", [x], [y], tensors)
+        sets = [onnx.helper.make_opsetid("", 17)]
+        models.append(pl.load(onnx.helper.make_model(graph, opset_imports=sets, ir_version=8)))
+    inputs = {"x": np.tile(random.standard_normal((1, 64)).astype(np.float32), 2)}
+    found = pl.compare(*models, inputs, per_node=True)
+    (product,) = [each for each in found.values if each.name == "product"]
+    assert product.difference.absolute > 0
+    assert product.difference.equal
+    assert found.equal

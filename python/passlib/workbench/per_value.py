@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from passlib.runtime.profiling import profile
 from passlib.workbench.equal_values import Side, pair_values
 from passlib.workbench.numbers import Difference, Tolerance, difference
 from passlib.workbench.parts import values_of
+from passlib.workbench.rounding import Rounding, half_unit
 from passlib.workbench.two_files import at_the_same_sets, message_of
 
 Fed = tuple[Model, Mapping[str, Any]]
@@ -90,6 +92,8 @@ def value_differences(first: Fed, second: Fed, tolerance: Tolerance) -> tuple[Va
     are paired by what they compute.
     """
     left, right = values_of(*first), values_of(*second)
+    rounding = _Rounding(first, second[0])
+    tolerance = replace(tolerance, half=rounding.unit is not None)
     nodes = {node.name: node for node in second[0].symbol.nodes()}
     old = pair_nodes(first[0].symbol, second[0].symbol)
     found = []
@@ -99,9 +103,11 @@ def value_differences(first: Fed, second: Fed, tolerance: Tolerance) -> tuple[Va
         stands_for = origin_of(node)[-1:] or ([old[node].name] if node in old else [])
         if stands_for and (stands_for[0], index) in left:
             labels = _label(name, index), _label(stands_for[0], index)
-            found.append(_of(*labels, node.op, left[stands_for[0], index], value, tolerance))
+            one = left[stands_for[0], index]
+            repeats = partial(rounding.of, labels[1])
+            found.append(_of(*labels, node.op, one, value, tolerance, repeats))
     if 2 * len(found) < len(right) and first[0].dialect == second[0].dialect == "onnx":
-        return _by_what_they_compute(first, second, tolerance)
+        return _by_what_they_compute(first, second, tolerance, rounding)
     return tuple(found)
 
 
@@ -155,8 +161,28 @@ def first_difference(values: tuple[ValueDifference, ...]) -> NodeDifference | No
     return None
 
 
+class _Rounding:
+    """The values of a model with other rounding, computed when they are needed first."""
+
+    def __init__(self, fed: Fed, other: Model) -> None:
+        self._model, self._inputs = fed
+        self.unit = None if half_unit(self._model) else half_unit(other)
+        self._runs: list[dict[str, Any]] | None = None
+
+    def of(self, label: str) -> list[Any]:
+        """Return a value of each run."""
+        if self._runs is None:
+            found = Rounding(self._model, _labelled, self.unit).outputs_of(self._inputs)
+            self._runs = [values for (values,) in found]
+        return [values[label] for values in self._runs if label in values]
+
+
+def _labelled(model: Model, inputs: Mapping[str, Any]) -> list[Any]:
+    return [{_label(*key): value for key, value in values_of(model, inputs).items()}]
+
+
 def _by_what_they_compute(
-    first: Fed, second: Fed, tolerance: Tolerance
+    first: Fed, second: Fed, tolerance: Tolerance, rounding: _Rounding
 ) -> tuple[ValueDifference, ...]:
     shapes = {name: np.shape(array) for name, array in first[1].items()}
     before, after = map(Side, at_the_same_sets(first[0], second[0], shapes))
@@ -164,13 +190,15 @@ def _by_what_they_compute(
     pairing = pair_values(before, after, [given], tolerance)
     left = before.computed(given, list(before.producers), {})
     right = after.computed(dict(second[1]), list(after.producers), {})
-    return tuple(
-        _of(
-            new, old, after.nodes[after.producers[new][0]].op_type, left[old], right[new], tolerance
-        )
-        for new, old in ((n, pairing.old.get(n)) for n in after.producers)
-        if old in left and new in right
-    )
+    labels = node_labels(first[0])
+    found = []
+    for new, (number, _) in after.producers.items():
+        old = pairing.old.get(new)
+        if old in left and new in right:
+            repeats = partial(rounding.of, labels.get(old, old))
+            op = after.nodes[number].op_type
+            found.append(_of(new, old, op, left[old], right[new], tolerance, repeats))
+    return tuple(found)
 
 
 def note_of(value: ValueDifference) -> str:
@@ -187,9 +215,15 @@ def _label(name: str, index: int) -> str:
 
 
 def _of(
-    name: str, first: str, op: str, left: Any, right: Any, tolerance: Tolerance
+    name: str,
+    first: str,
+    op: str,
+    left: Any,
+    right: Any,
+    tolerance: Tolerance,
+    repeats: Callable[[], Sequence[Any]],
 ) -> ValueDifference:
-    found = difference(name, left, right, tolerance)
+    found = difference(name, left, right, tolerance, repeats)
     mean, cosine = 0.0, 1.0
     one, two = np.asarray(left), np.asarray(right)
     if one.shape == two.shape and one.dtype.kind in "biuf" and two.dtype.kind in "biuf":
