@@ -105,7 +105,7 @@ MODELS = {
         "a = Expand(x, k) y = Add(a, z)", "Add"),
     "Weights that are cast and scaled are dequantized": (
         "(float[2, 2] x) => (float[2, 2] y)", "int8[2, 2] k = {1, 2, 3, 4}, float f = {0.5}",
-        "a = Cast<to = 1>(k) b = Mul(a, f) y = MatMul(x, b)", "DequantizeLinear MatMul"),
+        "a = Cast<to = 1>(k) b = Mul(a, f) y = MatMul(b, x)", "DequantizeLinear MatMul"),
 }  # fmt: skip
 
 

@@ -199,16 +199,31 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
     "integers with a scale for each row": (
         "fuseDequantize",
         ("<int8[2, 3] w = {-128, 0, 127, 1, -1, 5}, float[2, 1] f = {-0.5, 3}>"
-        "{ s = Cast <to = 1> (w) t = Mul(f, s) y = MatMul(x, t) }"),
-        "float[N, 2] x",
+        "{ s = Cast <to = 1> (w) t = Mul(f, s) y = MatMul(t, x) }"),
+        "float[3, N] x",
         {"DequantizeLinear": 1, "MatMul": 1},
     ),
     "integers with one scale": (
         "fuseDequantize",
         ("<uint8[2, 3] w = {0, 255, 127, 1, 3, 5}, float[1, 1] f = {0.1}>"
+        "{ s = Cast <to = 1> (w) t = Mul(s, f) y = MatMul(t, x) }"),
+        "float[3, N] x",
+        {"DequantizeLinear": 1, "MatMul": 1},
+    ),
+    # ONNX Runtime would round x to 8 bits.
+    "integers of a product": (
+        "fuseDequantize",
+        ("<int8[2, 3] w = {-128, 0, 127, 1, -1, 5}, float f = {0.1}>"
         "{ s = Cast <to = 1> (w) t = Mul(s, f) y = MatMul(x, t) }"),
         "float[N, 2] x",
-        {"DequantizeLinear": 1, "MatMul": 1},
+        {"Cast": 1, "Mul": 1, "MatMul": 1},
+    ),
+    "integers of a Gemm": (
+        "fuseDequantize",
+        ("<int8[2, 3] w = {-128, 0, 127, 1, -1, 5}, float f = {0.1}>"
+        "{ s = Cast <to = 1> (w) t = Mul(s, f) y = Gemm(x, t) }"),
+        "float[N, 2] x",
+        {"Cast": 1, "Mul": 1, "Gemm": 1},
     ),
     "integers with a scale for each": (
         "fuseDequantize",

@@ -163,7 +163,8 @@ def fuse_matmul_add(graph: Graph) -> None:
 def fuse_dequantize(graph: Graph, *, rounding: bool = False) -> None:
     """Replace Cast of 8-bit weights and Mul with a scale, or one per row, by DequantizeLinear.
 
-    Movements between equal scales move the integers.
+    Weights of MatMul and Gemm stay as they are, because ONNX Runtime computes with other numbers
+    where they are quantized. Movements between equal scales move the integers.
 
     Parameters
     ----------
@@ -171,7 +172,15 @@ def fuse_dequantize(graph: Graph, *, rounding: bool = False) -> None:
         Also let QuantizeLinear do what Relu and Clip before it do.
     """
     more = ["removeBounds"] if rounding else []
-    apply_groups(graph, "fuseDequantize", "moveQuantized", *more)
+    # Of a product with DequantizeLinear ONNX Runtime makes MatMulNBits, which rounds the other
+    # factor to 8 bits.
+    weights = {
+        value.node.name
+        for node in graph.sorted("MatMul", "Gemm")
+        for value in node.inputs[1:2]
+        if value.node.op == "Mul"
+    }
+    apply_groups(graph, "fuseDequantize", "moveQuantized", *more, kept=weights)
 
 
 @graph_pass(
