@@ -92,9 +92,7 @@ def _leaves_memory(case: Case) -> bool:
         return False
     if case.inputs[0].dtype.kind in "OU":
         return True
-    like = case.inputs[1] if case.op == "CastLike" else None
-    narrow = like is None or like.dtype.name.startswith("float8")
-    narrow = case.attributes["to"] in _FLOAT8 if "to" in case.attributes else narrow
+    narrow = case.attributes["to"] in _FLOAT8 if "to" in case.attributes else True
     return narrow and case.attributes.get("saturate", 1) not in (0, 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -293,6 +294,11 @@ SUITE = (
 )  # fmt: skip
 
 
+def kinds_of(model: Any) -> list[str]:
+    """Return the types of the outputs as text, without the names of open sizes."""
+    return [re.sub(r'dim_param: "[^"]*"', "open", str(v.type)) for v in model.graph.output]
+
+
 @pytest.fixture(scope="module")
 def cases() -> list[Any]:
     return list(node_cases(SUITE))
@@ -310,9 +316,7 @@ def test_models_of_the_suite(cases: list[Any]) -> None:
         assert [each.op_type for each in found.graph.node] == [
             each.op_type for each in model.graph.node
         ], case.name
-        assert [each.type for each in found.graph.output] == [
-            each.type for each in model.graph.output
-        ], case.name
+        assert kinds_of(found) == kinds_of(model), case.name
         count += 1
     assert count > 40
 
