@@ -15,6 +15,8 @@ from onnx import parser
 import passlib as pl
 import transformers
 from passlib.model.edits import content_of
+from passlib.passes.cost import cost_of
+from passlib.passes.standard.groups import more_layers
 
 # Operators of two blocks: as exported, and after simplify with operator sets 17, 20 and 23.
 COUNTS = {
@@ -171,3 +173,15 @@ def test_an_attribute_of_an_earlier_operator_set() -> None:
         s = Add(v, e) r = Sqrt(s) y = Div(d, r) }"""
     )
     assert len(pl.load(model).optimize_for("fuseLayers").symbol.nodes()) > 1
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_a_higher_operator_set_would_fuse(name: str) -> None:
+    after = pl.load(blocks(name, 17)[1])
+    found = more_layers(after)
+    assert found is not None
+    opset, fewer = found
+    assert opset in (20, 23)
+    raised = after.with_opset(opset).simplify()
+    assert cost_of(after).nodes - cost_of(raised).nodes >= fewer > 0
+    assert more_layers(pl.load(blocks(name, 23)[1])) is None

@@ -61,7 +61,10 @@ def more_layers(model: Model) -> tuple[int, int] | None:
         attributes["opset_import"] = json.dumps({**versions, domain: version})
         symbol = graph_of(graph, attributes, model.dialect)
         raised = Model.of_parts(symbol, model.args, model.aux, template)
-        for name in ("fuseLayers", "rebuildShapes", "mergeEqualNodes"):
+        raised = raised.after_passes("fuseLayers", skip_infer=True)
+        if raised.symbol.graph is graph:
+            continue
+        for name in ("rebuildShapes", "mergeEqualNodes"):
             raised = raised.after_passes(name, skip_infer=True)
         fewer = now - operators_of(raised.symbol.graph).total()
         if fewer > (best[1] if best else 0):
