@@ -125,10 +125,12 @@ class JsonReader {
     const char* data;
     std::size_t size;
     bool operator==(const char* word) const {
-      return strlen(word) == size && memcmp(word, data, size) == 0;
+      // An empty text may have no address.
+      return strlen(word) == size && (size == 0 || memcmp(word, data, size) == 0);
     }
     bool operator<(const Slice& other) const {
-      const int order = memcmp(data, other.data, (std::min)(size, other.size));
+      const std::size_t common = (std::min)(size, other.size);
+      const int order = common == 0 ? 0 : memcmp(data, other.data, common);
       return order < 0 || (order == 0 && size < other.size);
     }
     std::string str() const { return std::string(data, size); }
