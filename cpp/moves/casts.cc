@@ -50,7 +50,7 @@ bool areOne(int before, int middle, int after) {
   if (!rules::isLossless(before, middle)) return false;
   // A number is rounded once: the first cast gives the same number.
   if (before == after || rules::isReal(after) || after == facts::kBool) return true;
-  // What does not fit into a whole type is reduced modulo a power of two.
+  // Casts to a type of whole numbers keep the lowest bits of larger numbers.
   return rules::isWhole(middle) || rules::isLossless(before, after);
 }
 

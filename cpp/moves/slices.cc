@@ -14,7 +14,7 @@ namespace {
 
 using facts::Shape;
 
-/// What a Slice takes of one axis.
+/// The part of one axis that a Slice takes.
 struct Range {
   int64_t axis;
   int64_t start;

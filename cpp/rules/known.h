@@ -29,7 +29,7 @@ double elementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 int64_t integerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 /// `value`: one that the type has, see `fits`, or a real number.
 void setElementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, double value);
-/// Of a number that a whole type lacks, its lowest bits.
+/// A type of whole numbers keeps the lowest bits of a number that it lacks.
 void setIntegerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, int64_t value);
 /// Whether a dense tensor has no infinite element and no NaN.
 bool isFinite(const mxnet::ext::MXTensor& tensor);

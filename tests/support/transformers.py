@@ -60,7 +60,7 @@ class Net:
         onnx.checker.check_model(made, full_check=True)
         return bytes(made.SerializeToString())
 
-    # What the layers of all exporters have in common.
+    # Layers that all exporters write alike.
 
     def mean(self, x: str) -> str:
         """Add a mean along the last axis."""

@@ -17,7 +17,7 @@ _PUBLIC: Final = ("", "com.microsoft")
 
 @dataclass(frozen=True)
 class Level:
-    """What a model keeps of its file."""
+    """The parts of a file that a neutral model keeps."""
 
     names: bool = False
     types: bool = False

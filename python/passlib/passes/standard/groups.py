@@ -175,7 +175,7 @@ def fuse_dequantize(graph: Graph, *, rounding: bool = False) -> None:
         Also let QuantizeLinear do what Relu and Clip before it do.
     """
     more = ["removeBounds"] if rounding else []
-    # Of a product with DequantizeLinear ONNX Runtime makes MatMulNBits, which rounds the other
+    # ONNX Runtime turns a product with DequantizeLinear into MatMulNBits, which rounds the other
     # factor to 8 bits.
     weights = {
         value.node.name
