@@ -31,11 +31,14 @@ from passlib.model.graph import ModelGraph, graph_of
 M = TypeVar("M")
 
 
-def content_of(model: Any) -> bytes | None:
-    """Return an ONNX model as the bytes of its file; None if one file cannot hold it."""
+def content_of(model: Any, **options: Any) -> bytes | None:
+    """Return an ONNX model as the bytes of its file; None if one file cannot hold it.
+
+    ``options``: of `Model.save`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
-        alone = len(model.save(path, durable=False)) == 1
+        alone = len(model.save(path, durable=False, **options)) == 1
         return path.read_bytes() if alone else None
 
 
@@ -47,14 +50,13 @@ def with_opset(model: M, opset: int) -> M:
             f"only ONNX models have versions of operators, and this one is of {like.dialect}; "
             "passlib convert --opset writes it as ONNX"
         )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        if len(like.save(path, durable=False, opset=opset)) > 1:
-            raise UnsupportedError(
-                "a model with data in several files is converted from file to file: "
-                f"passlib convert IN OUT --opset {opset}"
-            )
-        return of_content(model, path.read_bytes())
+    content = content_of(model, opset=opset)
+    if content is None:
+        raise UnsupportedError(
+            "a model with data in several files is converted from file to file: "
+            f"passlib convert IN OUT --opset {opset}"
+        )
+    return of_content(model, content)
 
 
 def of_content(model: M, content: bytes) -> M:

@@ -8,12 +8,12 @@ from typing import Any
 
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
-from passlib.dialects.onnx.lowering.types import spec_of
+from passlib.dialects.onnx.lowering.types import fit, spec_of
 from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
-from passlib.lowering import TypeSpec
-from passlib.model.edits import content_of, every_graph, names_of, of_content
+from passlib.model.appearance import described_type
+from passlib.model.edits import content_of, every_graph, names_of, of_content, rename_values
 from passlib.model.loading import load
 from passlib.model.model import Model
 
@@ -157,42 +157,25 @@ def _check_types(before: Any, after: Any, pairs: Mapping[str, str]) -> None:
     for source, target in pairs.items():
         left, right = made[source], read[target]
         types = {spec.dtype for spec in (left, right) if spec.dtype is not None}
-        if len(types) > 1 or not _fit(left, right):
-            raise GraphError(
-                f"output {source!r} is {_text(left)}, and input {target!r} {_text(right)}"
-            )
-
-
-def _fit(left: TypeSpec, right: TypeSpec) -> bool:
-    if left.shape is None or right.shape is None:
-        return True
-    return len(left.shape) == len(right.shape) and all(
-        a is None or b is None or a == b for a, b in zip(left.shape, right.shape, strict=True)
-    )
-
-
-def _text(spec: TypeSpec) -> str:
-    sizes = (
-        "" if spec.shape is None else ", ".join("?" if s is None else str(s) for s in spec.shape)
-    )
-    return f"{spec.dtype}" + ("" if spec.shape is None else f" ({sizes})")
+        if len(types) > 1 or not fit(left.shape, right.shape):
+            one, two = described_type(left), described_type(right)
+            raise GraphError(f"output {source!r} is {one}, and input {target!r} {two}")
 
 
 def _rename(graph: Any, names: Mapping[str, str], prefix: str, nodes: NameSource) -> None:
     """Rename values of a graph and those nested in it, and nodes so that each name is new."""
+    rename_values(graph, names)
     for inner in every_graph(graph):
-        described = (*inner.input, *inner.output, *inner.value_info, *inner.initializer)
-        for value in (*described, *(tensor.values for tensor in inner.sparse_initializer)):
+        sparse = (tensor.values for tensor in inner.sparse_initializer)
+        for value in (*inner.input, *inner.value_info, *sparse):
             value.name = names.get(value.name, value.name)
         for note in inner.quantization_annotation:
             note.tensor_name = names.get(note.tensor_name, note.tensor_name)
             for entry in note.quant_parameter_tensor_names:
                 entry.value = names.get(entry.value, entry.value)
-        for node in inner.node:
-            node.input[:] = [names.get(name, name) for name in node.input]
-            node.output[:] = [names.get(name, name) for name in node.output]
-            if node.name and inner is graph:
-                node.name = nodes.fresh(prefix + node.name)
+    for node in graph.node:
+        if node.name:
+            node.name = nodes.fresh(prefix + node.name)
 
 
 def _append(before: Any, after: Any) -> None:

@@ -45,9 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     a = load(arguments.a)
     found = {}
     for path in arguments.b:
+        b = load(path)
         found[path] = compare(
             a,
-            load(path),
+            b,
             inputs_of(arguments, a),
             arguments.n,
             rtol=tolerance.rtol,
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             shapes=shapes_of(arguments.shape),
         )
     if arguments.report is not None:
-        page = found[arguments.b[-1]].to_html(load(arguments.b[-1]))
+        page = found[arguments.b[-1]].to_html(b)
         write_text(arguments.report, page)
     if arguments.json:
         facts = {path: _as_json(each) for path, each in found.items()}

@@ -120,16 +120,19 @@ def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
 
 def check_sizes(name: str, stated: TypeSpec, given: Sequence[int | None]) -> None:
     """Raise `InputError` if a shape given for an input contradicts the stated one."""
-    declared = stated.shape
-    if declared is None:
-        return
-    if len(declared) != len(given) or any(
-        want is not None and have is not None and want != have
-        for want, have in zip(declared, given, strict=True)
-    ):
+    if not fit(stated.shape, given):
         raise InputError(
-            f"input {name!r} was given shape {tuple(given)}, but the model states {declared}"
+            f"input {name!r} was given shape {tuple(given)}, but the model states {stated.shape}"
         )
+
+
+def fit(one: Sequence[int | None] | None, two: Sequence[int | None] | None) -> bool:
+    """Whether two shapes may be equal; None stands for what is not known."""
+    if one is None or two is None:
+        return True
+    return len(one) == len(two) and all(
+        a is None or b is None or a == b for a, b in zip(one, two, strict=True)
+    )
 
 
 _CODES: Final = {
