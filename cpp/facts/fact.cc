@@ -1,5 +1,7 @@
 #include "facts/fact.h"
 
+#include <algorithm>
+
 namespace passlib::facts {
 
 bool isInteger(Type type) {
@@ -24,6 +26,14 @@ std::optional<std::size_t> fewElements(const Shape& shape) {
   if (!count.isNumber() || count.number() < 0) return std::nullopt;
   const auto size = static_cast<std::size_t>(count.number());
   return size <= kMostElements ? std::optional<std::size_t>(size) : std::nullopt;
+}
+
+const std::vector<Dim>* wholeItems(const Fact& fact) {
+  if (!fact.isTensor() || fact.content == nullptr || isReal(fact.type)) return nullptr;
+  if (!fact.shape || !fewElements(*fact.shape)) return nullptr;
+  const std::vector<Dim>& items = fact.content->items;
+  const auto is_known = [](const Dim& item) { return item.isKnown(); };
+  return std::all_of(items.begin(), items.end(), is_known) ? &items : nullptr;
 }
 
 std::string print(const Shape& shape) {

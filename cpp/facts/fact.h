@@ -93,6 +93,10 @@ bool isStatic(const Shape& shape);
 /// The number of elements of a shape with numbers only and few elements.
 std::optional<std::size_t> fewElements(const Shape& shape);
 
+/// The elements of a small tensor of whole numbers, some of them symbolic; null unless all are
+/// known.
+const std::vector<Dim>* wholeItems(const Fact& fact);
+
 /// Returns `float[2, N]`, `seq(float[2])`, `?` for unknown parts.
 std::string print(const Fact& fact);
 std::string print(const Shape& shape);

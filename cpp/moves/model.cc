@@ -163,14 +163,8 @@ std::optional<std::vector<facts::Dim>> Model::content(const NodeEntry& value) {
       items.emplace_back(rules::integerAt(*constant, pos));
     return items;
   }
-  const facts::Fact& known = fact(value);
-  const bool whole = known.isTensor() && known.content != nullptr && !facts::isReal(known.type) &&
-                     facts::fewElements(*known.shape);
-  if (!whole) return std::nullopt;
-  const std::vector<facts::Dim>& items = known.content->items;
-  if (!std::all_of(items.begin(), items.end(), [](const auto& item) { return item.isKnown(); }))
-    return std::nullopt;
-  return items;
+  const std::vector<facts::Dim>* items = facts::wholeItems(fact(value));
+  return items == nullptr ? std::nullopt : std::optional(*items);
 }
 
 std::optional<Integers> Model::whole(const NodeEntry& value) {

@@ -3,7 +3,6 @@
 
 #include <pybind11/stl.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -142,14 +141,8 @@ class EditedFacts {
 
   /// The elements of a small tensor of integers in row-major order; None unless all are known.
   py::object items(const ValueHandle& value) const {
-    const facts::Fact& fact = knowledge_->inferred(value.entry);
-    const auto is_known = [](const Dim& item) { return item.isKnown(); };
-    const bool is_whole = fact.isTensor() && fact.content != nullptr && !facts::isReal(fact.type) &&
-                          facts::fewElements(*fact.shape);
-    if (!is_whole) return py::none();
-    const std::vector<Dim>& items = fact.content->items;
-    if (!std::all_of(items.begin(), items.end(), is_known)) return py::none();
-    return tuple(items);
+    const std::vector<Dim>* items = facts::wholeItems(knowledge_->inferred(value.entry));
+    return items == nullptr ? py::object(py::none()) : tuple(*items);
   }
 
  private:
