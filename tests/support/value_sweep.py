@@ -92,7 +92,9 @@ def _leaves_memory(case: Case) -> bool:
         return False
     if case.inputs[0].dtype.kind in "OU":
         return True
-    narrow = case.attributes["to"] in _FLOAT8 if "to" in case.attributes else True
+    like = case.inputs[1] if case.op == "CastLike" else None
+    same = like is not None and like.dtype == case.inputs[0].dtype
+    narrow = case.attributes["to"] in _FLOAT8 if "to" in case.attributes else not same
     return narrow and case.attributes.get("saturate", 1) not in (0, 1)
 
 

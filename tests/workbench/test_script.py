@@ -295,8 +295,14 @@ SUITE = (
 
 
 def kinds_of(model: Any) -> list[str]:
-    """Return the types of the outputs as text, without the names of open sizes."""
-    return [re.sub(r'dim_param: "[^"]*"', "open", str(v.type)) for v in model.graph.output]
+    """Return the types of inputs and outputs as text, with open sizes numbered in order."""
+    sizes: dict[str, str] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        return sizes.setdefault(found[0], f"size {len(sizes)}")
+
+    values = (*model.graph.input, *model.graph.output)
+    return [re.sub(r'dim_param: "[^"]*"', numbered, str(value.type)) for value in values]
 
 
 @pytest.fixture(scope="module")

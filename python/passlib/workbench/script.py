@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -255,11 +256,8 @@ def _script(
     text = "\n".join(body)
     imports = ["base64", "zlib"] if "zlib." in text else []
     uses = ["import numpy as np"] if "np." in text or expected is not None else []
-    names = [
-        name
-        for name in ("TensorProto", "helper", "numpy_helper")
-        if f"{name}." in text.replace("numpy_helper.", "" if name == "helper" else "numpy_helper.")
-    ]
+    modules = ("TensorProto", "helper", "numpy_helper")
+    names = [name for name in modules if re.search(rf"\b{name}\.", text)]
     saving = _SAVING if _are_valid(messages) else _SAVING.replace(_CHECK, "")
     parts = [
         f'"""{_header(files, how, runs=expected is not None)}"""',
