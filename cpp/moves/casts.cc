@@ -15,10 +15,6 @@ const std::unordered_set<std::string_view> kMovers{
     "DepthToSpace", "Expand",       "Flatten", "Gather", "Identity",  "Reshape",
     "Slice",        "SpaceToDepth", "Squeeze", "Tile",   "Transpose", "Unsqueeze"};
 
-bool isCast(const Node& node) {
-  return isOperator(node, "Cast") && node.control_deps.empty() && !node.inputs.empty();
-}
-
 /// A Cast that may go, and the operators between it and a later one, the last first.
 struct Chain {
   Node* first;
@@ -29,13 +25,12 @@ struct Chain {
 std::optional<Chain> castBefore(Model* model, const Node& node) {
   Chain chain{};
   NodeEntry value = node.inputs[0];
-  while (isOneOf(*value.node, kMovers) && value.node->control_deps.empty() &&
-         !value.node->inputs.empty()) {
+  while (isOneOf(*value.node, kMovers) && isFree(*value.node)) {
     if (model->isOutput(value) || !model->onlyUse(value)) return std::nullopt;
     chain.between.push_back(value.node);
     value = value.node->inputs[0];
   }
-  if (!isCast(*value.node)) return std::nullopt;
+  if (!isFreeOperator(*value.node, "Cast")) return std::nullopt;
   chain.first = value.node;
   return chain;
 }
@@ -80,7 +75,7 @@ void mergeCasts(Model* model, Node* node, const Chain& chain) {
 
 void propagateCasts(Model* model) {
   for (Node* node : model->sorted({"Cast"})) {
-    if (model->isGone(node) || !isCast(*node)) continue;
+    if (model->isGone(node) || !isFreeOperator(*node, "Cast")) continue;
     if (const std::optional<Chain> chain = castBefore(model, *node))
       mergeCasts(model, node, *chain);
   }

@@ -34,6 +34,12 @@ bool isOperator(const Node& node, std::string_view op) {
   return node.op == op && isOwnDomain(node);
 }
 
+bool isFree(const Node& node) { return node.control_deps.empty() && !node.inputs.empty(); }
+
+bool isFreeOperator(const Node& node, std::string_view op) {
+  return isOperator(node, op) && isFree(node);
+}
+
 bool isOneOf(const Node& node, const std::unordered_set<std::string_view>& ops) {
   return ops.count(node.op) != 0 && isOwnDomain(node);
 }

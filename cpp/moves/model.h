@@ -37,6 +37,10 @@ struct Hooks {
 
 /// Whether a node is this operator of ONNX's own.
 bool isOperator(const Node& node, std::string_view op);
+/// Whether an operator may be merged with others: it has an input, and nothing says when it runs.
+bool isFree(const Node& node);
+/// Whether a node is a free operator of this kind.
+bool isFreeOperator(const Node& node, std::string_view op);
 bool isOneOf(const Node& node, const std::unordered_set<std::string_view>& ops);
 inline bool isVariable(const Node& node) { return node.op == "null"; }
 /// Whether a node broadcasts from a stated axis, as before opset 7.

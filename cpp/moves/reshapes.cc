@@ -24,7 +24,7 @@ Shape withoutOnes(Shape shape) {
 
 /// Whether the result has the elements of the first input in the same order.
 bool isView(Model* model, Node* node) {
-  if (!node->control_deps.empty() || node->inputs.empty()) return false;
+  if (!isFree(*node)) return false;
   if (kReshaping.count(node->op) != 0) return true;
   const std::optional<Shape> shape = model->shape(node->inputs[0]);
   if (!shape) return false;

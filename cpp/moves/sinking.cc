@@ -62,8 +62,7 @@ std::size_t countData(const Node& node) {
 
 /// The order of a Transpose that states one; nothing for other nodes, and where it changes nothing.
 std::optional<Integers> orderOf(const Node& node) {
-  if (!isOperator(node, "Transpose") || !node.control_deps.empty() || node.inputs.empty())
-    return std::nullopt;
+  if (!isFreeOperator(node, "Transpose")) return std::nullopt;
   const std::optional<Integers> stated = integersOf(node, "perm");
   if (!stated || isSorted(*stated)) return std::nullopt;
   return permutationOf(node, stated->size());

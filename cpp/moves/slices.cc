@@ -23,10 +23,6 @@ struct Range {
 };
 using Ranges = std::vector<Range>;
 
-bool isFreeOperator(const Node& node, std::string_view op) {
-  return isOperator(node, op) && node.control_deps.empty() && !node.inputs.empty();
-}
-
 Range* rangeOf(Ranges* ranges, int64_t axis) {
   const auto found = std::find_if(ranges->begin(), ranges->end(),
                                   [axis](const Range& range) { return range.axis == axis; });
@@ -234,7 +230,7 @@ void mergeSlices(Model* model) {
   if (model->opset() < 10) return;  // before, Slice has attributes
   splitAll(model);
   for (Node* node : model->sorted({"Slice", "Unsqueeze"})) {
-    if (model->isGone(node) || !node->control_deps.empty() || node->inputs.empty()) continue;
+    if (model->isGone(node) || !isFree(*node)) continue;
     if (node->op == "Slice") {
       mergeIntoOne(model, node);
     } else {

@@ -19,10 +19,7 @@ const std::unordered_set<std::string_view> kTurningOrAxes{"Squeeze", "Transpose"
 /// Stands for an axis of size 1 that was added.
 constexpr int64_t kNew = -1;
 
-/// Whether an operator may be merged with others: it has an input, and nothing says when it runs.
-bool isFree(const Node& node) { return node.control_deps.empty() && !node.inputs.empty(); }
-
-bool isTranspose(const Node& node) { return isOperator(node, "Transpose") && isFree(node); }
+bool isTranspose(const Node& node) { return isFreeOperator(node, "Transpose"); }
 
 /// Lets a Transpose take what the Transpose before it takes.
 void compose(Model* model, Node* node) {
@@ -97,7 +94,7 @@ void splitAgain(Model* model, Node* node, bool empty_errors) {
   const Node& turn = *node->inputs[0].node;
   if (!isTranspose(turn)) return;
   const Node& merge = *turn.inputs[0].node;
-  if (!isOperator(merge, "Reshape") || !isFree(merge)) return;
+  if (!isFreeOperator(merge, "Reshape")) return;
   const NodeEntry source = merge.inputs[0];
   const std::optional<Shape> have = model->shape(source);
   const std::optional<Shape> merged = model->shape(turn.inputs[0]);
