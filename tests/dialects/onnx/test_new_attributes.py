@@ -91,6 +91,46 @@ def test_new_attributes_have_the_type_of_the_schema(tmp_path: Path) -> None:
     assert (attribute.type, attribute.f) == (onnx.AttributeProto.FLOAT, 2.0)
 
 
+TEXTS = {1: "2", 2: "3", 3: "4", 6: "[1, 2.5]", 7: "(1, -2)", 8: '["a"]'}
+"""A text for each type of attribute that is no message."""
+
+
+@pytest.mark.parametrize("version", range(1, onnx.defs.onnx_opset_version() + 1))
+def test_new_attributes_of_all_operators_have_the_type_of_the_schema(
+    version: int, tmp_path: Path
+) -> None:
+    names = sorted({s.name for s in onnx.defs.get_all_schemas_with_history() if not s.domain})
+    schemas = [
+        onnx.defs.get_schema(name, version)
+        for name in names
+        if onnx.defs.has(name, max_inclusive_version=version)
+    ]
+    nodes = [helper.make_node(s.name, ["x"], [f"y{s.name}"], name=s.name) for s in schemas]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "g", [value("x", 1, [1])], [value("yAbs", 1, [1])])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)]),
+        tmp_path / "a.onnx",
+    )
+    attributes = {s.name: {k: int(a.type.value) for k, a in s.attributes.items()} for s in schemas}
+    wanted = {
+        op: {key: kind for key, kind in types.items() if kind in TEXTS}
+        for op, types in attributes.items()
+    }
+
+    @passlib.graph_pass(name="fillAttributes", replace=True)
+    def fill(graph: passlib.Graph) -> None:
+        for node in graph.nodes:
+            for key, kind in wanted.get(node.op, {}).items():
+                node.attrs[key] = TEXTS[kind]
+
+    model = passlib.load(tmp_path / "a.onnx")
+    model.optimize_for(fill).save(tmp_path / "b.onnx")
+    written = onnx.load(tmp_path / "b.onnx").graph.node
+    found = {node.op_type: {a.name: a.type for a in node.attribute} for node in written}
+    assert found == wanted
+
+
 def test_marks_of_a_pass_are_metadata(tmp_path: Path) -> None:
     model = passlib.load(onnx_models.save(onnx_models.CHAIN, tmp_path / "a.onnx"))
     edited = model.optimize_for("setAttribute", node="Relu_0", key="__cost__", value="12")
