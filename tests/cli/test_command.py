@@ -199,3 +199,14 @@ def test_completion(line: str, words: set[str], tmp_path: Path) -> None:
     }
     subprocess.run([sys.executable, "-m", "passlib"], env=environment, check=False)
     assert {word.strip() for word in found.read_text("utf-8").splitlines()} == words
+
+
+def test_commands_leave_the_environment_of_others_as_it_was() -> None:
+    program = (
+        "import os; from passlib.cli import main; before = dict(os.environ); main(['passes']);"
+        "assert dict(os.environ) == before"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env=environment, stdout=subprocess.DEVNULL
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 import passlib._core as _core
@@ -21,13 +21,18 @@ def _book() -> _core.RuleBook:
 
 
 @cache
-def _numbers(groups: tuple[str, ...]) -> list[int]:
-    return [number for number, rule in enumerate(_book().rules) if rule["group"] in groups]
+def _numbers() -> Mapping[str, Sequence[int]]:
+    """Return the numbers of the rules of each group."""
+    numbers: dict[str, list[int]] = {}
+    for number, rule in enumerate(_book().rules):
+        numbers.setdefault(rule["group"], []).append(number)
+    return numbers
 
 
 def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None:
     """Apply the rules of groups until none applies; the operators with the names in kept stay."""
-    apply_rules(_book(), graph, _numbers(groups), fold, remove_unused, kept)
+    numbers = sorted(number for group in groups for number in _numbers()[group])
+    apply_rules(_book(), graph, numbers, fold, remove_unused, kept)
 
 
 def apply_move(
