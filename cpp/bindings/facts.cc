@@ -159,7 +159,24 @@ class GraphFacts {
     return nodes;
   }
 
-  /// The same by the places of nodes in the file, for nested graphs too.
+  /// Whether inference knows the outputs of the graph, which have these names in the file, and
+  /// finds what the file states of them: a tensor with a shape.
+  bool confirms(const std::vector<std::string>& names) const {
+    if (names.size() != graph_->outputs.size()) return false;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Fact* const expected = source_->stated(names[i]);
+      const NodeEntry& head = graph_->outputs[i];
+      const Fact& found = facts_->of(head.node, static_cast<std::size_t>(head.entry));
+      if (expected == nullptr || !expected->shape || !found.isTensor() ||
+          found.type == facts::kUnknownType || expected->type != found.type ||
+          disagree(*expected, found)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The same as `listed` by the places of nodes in the file, for nested graphs too.
   py::dict placed() const {
     py::dict found;
     mxnet::ext::host::forEachNode(
@@ -256,15 +273,19 @@ class GraphFacts {
   /// Whether the file states another type of a value.
   bool contradicts(const Node& node, std::size_t output, const Fact& fact) const {
     const Fact* stated = source_->stated(node, output);
-    if (stated == nullptr) return false;
-    if (!stated->wrappers.empty() ||
-        (stated->type != facts::kUnknownType && stated->type != fact.type)) {
+    return stated != nullptr && disagree(*stated, fact);
+  }
+
+  /// Whether a stated type contradicts that of a tensor.
+  static bool disagree(const Fact& stated, const Fact& fact) {
+    if (!stated.wrappers.empty() ||
+        (stated.type != facts::kUnknownType && stated.type != fact.type)) {
       return true;
     }
-    if (!stated->shape) return false;
-    if (stated->shape->size() != fact.shape->size()) return true;
+    if (!stated.shape || !fact.shape) return false;
+    if (stated.shape->size() != fact.shape->size()) return true;
     for (std::size_t i = 0; i < fact.shape->size(); ++i) {
-      if (differ((*stated->shape)[i], (*fact.shape)[i])) return true;
+      if (differ((*stated.shape)[i], (*fact.shape)[i])) return true;
     }
     return false;
   }
@@ -326,6 +347,7 @@ void bindFacts(py::module_* m) {
       .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
       .def("printed", &GraphFacts::printed)
+      .def("confirms", &GraphFacts::confirms, py::arg("outputs"))
       .def("placed", &GraphFacts::placed)
       .def("wide", &GraphFacts::wide)
       .def("calls", &GraphFacts::calls);

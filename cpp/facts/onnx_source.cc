@@ -361,6 +361,12 @@ const Fact* OnnxSource::stated(const Node& node, std::size_t output) {
   return found == types.end() ? nullptr : &found->second;
 }
 
+const Fact* OnnxSource::stated(std::string_view value) {
+  const Types& types = typesOf(originals_->main());
+  const auto found = types.find(value);
+  return found == types.end() ? nullptr : &found->second;
+}
+
 bool OnnxSource::isOmitted(const Node& node, std::size_t output) const {
   const std::string_view id = attributeOf(node, "__id__");
   const onnx::Original* original = id.data() == nullptr ? nullptr : originals_->find(id);

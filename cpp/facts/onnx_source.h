@@ -24,6 +24,8 @@ class OnnxSource {
   Fact describe(const Node& variable) const;
   /// Returns what the file states of an output of one of its operators; null if it states nothing.
   const Fact* stated(const Node& node, std::size_t output);
+  /// The same of a value of its main graph by its name.
+  const Fact* stated(std::string_view value);
   /// Whether the file omits an output of one of its operators.
   bool isOmitted(const Node& node, std::size_t output) const;
   /// Returns a function of the model; null if there is none.

@@ -258,6 +258,8 @@ class OnnxWriter {
     return list;
   }
 
+  bool doubtsMore() const { return model_.writer().doubts_more; }
+
   /// The initializers whose elements are not in the message: number, array, whether that is a
   /// parameter, and if its data is in another file, whether it changed.
   py::list aside() const {
@@ -337,6 +339,7 @@ void bindOnnxWriter(py::module_* m) {
            py::arg("omitted"))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
+      .def_property_readonly("doubts_more", &OnnxWriter::doubtsMore)
       .def_property_readonly(
           "domains", [](OnnxWriter& writer) { return writer.model().writer().nodes.domains; })
       .def_property_readonly("aside", &OnnxWriter::aside)

@@ -87,7 +87,10 @@ class LevelWriter {
 
  private:
   void addValue(const Description& value, const RenewedTypes* renewed) {
-    if (value.doubtful) writer_.doubtful.emplace_back(place_, value.name);
+    if (value.doubtful) {
+      writer_.doubtful.emplace_back(place_, value.name);
+      writer_.doubts_more = true;
+    }
     if (renewed != nullptr) {
       const auto found = renewed->values.find(std::string(value.name));
       if (found != renewed->values.end()) {
@@ -310,7 +313,10 @@ class LevelWriter {
 
   void addOutput(Bytes name, Bytes description, bool doubtful, const RenewedTypes* renewed) {
     Bytes message = withName(description, numbers::kValueName, name, writer_.arena_);
-    if (doubtful) writer_.doubtful.emplace_back(place_, name);
+    if (doubtful) {
+      writer_.doubtful.emplace_back(place_, name);
+      writer_.doubts_more = writer_.doubts_more || !place_.empty();
+    }
     if (renewed != nullptr) {
       const auto found = renewed->outputs.find(std::string(name));
       if (found != renewed->outputs.end()) {

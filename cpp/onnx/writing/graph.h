@@ -57,6 +57,7 @@ class GraphWriter {
   NodeWriter nodes;
   /// Places of graphs, and names of values in them whose types may have changed.
   std::vector<std::pair<std::string, Bytes>> doubtful;
+  bool doubts_more = false;  ///< some of them are no outputs of the main graph
 
  private:
   friend class LevelWriter;

@@ -25,18 +25,18 @@ _OWN_SETS: Final = frozenset(("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.
 """Domains in which ONNX's checker knows all operators."""
 
 
-def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None:
+def check_accepted(model: Any, arrays: Mapping[int, Any], original: Callable[[], Any]) -> None:
     """Refuse a model that ONNX's checker refuses, its strict inference included.
 
     Errors that the checker finds in the file itself do not count. ``arrays``: elements
-    of initializers of its main graph that are not in the message, by number. ``original``: of the
-    file. Raises `GraphError` if a node, or the model, is not as ONNX requires; `UnsupportedError`
-    if ONNX has no such operator, or the type of an output is not known.
+    of initializers of its main graph that are not in the message, by number. ``original``: returns
+    the model of the file. Raises `GraphError` if a node, or the model, is not as ONNX requires;
+    `UnsupportedError` if ONNX has no such operator, or the type of an output is not known.
     """
     try:
         check_model(model)
     except GraphError:
-        if _is_sound(original):
+        if _is_sound(original()):
             raise
         return  # ONNX's code must not get it
     _check_operators(model, original)
@@ -44,7 +44,7 @@ def check_accepted(model: Any, arrays: Mapping[int, Any], original: Any) -> None
     types = _objection(_infer_strictly, shown)
     _check_outputs(model, original, types)
     for check, found in ((_infer_strictly, types), (_check, _objection(_check, shown))):
-        if found and not _objection(check, without_weights(original, {})):
+        if found and not _objection(check, without_weights(original(), {})):
             raise GraphError(
                 "the model cannot be written, because ONNX's checker, which accepts the file that "
                 f"it was loaded from, refuses what the passes made of it: {found}"
@@ -131,12 +131,12 @@ def _is_sound(model: Any) -> bool:
     return True
 
 
-def _check_operators(model: Any, original: Any) -> None:
+def _check_operators(model: Any, original: Callable[[], Any]) -> None:
     """Refuse operators that ONNX's own sets do not have, unless the file has them."""
     new = _undefined(model)
     if not new:
         return
-    before = _undefined(original)
+    before = _undefined(original())
     for (domain, op, version), title in new.items():
         if (domain, op, version) not in before:
             raise UnsupportedError(
@@ -196,18 +196,18 @@ def _check(model: Any) -> None:
         checker.check_model(model)
 
 
-def _check_outputs(model: Any, original: Any, cause: str) -> None:
+def _check_outputs(model: Any, original: Callable[[], Any], cause: str) -> None:
     """Refuse an output whose type or rank is not stated, unless the file has it so."""
-    before = {value.name: value for value in original.graph.output}
-    for value in model.graph.output:
-        missing = _missing(value.type)
-        if not missing or (value.name in before and before[value.name].type == value.type):
+    incomplete = [value for value in model.graph.output if _missing(value.type)]
+    before = {value.name: value for value in original().graph.output} if incomplete else {}
+    for value in incomplete:
+        if value.name in before and before[value.name].type == value.type:
             continue
         why = cause or "ONNX's inference does not know that of the node that computes it"
         raise UnsupportedError(
-            f"output {value.name!r} cannot be written: its {missing} is not known ({why}); let "
-            "the pass keep the output, or follow the node by an operator that fixes the type, "
-            "such as Cast or Reshape"
+            f"output {value.name!r} cannot be written: its {_missing(value.type)} is not known "
+            f"({why}); let the pass keep the output, or follow the node by an operator that fixes "
+            "the type, such as Cast or Reshape"
         )
 
 

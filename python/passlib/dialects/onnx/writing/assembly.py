@@ -384,6 +384,12 @@ def assemble(
                 for key in _TYPES
                 for name, text in graph.variables_with(key)
             )
+            certain = not (stated_values or restated or fed or assembled.writer.doubts_more)
+            # Facts of the graph answer what `renewed_types` asks of the file, five times as fast.
+            if certain and _core.GraphFacts(
+                document.file, graph, imports or {"": 1}, params
+            ).confirms(assembled.outputs):
+                return assembled
             types = renewed_types(
                 assembled.outline,
                 doubtful,

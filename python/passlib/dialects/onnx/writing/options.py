@@ -337,7 +337,7 @@ _FREE_INITIALIZERS: Final = 4
 """The first IR version whose initializers need not be inputs."""
 
 
-def converted(assembled: Assembled, opset: int, original: Any) -> Assembled | None:
+def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> Assembled | None:
     """Convert a model to another version of ONNX's own operator set, and check the result.
 
     Result: the same weights, types of values and annotations; other nodes where operators differ.

@@ -377,7 +377,7 @@ def save(
     document, assembled = _assembled(model)
     made = None
     if opset is not None:
-        made = converted(assembled or as_in_file(document), opset, document.outline)
+        made = converted(assembled or as_in_file(document), opset, lambda: document.outline)
     if made is not None:
         assembled = made
     elif assembled is not None:
@@ -418,4 +418,4 @@ def _check(assembled: Assembled, document: Document) -> None:
     kinds = None if assembled.edited else writer.kinds(MOST_KINDS)
     if kinds is None or not are_accepted(kinds, writer.changed_outputs()):
         shown = assembled.model if assembled.edited else assembled.outline
-        check_accepted(shown, assembled.held, document.outline)
+        check_accepted(shown, assembled.held, lambda: document.outline)
