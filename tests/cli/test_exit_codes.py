@@ -158,6 +158,10 @@ CODES: list[tuple[str, int, str]] = [
     ("prove gone.rules", 1, "gone.rules"),
     ("prove passes.py", 3, "passes.py, line 2, column 1"),
     ("prove wrong.rules", 0, ""),
+    ("opt m.onnx -o o.onnx --certify c.json", 0, ""),
+    ("check-certificate m.onnx gone.onnx c.json", 1, "gone.onnx"),
+    ("check-certificate m.onnx m.onnx m.onnx", 4, "the certificate is no "),
+    ("check-certificate bad.onnx m.onnx m.onnx", 4, "bad.onnx: not an ONNX model"),
 ]
 """A command, its exit code, and what its message says; empty where there is none on stderr."""
 

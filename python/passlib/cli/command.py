@@ -129,6 +129,7 @@ COMMANDS = {
     "passes": "list the passes, or describe one",
     "rules": "list the rules, show or check them",
     "prove": "prove rules for all sizes",
+    "check-certificate": "check the certificate of a simplified model",
 }
 """Commands and their help."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passlib.workbench.batch import Outcome, batch
 from passlib.workbench.bisection import Guilty, bisect
+from passlib.workbench.certifying import Certify
 from passlib.workbench.comparison import Check, Comparison, ResultsDifferError, compare, drawn
 from passlib.workbench.failing import (
     CommandFails,
@@ -20,6 +21,7 @@ from passlib.workbench.reduction import Reduced, reduce, reduce_both
 from passlib.workbench.script import script
 
 __all__ = [
+    "Certify",
     "Check",
     "CommandFails",
     "CommandIsSlow",

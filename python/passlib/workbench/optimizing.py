@@ -17,6 +17,7 @@ from passlib.library.pipeline import Step
 from passlib.model import Model, load
 from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, StepResult, Verify
 from passlib.passes.standard.groups import more_layers
+from passlib.workbench.certifying import Certify
 from passlib.workbench.comparison import DRAWN, Check, Comparison, Reference, drawn
 from passlib.workbench.graph_difference import diff
 from passlib.workbench.numbers import Tolerance
@@ -43,6 +44,8 @@ class Request:
         Folder for the model after each step.
     report : str or None
         Path of the HTML report.
+    certify : str or None
+        Path of the certificate, see docs/proof.md.
     rewrite_limit : int or None
         Maximum number of rewrites.
     opset : int or None
@@ -67,6 +70,7 @@ class Request:
     inputs: str | None = None
     dump: str | None = None
     report: str | None = None
+    certify: str | None = None
     rewrite_limit: int | None = None
     opset: int | None = None
     libraries: tuple[str, ...] | None = None
@@ -97,7 +101,7 @@ def optimize(
         difference relative to its tolerance), ``not_covered`` (what the inputs
         do not show), ``rewrites`` (applied, and in total) and ``report``. After ``simplify``,
         ``more_layers`` is None, or a version of ONNX's operators and how many operators fewer the
-        model would have with it.
+        model would have with it. ``certificate`` is the path of the certificate.
 
     Raises
     ------
@@ -108,6 +112,9 @@ def optimize(
     pipeline.check(model.dialect)
     given = None if request.inputs is None else load_inputs(request.inputs, model)
     looking = [*instruments, *_instruments(request, model, given)]
+    certify = Certify()
+    if request.certify is not None:
+        looking.append(certify)
     more: dict[str, Any] = {}
     first = model if request.opset is None else model.with_opset(request.opset)
     if request.rewrite_limit is None:
@@ -126,6 +133,10 @@ def optimize(
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
     facts = {**_facts(path, output, model, result), "differences": differences, **more}
+    if request.certify is not None and files:
+        certify.save(path, files[0], request.certify)
+        facts["certificate"] = request.certify
+        files.append(request.certify)
     if request.report is not None:
         facts["report"] = str(_write_report(request.report, path, result, comparison))
         files.append(facts["report"])

@@ -60,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dump", metavar="DIR", help="save the model after each step")
     parser.add_argument("--report", metavar="HTML", help="write an HTML page of the changes")
     parser.add_argument(
+        "--certify", metavar="JSON", help="write a certificate for passlib check-certificate"
+    )
+    parser.add_argument(
         "--rewrite-limit", type=int, metavar="N", help="keep only the first N rewrites"
     )
     parser.add_argument("--isolate", action="store_true", help="run in a separate process")
@@ -84,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
         from passlib.workbench.batch import check_isolated
 
         check_isolated(pipeline, arguments.models[0], request, arguments.timeout)
+    if arguments.certify is not None:
+        _require_certifiable(arguments, is_here=is_here)
     if is_batch:
         return _run_batch(arguments, pipeline, request)
     # Keep the output of libraries out of the JSON.
@@ -100,6 +105,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(facts, with_time=arguments.time)
     return DIFFERENT if facts["differences"] else FINE
+
+
+def _require_certifiable(arguments: argparse.Namespace, *, is_here: bool) -> None:
+    """Check that a certificate can be written, or raise a UsageError."""
+    require_file("--certify", arguments.certify)
+    if not is_here:
+        raise UsageError("--certify: takes one model, and neither --isolate nor --timeout")
+    if arguments.opset is not None or arguments.rewrite_limit is not None:
+        raise UsageError("--certify: does not go with --opset or --rewrite-limit")
 
 
 def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
@@ -124,6 +138,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
         inputs=arguments.inputs and str(Path(arguments.inputs).absolute()),
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),
+        certify=arguments.certify and str(Path(arguments.certify).absolute()),
         rewrite_limit=arguments.rewrite_limit,
         opset=arguments.opset,
         libraries=None if is_here else tuple(str(Path(p).absolute()) for p in files),
@@ -204,8 +219,9 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
     if facts.get("more_layers"):
         opset, fewer = facts["more_layers"]
         sys.stdout.write(f"--opset {opset} would fuse layers: {counted(fewer, 'operator')} fewer\n")
-    if "report" in facts:
-        sys.stdout.write(f"{printable(facts['report'])}\n")
+    for name in ("certificate", "report"):
+        if name in facts:
+            sys.stdout.write(f"{printable(facts[name])}\n")
 
 
 def _print_batch(outcomes: list[Outcome]) -> None:

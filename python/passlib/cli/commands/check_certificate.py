@@ -1,0 +1,74 @@
+"""``passlib check-certificate``: whether a model computes what it was made of computes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from typing import Any
+
+from passlib.cli.options import add_json, add_shapes, add_timeout, shapes_of
+from passlib.cli.status import DIFFERENT, FINE
+from passlib.cli.streams import report
+from passlib.cli.tables import print_json
+from passlib.errors import counted, printable
+from passlib.files.optional import require
+
+DESCRIPTION = "Check the certificate of passlib opt --certify, without the code that made it."
+EXAMPLE = "passlib check-certificate model.onnx out.onnx out.cert.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("before", metavar="BEFORE")
+    parser.add_argument("after", metavar="AFTER")
+    parser.add_argument("certificate", metavar="CERTIFICATE")
+    add_shapes(parser)
+    parser.add_argument("--inputs", metavar="FILE.npz", help="input arrays by input name")
+    add_timeout(parser, "time limit of the runs in seconds (default: 300)")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 4 if a step must be believed"
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check a certificate and print what is known of each step."""
+    require("onnx", extra="onnx")
+    from passlib.workbench.certificate_checker import CertificateError, check
+
+    try:
+        verdicts = check(
+            arguments.before,
+            arguments.after,
+            arguments.certificate,
+            shapes=shapes_of(arguments.shape),
+            inputs=arguments.inputs,
+            seconds=arguments.timeout or 300.0,
+        )
+    except CertificateError as error:
+        report("passlib check-certificate", str(error))
+        return DIFFERENT
+    rows: list[dict[str, Any]] = [
+        {
+            "step": each.step.number,
+            "state": each.state,
+            "claim": each.step.claim,
+            "by": list(each.step.rules) or [each.step.label],
+            "reason": each.reason,
+        }
+        for each in verdicts
+    ]
+    if arguments.json:
+        print_json(rows)
+    else:
+        for row in rows:
+            reason = f": {row['reason']}" if row["reason"] else ""
+            by = ", ".join(row["by"])
+            text = f"{row['step']:5}  {row['state']:10}  {row['claim']:7}  {by}{reason}"
+            sys.stdout.write(printable(text) + "\n")
+        counts = Counter(each.state for each in verdicts)
+        parts = [f"{counts[state]} {state}" for state in ("proven", "recomputed", "believed")]
+        sys.stdout.write(f"{counted(len(rows), 'step')}: {', '.join(parts)}\n")
+    is_short = arguments.strict and any(each.state == "believed" for each in verdicts)
+    return DIFFERENT if is_short else FINE
