@@ -33,6 +33,7 @@ DOCUMENTS = (
     "docs/pipelines.md",
     "docs/proof.md",
     "docs/python-passes.md",
+    "docs/quantize.md",
     "docs/rules.md",
     "docs/start.md",
     "docs/versions.md",

@@ -118,6 +118,20 @@ py::array viewOf(const void* data, const py::dtype& type, const std::vector<int6
   return py::reinterpret_steal<py::array>(made);
 }
 
+py::array packed(const py::array& array) {
+  if (array.itemsize() != 1) throw py::value_error("the elements of the array are no bytes");
+  const py::array plain = py::array::ensure(array, py::array::c_style);
+  const auto count = static_cast<std::size_t>(plain.size());
+  const auto* const elements = static_cast<const uint8_t*>(plain.data());
+  py::array_t<uint8_t> made(static_cast<py::ssize_t>((count + 1) / 2));
+  uint8_t* const bytes = made.mutable_data();
+  for (std::size_t i = 0; i < count; i += 2) {
+    const unsigned high = i + 1 < count ? elements[i + 1] & 15U : 0;
+    bytes[i / 2] = static_cast<uint8_t>((elements[i] & 15U) | high << 4U);
+  }
+  return std::move(made);
+}
+
 py::array ownedBytes(Buffer buffer) {
   const auto size = static_cast<int64_t>(buffer.size());
   return ownedArray(std::move(buffer), py::dtype::of<uint8_t>(), {size});
@@ -135,6 +149,7 @@ void bindArrays(py::module_* m) {
   m->def("differing_arrays", &differingArrays, py::arg("pairs"));
   m->def("freeze_arrays", &freezeArrays, py::arg("arrays"));
   m->def("writable_arrays", &writableArrays, py::arg("arrays"), py::arg("own"));
+  m->def("packed", &packed, py::arg("array"));
   m->def("same_arrays", &sameArrays, py::arg("arrays"), py::arg("among"));
 }
 

@@ -24,6 +24,10 @@ bool sameContent(const pybind11::array& left, const pybind11::array& right);
 pybind11::array viewOf(const void* data, const pybind11::dtype& type,
                        const std::vector<int64_t>& shape, const pybind11::object& owner);
 
+/// Returns the elements of a type smaller than a byte, each a byte of the array, two in a byte: the
+/// first one in the lower half, as ONNX has them.
+pybind11::array packed(const pybind11::array& array);
+
 /// Returns the bytes of a buffer as an array, which owns the memory.
 pybind11::array ownedBytes(Buffer buffer);
 

@@ -77,3 +77,4 @@ from passlib.passes import why as why
 from passlib.passes.simplification import simplify as simplify
 from passlib.workbench.comparison import compare as compare
 from passlib.workbench.half import to_half as to_half
+from passlib.workbench.quantize import quantize_weights as quantize_weights

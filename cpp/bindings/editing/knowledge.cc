@@ -10,6 +10,7 @@
 #include "bindings/bindings.h"
 #include "bindings/editing/matched.h"
 #include "bindings/files/onnx_file.h"
+#include "facts/node_view.h"
 #include "graph/attributes.h"
 #include "rules/attributes.h"
 #include "rules/engine.h"
@@ -43,6 +44,8 @@ facts::Fact statedFact(const Node& node) {
   const NodeEntry entry(const_cast<Node*>(&node), 0);
   facts::Fact fact;
   fact.type = static_cast<facts::Type>(rules::onnxType(mxnet::ext::typeOf(entry)));
+  const auto opaque = node.attrs.find("__opaque__");  // a type without a number of MXNet's
+  if (opaque != node.attrs.end()) fact.type = facts::typeNamed(opaque->second);
   const mxnet::ext::ValueShape shape = mxnet::ext::shapeOf(entry);
   if (!shape.known) return fact;
   fact.shape.emplace();

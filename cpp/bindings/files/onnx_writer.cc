@@ -20,6 +20,7 @@
 #include "bindings/files/onnx_file.h"
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
+#include "facts/fact.h"
 #include "onnx/acceptance/kinds.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
@@ -119,7 +120,9 @@ class PythonHost : public onnx::WriteHost {
     if (isScaled(found)) return describeScaled(found, variable);
     auto array = py::reinterpret_borrow<py::array>(found);
     GivenArray given = describe(array, "parameter", variable);
-    if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
+    if (given.type == facts::kUint4 || given.type == facts::kInt4) {
+      array = packed(array);
+    } else if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
       const py::object little = array.dtype().attr("newbyteorder")("<");
       array = py::module_::import("numpy").attr("ascontiguousarray")(array, little);
     }

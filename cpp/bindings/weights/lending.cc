@@ -105,6 +105,7 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
     }
     auto array = py::reinterpret_borrow<py::array>(value);
     const py::object code = codeOf(array.dtype(), code_of);
+    if (code.is_none()) continue;
     const auto size = static_cast<std::size_t>(array.nbytes());
     const auto* const original = static_cast<const char*>(array.data());
     const std::size_t number = given_.size();

@@ -25,9 +25,9 @@ enum class Lending {
 /// The arrays of a dictionary by name, as parameters.
 class LentArrays {
  public:
-  /// `code_of` returns MXNet's number of an element type. `other` lends what is no plain array: it
-  /// gets name and value, and returns name, array and number. `lending`: "nothing", "on demand",
-  /// "whole".
+  /// `code_of` returns MXNet's number of an element type, or None for arrays that are not lent.
+  /// `other` lends what is no plain array: it gets name and value, and returns name, array and
+  /// number. `lending`: "nothing", "on demand", "whole".
   LentArrays(const pybind11::dict& given, const pybind11::sequence& names,
              const pybind11::function& code_of, const pybind11::function& other,
              const std::string& lending, bool are_args);

@@ -39,6 +39,9 @@ MXNet 1.9.1 computes with 0 to 7 and 12; 8 to 11 exist since 2.0.
 CODES: Final = MappingProxyType({name: number for number, name in NAMES.items()})
 """Codes by name."""
 
+WITHOUT_CODE: Final = frozenset(("int4", "uint4"))
+"""Names of element types of ``ml_dtypes`` that weights may have and libraries do not see."""
+
 _NATIVE: Final = {np.dtype(name): code for name, code in CODES.items() if name != "bfloat16"}
 """The same by type, since NumPy computes the name of a type slowly."""
 

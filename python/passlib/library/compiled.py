@@ -40,7 +40,10 @@ _WAYS: Final = ("flat", "json")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-_code = cache(dtypes.code)
+
+@cache
+def _code(dtype: np.dtype[Any]) -> int | None:
+    return None if dtype.name in dtypes.WITHOUT_CODE else dtypes.code(dtype)
 
 
 class NumpyArrays(dict[str, Any]):

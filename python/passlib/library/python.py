@@ -70,7 +70,8 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         if not isinstance(name, str):
             raise TypeError(f"{self._kind} are set by the names of variables, not by {name!r}")
         made = np.array(array, order="C")
-        dtypes.code(made.dtype)  # an error where models have no arrays of this type
+        if made.dtype.name not in dtypes.WITHOUT_CODE:
+            dtypes.code(made.dtype)  # an error where models have no arrays of this type
         made.flags.writeable = False
         self._listed = None
         self._new[name] = made

@@ -42,6 +42,12 @@ extension ABI.
 CODES: Final = MappingProxyType({name: code for code, name in ELEMENT_TYPES.items()})
 """The numbers of `ELEMENT_TYPES` by name."""
 
+PACKED: Final = MappingProxyType({"uint4": 21, "int4": 22})
+"""The numbers of the types of ``ml_dtypes`` with two elements in a byte, by name.
+
+Weights that a pass made may have them. Those of files stay in the file.
+"""
+
 _TYPED_FIELDS: Final = {
     "float32": "float_data",
     "float64": "double_data",
@@ -76,7 +82,7 @@ def code_of(dtype: np.dtype[Any], what: str) -> int:
     Raises `UnsupportedError` if passlib cannot write tensors of this type; the message begins with
     ``what``.
     """
-    code = CODES.get(dtype.name)
+    code = CODES.get(dtype.name) or PACKED.get(dtype.name)
     if code is None:
         raise UnsupportedError(f"{what}: ONNX has no tensors of {dtype}")
     return code

@@ -10,6 +10,7 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     half,
     moves,
     names,
+    quantize,
     rebuild_shapes,
     resolve_if,
 )

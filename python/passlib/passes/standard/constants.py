@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from passlib._core import EditableGraph, EditableNode
 from passlib.dialects.onnx.attributes import ABSENT, CAPTURED, FORMAL, ID, OPAQUE, OUTER
@@ -32,12 +33,21 @@ def constants_to_weights(graph: Graph, *, nested: bool = True) -> None:
         if node.name in graph.args and node.attrs.get(ID, "").isdigit():
             del node.attrs[ID]
     if nested:
-        _Lifting(graph).run()
+        lift_constants(graph, lambda node: True)
+
+
+def lift_constants(graph: Graph, wanted: Callable[[EditableNode], bool]) -> None:
+    """Turn constants and weights of nested graphs into weights, which the nested graphs capture.
+
+    ``wanted``: which of these variables.
+    """
+    _Lifting(graph, wanted).run()
 
 
 class _Lifting:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, wanted: Callable[[EditableNode], bool]) -> None:
         self._graph = graph
+        self._wanted = wanted
         self._document = document_of(graph.own_attributes)
         self._names = NameSource({node.name for node in graph.nodes})
 
@@ -55,7 +65,8 @@ class _Lifting:
             inside += deeper
         for way, graph in inside:
             for node in graph.nodes:
-                if node.is_variable and ID in node.attrs and OPAQUE not in node.attrs:
+                is_seen = node.is_variable and ID in node.attrs and OPAQUE not in node.attrs
+                if is_seen and self._wanted(node):
                     self._lift(way, graph, node)
 
     def _lift(self, way: _Way, graph: EditableGraph, node: EditableNode) -> None:

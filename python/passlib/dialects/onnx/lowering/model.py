@@ -16,7 +16,7 @@ from passlib.dialects.onnx.soundness.acceptance import objection_to_types
 from passlib.dialects.onnx.soundness.inference import open_sizes
 from passlib.dialects.onnx.soundness.model import check_model, drop_omitted, name_omitted
 from passlib.dialects.onnx.soundness.sizes import check_sizes
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, PACKED, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble, assemble_for_file
 from passlib.dialects.protocol import ModelData
 from passlib.errors import PasslibError, UnsupportedError, listed
@@ -102,7 +102,7 @@ def detached_weights(assembled: Assembled, model: Any) -> dict[str, np.ndarray[A
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
         array = np.ascontiguousarray(given).reshape(given.shape)
-        if array.nbytes < _INLINE:
+        if array.nbytes < _INLINE or tensor.data_type in PACKED.values():
             tensor.raw_data = to_bytes(array)
             continue
         tensor.data_location = external.EXTERNAL

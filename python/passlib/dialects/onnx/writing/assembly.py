@@ -29,7 +29,7 @@ from passlib.dialects.onnx.reading import (
     parse_model,
     present_outputs,
 )
-from passlib.dialects.onnx.tensors import code_of
+from passlib.dialects.onnx.tensors import PACKED, code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_type, stated_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
@@ -291,12 +291,18 @@ class Assembled:
 
     @cached_property
     def arrays(self) -> dict[int, np.ndarray[Any, Any]]:
-        """Values of initializers of the main graph that are not in the message, by number."""
-        return {number: computed(array) for number, array in self.held.items()}
+        """Values of initializers of the main graph that are not in the message, by number.
+
+        Those of types smaller than a byte are bytes with two elements each.
+        """
+        return {
+            number: _core.packed(array) if array.dtype.name in PACKED else computed(array)
+            for number, array in self.held.items()
+        }
 
     @property
     def held(self) -> dict[int, Any]:
-        """The same, some still to be computed."""
+        """The same as the model has them, some still to be computed."""
         return {
             number: (self._params if given else self._constants)[name]
             for number, name, given, _ in self.writer.aside
