@@ -13,6 +13,7 @@ from onnx import numpy_helper, parser
 
 import passlib as pl
 from commands import passlib_command
+from passlib.dialects.onnx.nested import used_by
 from passlib.workbench import Comparison, compare, drawn
 
 GENERATOR = np.random.default_rng(5)
@@ -54,6 +55,13 @@ def branches(condition: str, then: str, otherwise: str = "Identity") -> str:
     return (
         f"{condition} y = If (c) <then_branch = t () => (float[N, 8] u) {{ u = {then}(x) }}, "
         f"else_branch = e () => (float[N, 8] v) {{ v = {otherwise}(x) }}>"
+    )
+
+
+def inside(then: str, otherwise: str = "v = Neg(x)") -> str:
+    return (
+        f"y = If (flag) <then_branch = t () => (u) {{ {then} }}, "
+        f"else_branch = e () => (v) {{ {otherwise} }}>"
     )
 
 
@@ -209,6 +217,32 @@ SIGNATURES = {
 }
 """Of models after the fault, where it is another one."""
 
+CLIPPED = constant("k", "30.0") + "after = Min(before, k)"
+FAULTS |= {
+    "a branch, above 100": (
+        FLAG, inside(constant("k", "100.0") + "a = Sub(x, k) u = Relu(a)"),
+        inside(constant("k", "0.0") + "u = Mul(x, k)")),
+    "a branch of a branch, by a sum": (
+        FLAG, inside(SUM_ABOVE + "u = If (c) <then_branch = s () => (m) { m = Exp(x) }, "
+                     "else_branch = r () => (n) { n = Identity(x) }>"), inside("u = Identity(x)")),
+    "a branch that is saturated": (
+        FLAG, inside(constant("k", "1e3") + "t = Tanh(x) a = Add(t, k) u = LeakyRelu(a)"),
+        inside(constant("k", "1e3") + "t = Tanh(x) a = Add(t, k) u = Relu(a)")),
+    "a row of a table in a branch": (
+        "(int64[N, 5] ids, bool flag) => (float[N, 5, C] y)",
+        inside("u = Gather(table, ids)", "v = Gather(table, ids)"),
+        inside("u = Gather(table_wrong, ids)", "v = Gather(table, ids)")),
+    "the body of a Loop, above 30": (X, LOOP.format(constant("m", "3", "int64"), "m", "Neg")
+                                     .replace("after = Neg(before)", CLIPPED),
+                                     LOOP.format(constant("m", "3", "int64"), "m", "Identity")),
+    "the body of a Loop, later": (
+        X, LOOP.format(constant("m", "3", "int64"), "m", "Neg").replace(
+            "after = Neg(before)", constant("k", "1.0") + constant("h", "-500.0")
+            + "j = Cast <to = 1> (i) a = Add(before, j) after = Max(a, h)"),
+        LOOP.format(constant("m", "3", "int64"), "m", "Neg").replace(
+            "after = Neg(before)", "j = Cast <to = 1> (i) after = Add(before, j)")),
+}  # fmt: skip
+
 RIGHT: dict[str, tuple[str, str, str]] = {
     "max for relu": (X, "y = Relu(x)", constant("k", "0.0") + "y = Max(x, k)"),
     "clip for relu": (X, "y = Relu(x)", constant("k", "0.0") + "y = Clip(x, k)"),
@@ -240,7 +274,7 @@ RIGHT: dict[str, tuple[str, str, str]] = {
 def load(path: Path, signature: str, body: str) -> pl.Model:
     header = '<ir_version: 8, opset_import: ["" : 18]>'
     model = parser.parse_model(f"{header} g {signature} {{ {body} }}")
-    used = {name for node in model.graph.node for name in node.input}
+    used = {name for node in model.graph.node for name in used_by(node)}
     model.graph.initializer.extend(
         numpy_helper.from_array(value, name) for name, value in WEIGHTS.items() if name in used
     )

@@ -170,7 +170,10 @@ def test_a_nested_graph(tmp_path: Path) -> None:
     step = plant("nested", swap, "Add")
     inputs = {"x": np.ones((2, 4), np.float32), "c": np.array(False)}
     found = bisect(model, pl.Pipeline([step]), Differs(model, inputs))
-    assert named(found) == {"If_2 (If)"}
+    (rewrite,) = found.rewrites
+    assert rewrite.place == "else_branch of y (If)"
+    assert len(rewrite.changed) == 2
+    assert all("(Sub): input" in text for text in rewrite.changed)
     small = reduce(model, PipelineFails(pl.Pipeline([step]), model, inputs), inputs)
     # If, and a node in each branch.
     assert (small.nodes_before, small.nodes) == (8, 3)

@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 
 import passlib as pl
 from commands import passlib_command
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.errors import GraphError, UnsupportedError
 from passlib.workbench import Differs, Guilty, NothingFailsError, bisect, reduce_both
 from tool_faults import FAULTS, LOOSE, TOOLS, judge, plant
@@ -146,8 +147,9 @@ def test_right_output_of_tools(tool: str, before: pl.Model, tmp_path: Path) -> N
 def loaded(text: str) -> pl.Model:
     """Load a model in ONNX's text format, whose nodes are named after their values."""
     model = onnx.parser.parse_model(text)
-    for node in model.graph.node:
-        node.name = f"node_{node.output[0]}"
+    for graph in graphs_within(model.graph):
+        for node in graph.node:
+            node.name = f"node_{node.output[0]}"
     return pl.load(model.SerializeToString())
 
 
@@ -168,7 +170,59 @@ PAIRS = {
         """=> (float[2, 3, 4] y) { n = Neg(x) w = Exp(x) b = Abs(x) y = If(c)<
         then_branch = t () => (u) { u = Sub(w, n) },
         else_branch = e () => (v) { v = Sub(b, w) }> }""",
-        ["node_y (If)"],
+        [
+            *("node_u (Sub): input 0: a -> w", "node_u (Sub): input 1: w -> a"),
+            *("node_v (Sub): input 0: w -> b", "node_v (Sub): input 1: b -> w"),
+        ],
+    ),
+    "right rewrites beside it in a branch": (
+        """=> (float[2, 3, 4] y) <float[1] k = {2.0}> { a = Neg(x) y = If(c)<
+        then_branch = t () => (u) { i = Identity(a) j = Mul(i, k) z = Sin(j) u = Relu(z) },
+        else_branch = e () => (v) { v = Neg(a) }> }""",
+        """=> (float[2, 3, 4] y) { d = Neg(x) y = If(c)<
+        then_branch = t () => (u) { j = Add(d, d) z = Cos(j) u = Relu(z) },
+        else_branch = e () => (v) { v = Identity(x) }> }""",
+        ["node_z (Sin)", "node_z (Cos)"],
+    ),
+    "a node of a Loop": (
+        """=> (float[2, 3, 4] y) <int64 n = {3}> { y = Loop(n, c, x)<
+        body = b (int64 i, bool g, float[2, 3, 4] p) => (bool on, float[2, 3, 4] q) {
+        on = Identity(g) e = Sin(p) f = Identity(e) h = Mul(f, f) q = Add(h, x) }> }""",
+        """=> (float[2, 3, 4] y) <int64 n = {3}> { y = Loop(n, c, x)<
+        body = b (int64 n0, bool n1, float[2, 3, 4] n2) => (bool n3, float[2, 3, 4] n4) {
+        n3 = Identity(n1) e = Sin(n2) h = Mul(e, e) n4 = Sub(h, x) }> }""",
+        ["node_q (Add)", "node_n4 (Sub)"],
+    ),
+    "a branch of a branch": (
+        """=> (float[2, 3, 4] y) { d = Not(c) y = If(c)<
+        then_branch = t () => (u) { a = Neg(x) u = If(d)<
+            then_branch = s () => (m) { m = Exp(a) },
+            else_branch = r () => (n) { o = Neg(a) n = Sin(o) }> },
+        else_branch = e () => (v) { v = Neg(x) }> }""",
+        """=> (float[2, 3, 4] y) { d = Not(c) y = If(c)<
+        then_branch = t () => (u) { u = If(d)<
+            then_branch = s () => (m) { a = Neg(x) m = Exp(a) },
+            else_branch = r () => (n) { n = Cos(x) }> },
+        else_branch = e () => (v) { v = Neg(x) }> }""",
+        ["node_n (Sin)", "node_n (Cos)"],
+    ),
+    "a wrong condition beside right branches": (
+        """=> (float[2, 3, 4] y) { y = If(c)<
+        then_branch = t () => (u) { a = Neg(x) u = Neg(a) },
+        else_branch = e () => (v) { v = Neg(x) }> }""",
+        """=> (float[2, 3, 4] y) { d = Not(c) y = If(d)<
+        then_branch = t () => (u) { u = Identity(x) },
+        else_branch = e () => (v) { v = Neg(x) }> }""",
+        ["node_y (If)", "node_d (Not)", "node_y (If)"],
+    ),
+    "outputs of a branch swapped": (
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) { y, z = If(c)<
+        then_branch = t () => (u, w) { u = Neg(x) w = Sin(x) },
+        else_branch = e () => (v, k) { v = Neg(x) k = Exp(x) }> }""",
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) { y, z = If(c)<
+        then_branch = t () => (w, u) { u = Neg(x) w = Sin(x) },
+        else_branch = e () => (v, k) { v = Neg(x) k = Exp(x) }> }""",
+        ["node_u (Neg)", "node_w (Sin)", "node_w (Sin)", "node_u (Neg)"],
     ),
     "an output that became a constant": (
         """=> (float[2] y, float[2, 3, 4] z) <int64[1] two = {2}> {
@@ -288,6 +342,30 @@ def named(found: Guilty) -> list[str]:
     return [text for each in found.rewrites for text in (*each.removed, *each.added, *each.changed)]
 
 
+def test_a_nested_rewrite_is_drawn_with_its_place(tmp_path: Path) -> None:
+    one, two, _ = PAIRS["right rewrites beside it in a branch"]
+    first, second = loaded(f"{HEAD} {one}"), loaded(f"{HEAD} {two}")
+    found = bisect(first, second)
+    place = "in then_branch of node_y (If)"
+    assert str(found).splitlines()[:9] == [
+        "guilty rewrites: 1 of 4",
+        "  - node_z (Sin)",
+        "  + node_z (Cos)",
+        f"    {place}",
+        "before:",
+        f"  {place}:",
+        "    z = Sin(j)",
+        "after:",
+        f"  {place}:",
+    ]
+    assert found.model is not None
+    made = message_of(found.model, tmp_path)
+    onnx.checker.check_model(made)
+    (branch,) = (each.g for each in made.graph.node[-1].attribute if each.name == "then_branch")
+    assert [node.op_type for node in branch.node if node.op_type in ("Sin", "Cos")] == ["Cos"]
+    assert "Add" not in [node.op_type for node in branch.node]
+
+
 def test_models_of_other_dialects() -> None:
     x = pl.sym.var("x", shape=(2, 3))
     before = pl.Model(pl.sym.exp(pl.sym.sin(x, name="s"), name="y"))
@@ -348,7 +426,12 @@ class TestCommand:
             "bisect", "before.onnx", "after.onnx", "--json", "--test", test, folder=folder
         )
         assert json.loads(found.stdout)["rewrites"] == [
-            {"removed": [], "added": [], "changed": ["node_z (Softmax): attribute axis: 2 -> 0"]}
+            {
+                "removed": [],
+                "added": [],
+                "changed": ["node_z (Softmax): attribute axis: 2 -> 0"],
+                "place": "",
+            }
         ]
 
     def test_reduce(self, folder: Path) -> None:

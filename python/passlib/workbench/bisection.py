@@ -95,10 +95,9 @@ class Guilty:
             lines.append(f"guilty rewrites: {count} of {self.number_of_rewrites}")
             lines += map(str, self.rewrites)
         if self.model is not None:
-            before = [line for each in self.rewrites for line in each.lines[0]]
-            after = [line for each in self.rewrites for line in each.lines[1]]
-            lines += ["before:", *(before or _drawn(self.before, self.rewrites))]
-            lines += ["after:", *(after or _drawn(self.model, self.rewrites))]
+            for word, model, side in (("before:", self.before, 0), ("after:", self.model, 1)):
+                stated = [line for each in self.rewrites for line in _in_place(each, side)]
+                lines += [word, *(stated or _drawn(model, self.rewrites))]
         if self.others:
             lines.append(self.others)
         return "\n".join([*lines, f"{self.runs} runs"])
@@ -189,18 +188,49 @@ def bisect(
     rewriting = Rewriting(guilty_state.before, guilty_state.after)
     guilty, others = _guilty(rewriting, rewriting.rewrites, fails)
     made = rewriting.with_only(guilty)
+    count = len(rewriting.rewrites)
+    inside = _in_nested_graph(guilty_state.before, made, guilty, test, fails)
+    if inside is not None:
+        guilty, made, inner_count = inside
+        count += inner_count - 1
     return Guilty(
         guilty_state.text,
         guilty_state.number,
         _library(guilty_state.name),
         tuple(guilty),
-        len(rewriting.rewrites),
+        count,
         runs,
         guilty_state.before,
         made,
         refusal=_refusal(made) if is_refused else "",
         others=others,
     )
+
+
+def _in_nested_graph(
+    before: Model,
+    after: Model,
+    guilty: Sequence[Rewrite],
+    test: Callable[[Model], bool],
+    fails: Callable[[Model], bool],
+) -> tuple[list[Rewrite], Model, int] | None:
+    """Find the guilty rewrites in the nested graphs of one guilty node of an ONNX model.
+
+    Result: also the model with these alone, and the number of rewrites of the nested graphs.
+    """
+    changed = [node for each in guilty for kind, node, _ in each.items if kind == "body"]
+    if before.dialect != "onnx" or len(guilty) > 1 or not any(n.subgraphs for n in changed):
+        return None
+    tolerance = test.tolerance if isinstance(test, Differs) else Tolerance()
+    try:
+        files = TwoFiles.of(before, after, _numbers(before, test), tolerance)
+    except PasslibError:
+        return None
+    whole = files.suspects or files.rewrites
+    found = _inside(files, whole, fails) if len(whole) == 1 else []
+    if not any(each.place for each in found):
+        return None
+    return found, files.with_only(found), len(files.rewrites)
 
 
 def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> Guilty:
@@ -225,7 +255,7 @@ def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> G
     if fails(before):
         raise NothingFailsError("the first model is broken itself")
     tolerance = failing.tolerance if isinstance(failing, Differs) else Tolerance()
-    files = TwoFiles(before, after, _numbers(before, failing), tolerance)
+    files = TwoFiles.of(before, after, _numbers(before, failing), tolerance)
     suspects = files.suspects if _part_fails(files, files.suspects, fails) else []
     if not suspects and not _part_fails(files, files.rewrites, fails):
         raise GraphError(
@@ -288,6 +318,8 @@ def _guilty(
                 rewriting.join(sharing)
                 failing = [each for each in rewriting.rewrites if each not in guilty]
                 continue
+        if isinstance(rewriting, TwoFiles):
+            found = _inside(rewriting, found, fails)
         guilty += found
         others = [each for each in rewriting.rewrites if each not in guilty]
         if not others:
@@ -301,6 +333,38 @@ def _guilty(
         suspected = [each for each in failing if each not in guilty]
         failing = suspected if _part_fails(rewriting, suspected, fails) else others
     return guilty, "the other rewrites together fail as well"
+
+
+def _smallest_with(
+    files: TwoFiles,
+    others: Sequence[Rewrite],
+    parts: Sequence[Rewrite],
+    fails: Callable[[Model], bool],
+) -> list[Rewrite]:
+    """Return the fewest of some rewrites that fail together with others."""
+    return smallest(parts, lambda some: _part_fails(files, [*others, *some], fails))
+
+
+def _inside(
+    files: TwoFiles, found: Sequence[Rewrite], fails: Callable[[Model], bool]
+) -> list[Rewrite]:
+    """Replace guilty rewrites of an If or Loop by the guilty ones of its nested graphs."""
+    guilty: list[Rewrite] = []
+    pending = list(found)
+    while pending:
+        whole = pending.pop(0)
+        parts = files.split(whole)
+        rest = [*guilty, *pending]
+        if not parts or not _part_fails(files, [*rest, *parts], fails):
+            if parts:
+                files.join(parts, whole)
+            guilty.append(whole)
+            continue
+        kept = _smallest_with(files, rest, parts, fails)
+        # What else changes at the node itself is as small as it gets.
+        guilty += [each for each in kept if each == whole]
+        pending += [each for each in kept if each != whole]
+    return guilty
 
 
 def _end(
@@ -354,6 +418,14 @@ def _library(name: str) -> str:
         return find_backend(name).declaration.library
     except PasslibError:
         return simplification.__name__
+
+
+def _in_place(rewrite: Rewrite, side: int) -> list[str]:
+    """Return the nodes before or after a rewrite, behind the nested graph that they are in."""
+    stated = rewrite.lines[side]
+    if not stated or not rewrite.place:
+        return list(stated)
+    return [printable(f"  in {rewrite.place}:"), *(f"  {line}" for line in stated)]
 
 
 def _drawn(model: Model, rewrites: tuple[Rewrite, ...]) -> list[str]:

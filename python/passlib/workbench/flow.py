@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -65,10 +65,13 @@ class Flow:
         return bool(self.values.get((entry.node, entry.index)))
 
 
-def flow_of(model: Model) -> Flow:
-    """Follow the inputs through the main graph, in linear time."""
+def flow_of(model: Model, varying: Collection[str] | None = None) -> Flow:
+    """Follow the inputs through the main graph, in linear time.
+
+    ``varying``: the inputs that are followed, by default all.
+    """
     flow = Flow()
-    inputs = set(model.inputs)
+    inputs = set(model.inputs if varying is None else varying)
     nothing: frozenset[str] = frozenset()
     for node in model.symbol.nodes():
         if node.is_variable:
@@ -130,10 +133,10 @@ def constant_of(model: Model, entry: Entry) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def scalars_of(model: Model, nodes: Iterator[Node]) -> list[float]:
+def scalars_of(model: Model) -> list[float]:
     """Return the distinct elements of small constants that nodes read, at most 32."""
     found: dict[float, None] = {}
-    for node in nodes:
+    for node in model.symbol.nodes():
         for entry in node.inputs:
             array = constant_of(model, entry)
             if array is not None and array.size <= 4 and array.dtype.kind in "fiu":

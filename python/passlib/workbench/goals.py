@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from passlib.dialects.onnx.attributes import ABSENT
 from passlib.errors import printable
 from passlib.graph.attributes import parse_float
 from passlib.graph.node import Entry, Node
@@ -36,8 +37,6 @@ PREDICATES: Final = frozenset({"IsNaN", "IsInf"})
 _CHOOSING: Final = frozenset({"Max", "Min", "broadcast_maximum", "broadcast_minimum"})
 
 _CLIPPING: Final = frozenset({"Clip", "clip"})
-
-_NESTING: Final = frozenset({"If", "Loop", "Scan"})
 
 _NEVER_NEGATIVE: Final = """
     Abs Exp HardSigmoid LpPool ReduceL1 ReduceL2 ReduceSumSquare Relu Sigmoid Softmax Softplus Sqrt
@@ -123,7 +122,7 @@ def _parts(a: Any, b: Any) -> float:
 
 
 def goals_of(model: Model, flow: Flow) -> list[Goal]:
-    """Return the conditions of the main graph that depend on inputs."""
+    """Return the conditions of a graph, without its nested ones, that depend on inputs."""
     found: list[Goal] = []
     producers = {}
     deciding: set[Value] = set()
@@ -200,7 +199,8 @@ def _most_at(a: Any, b: Any) -> float:
 
 def _iterations(name: str, node: Node) -> Iterator[Goal]:
     count, go = node.inputs[0], node.inputs[1]
-    reads = tuple(entry for entry in (count, go) if entry.node.op or entry.node.inputs)
+    reads = tuple(entry for entry in (count, go) if entry.node.name != ABSENT)
+    is_counted = count.node.name != ABSENT
 
     def runs(*values: Any) -> float:
         return 0.0 if all(np.all(value > 0) for value in values) else 1.0
@@ -212,7 +212,8 @@ def _iterations(name: str, node: Node) -> Iterator[Goal]:
         return 0.0 if runs(*values) == 0 and np.all(values[0] > 1) else 1.0
 
     yield Goal(name, "an iteration of", reads, runs)
-    yield Goal(name, "a second iteration of", reads, repeats)
+    if is_counted:
+        yield Goal(name, "a second iteration of", reads, repeats)
     yield Goal(name, "no iteration at all of", reads, stands)
 
 
@@ -255,7 +256,8 @@ def unread_rows(model: Model, flow: Flow, runs: Sequence[Seen]) -> Iterator[tupl
             table, index = index, table
         if not runs or flow.depends(table) or not flow.depends(index):
             continue
-        rows_seen = runs[0].get((table.node, table.index))
+        tables = (seen.get((table.node, table.index)) for seen in runs)
+        rows_seen = next((each for each in tables if each is not None), None)
         if rows_seen is None:
             continue
         rows = rows_of(np.shape(rows_seen), axis_of(node))
@@ -270,14 +272,9 @@ def unread_rows(model: Model, flow: Flow, runs: Sequence[Seen]) -> Iterator[tupl
             yield f"{printable(node.op)} {printable(node.name)!r}", missing, rows
 
 
-def hidden(model: Model, flow: Flow) -> Iterator[str]:
-    """Yield the nodes whose nested graphs have conditions, whose values are not visible."""
-    for node in model.symbol.nodes():
-        if node.op in _NESTING:
-            inner = sorted({each.op for each in _nested(node)})
-            if inner:
-                outer = f"{printable(node.op)} {printable(node.name)!r}"
-                yield f"values of {', '.join(inner)} inside {outer}"
+def watched_within(node: Node) -> list[str]:
+    """Return the operators in the nested graphs of a node that have conditions."""
+    return sorted({each.op for each in _nested(node)})
 
 
 def _nested(node: Node) -> Iterator[Node]:

@@ -225,7 +225,7 @@ def reduce_both(
     if not wanted:
         raise NothingFailsError("nothing fails: the models do not show the fault")
     arrays = {name: np.asarray(value) for name, value in fed.items()}
-    files = TwoFiles(before, after, [arrays], limits)
+    files = TwoFiles.of(before, after, [arrays], limits)
     runs = 1
 
     def fails(models: Sequence[Model], inputs: Inputs) -> bool:

@@ -40,6 +40,8 @@ class Rewrite:
         ``name (operator)`` of nodes, and ``weight name``.
     lines : tuple of (tuple of str, tuple of str)
         The nodes before and after; empty if the graphs with and without the rewrite show them.
+    place : str
+        The nested graph that it is in, from the innermost one; empty for the main graph.
     """
 
     items: frozenset[Any]
@@ -47,6 +49,7 @@ class Rewrite:
     added: tuple[str, ...]
     changed: tuple[str, ...]
     lines: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    place: str = ""
 
     def __str__(self) -> str:
         lines = [
@@ -54,6 +57,8 @@ class Rewrite:
             for mark, texts in (("-", self.removed), ("+", self.added), ("~", self.changed))
             for text in texts
         ]
+        if self.place:
+            lines.append(printable(f"    in {self.place}"))
         return "\n".join(lines)
 
 

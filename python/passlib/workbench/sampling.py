@@ -14,7 +14,7 @@ from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.workbench.flow import Flow, flow_of, scalars_of
-from passlib.workbench.goals import PREDICATES, Goal, goals_of, hidden, unread_rows
+from passlib.workbench.goals import PREDICATES, Goal, goals_of, unread_rows, watched_within
 from passlib.workbench.inputs import (
     Sizing,
     check_numeric,
@@ -23,6 +23,7 @@ from passlib.workbench.inputs import (
     limits_of,
     sizings,
 )
+from passlib.workbench.nested import NestedGraph, nested_graphs
 from passlib.workbench.numbers import Tolerance, difference
 from passlib.workbench.parts import outputs_of, with_outputs
 
@@ -108,7 +109,8 @@ class _Sampler:
         self._seconds = time.perf_counter() - start  # without the time to make a session
         found: list[Inputs] = [self._base]
         if self._observer is not None and runs[0] is not None:
-            limits = limits_of(self._model, self._flow, runs[0].values)
+            tables = {**self._observer.tables(), **runs[0].values}
+            limits = limits_of(self._model, self._flow, tables)
             if limits != self._limits:  # rows of computed tables are known now
                 redrawn = drawn_as(self._sizing.of(self._specs), limits, 0)
                 run = self._run(redrawn)
@@ -118,10 +120,10 @@ class _Sampler:
             inputs, run = self._another(number)
             found.append(inputs)
             runs.append(run)
-        coverage = _Coverage(self._model, self._flow, self._observer)
         if self._observer is None:
             gaps = (self._why_not(),) if self._model.inputs else ()
             return Sample(found, gaps, self._probes())
+        coverage = _Coverage(self._observer)
         kept = [run for run in runs if run is not None]
         coverage.add(kept)
         if coverage.missing():
@@ -191,9 +193,9 @@ class _Sampler:
 
     def _run(self, inputs: Inputs) -> _Run | None:
         """Return the values of a run, or None if it fails."""
+        if self._observer is not None:
+            return self._observer.run_if_possible(inputs)
         try:
-            if self._observer is not None:
-                return self._observer.run(inputs)
             return _Run(inputs, {}, outputs_of(self._model, inputs))
         except PasslibError:
             return None
@@ -278,11 +280,13 @@ class _Sampler:
     def _candidates(self, coverage: _Coverage, base: Inputs) -> Iterator[Inputs]:
         """Yield inputs: of other values, of other sizes, then ever closer to a missing goal."""
         generator = np.random.default_rng(1)
-        pool = scalars_of(self._model, iter(self._model.symbol.nodes()))
+        observers = [] if self._observer is None else list(self._observer.all())
+        models = [self._model, *(each.model for each in observers[1:])]
+        pool = [number for each in models for number in scalars_of(each)]
         if coverage.unread:
             yield from self._all_rows(base)
         yield from _changed(base, self._limits, pool)
-        if any(node.op in PREDICATES for node in self._model.symbol.nodes()):
+        if any(node.op in PREDICATES for each in models for node in each.symbol.nodes()):
             for special in (np.nan, np.inf, -np.inf):
                 yield {name: _with_every_third(value, special) for name, value in base.items()}
         for number in (3, 5, 9):
@@ -394,19 +398,37 @@ def _integers(value: Any, limit: int | None, pool: Sequence[float]) -> Iterator[
             yield np.full_like(value, int(number))
 
 
+Values = Mapping[Value, Any]
+
+
 @dataclass(frozen=True)
 class _Run:
     """The values of a run that conditions look at, and the outputs."""
 
     inputs: Inputs
-    values: Mapping[Value, Any]
+    values: Values
     outputs: Sequence[Any]
+    nested: Sequence[Values] = ()
+    """Values of each execution of a nested graph."""
+
+    @property
+    def seen(self) -> tuple[Values, ...]:
+        """The values of the main graph, and of each execution of a nested graph."""
+        return (self.values, *self.nested)
+
+
+_MOST_NESTED: Final = 64
+"""Nested graphs of which values are looked at."""
 
 
 class _Observer:
     """Computes intermediate values together with the outputs, in one session."""
 
-    def __init__(self, model: Model, part: Model, entries: Sequence[Entry]) -> None:
+    def __init__(self, model: Model, flow: Flow, part: Model, entries: Sequence[Entry]) -> None:
+        self.model = model
+        self.flow = flow
+        self.nested: list[tuple[NestedGraph, _Observer]] = []
+        self.place = ""
         self._part = part
         self._entries = entries
         self._known: dict[Value, Any] = {}
@@ -428,6 +450,8 @@ class _Observer:
         for node in model.symbol.nodes():
             if node.op in ("Gather", "Embedding", "take"):
                 wanted.update({(e.node, e.index): e for e in node.inputs[:2]})
+            elif node.subgraphs:
+                wanted.update({(e.node, e.index): e for e in node.inputs})
         entries = [entry for entry in wanted.values() if not entry.node.is_variable]
         outputs = list(model.symbol.entries)
         for chosen in (entries, []):
@@ -436,8 +460,40 @@ class _Observer:
                 outputs_of(part, inputs)
             except PasslibError:
                 continue
-            return cls(model, part, chosen)
+            made = cls(model, flow, part, chosen)
+            made._look_inside(inputs)
+            return made
         return None
+
+    def _look_inside(self, inputs: Inputs) -> None:
+        """Make observers of the nested graphs, whose inputs have the types of this run."""
+        values = self.run(inputs).values
+        for each in nested_graphs(self.model, values)[:_MOST_NESTED]:
+            fed = next(each.executions(values), None) or each.first_inputs(values)
+            varying = {n for n, entry in each.captured.items() if self.flow.depends(entry)}
+            if any(map(self.flow.depends, each.node.inputs)):
+                varying |= set(each.parameters)
+            flow = flow_of(each.model, varying)
+            inner = _Observer.of(each.model, flow, fed)
+            if inner is None:
+                continue
+            inner.place = f" in {each}"
+            self.nested.append((each, inner))
+            for name, entry in each.captured.items():
+                for reached in self.flow.values.get((entry.node, entry.index), ()):
+                    self.flow.tables.setdefault(reached, []).extend(flow.tables.get(name, ()))
+
+    def all(self) -> Iterator[_Observer]:
+        """Yield this observer and those of the nested graphs, at all depths."""
+        pending = [self]
+        while pending:
+            each = pending.pop()
+            yield each
+            pending += [inner for _, inner in each.nested]
+
+    def tables(self) -> dict[Value, Any]:
+        """Return the constants of the nested graphs, which may be tables."""
+        return {value: array for each in self.all() for value, array in each._known.items()}
 
     def run(self, inputs: Inputs) -> _Run:
         """Compute the values on inputs; raises a PasslibError if the model does not run."""
@@ -450,16 +506,42 @@ class _Observer:
         values.update(
             {(e.node, e.index): v for e, v in zip(self._entries, computed[count:], strict=True)}
         )
-        return _Run(inputs, values, computed[:count])
+        nested: list[Values] = []
+        for graph, inner in self.nested:
+            for fed in graph.executions(values):
+                run = inner.run_if_possible(fed)
+                nested += () if run is None else run.seen
+        return _Run(inputs, values, computed[:count], nested)
+
+    def run_if_possible(self, inputs: Inputs) -> _Run | None:
+        """Compute the values on inputs, or return None if the model does not run."""
+        try:
+            return self.run(inputs)
+        except PasslibError:
+            return None
+
+    def unseen(self) -> Iterator[str]:
+        """Yield sentences about conditions in nested graphs that have no observer."""
+        for node in self.model.symbol.nodes():
+            seen = sum(graph.node is node for graph, _ in self.nested)
+            operators = watched_within(node) if seen < len(node.subgraphs) else []
+            if operators:
+                outer = f"{printable(node.op)} {printable(node.name)!r}{self.place}"
+                yield f"values of {', '.join(operators)} inside {outer}"
 
 
 class _Coverage:
     """What a number of runs did not show."""
 
-    def __init__(self, model: Model, flow: Flow, observer: _Observer | None) -> None:
-        self._model = model
-        self._flow = flow
-        self._goals: list[Goal] = [] if observer is None else goals_of(model, flow)
+    def __init__(self, observer: _Observer) -> None:
+        self._model = observer.model
+        self._flow = observer.flow
+        self._observers = list(observer.all())
+        self._goals: list[Goal] = []
+        for each in self._observers:
+            for goal in goals_of(each.model, each.flow):
+                goal.subject += each.place
+                self._goals.append(goal)
         self._nearest: dict[int, tuple[float, Inputs]] = {}
         self._runs: list[_Run] = []
         self._still: list[str] = []
@@ -471,7 +553,7 @@ class _Coverage:
         started = bool(self._runs)
         kept = []
         for goal in self._goals:
-            distances = [(goal.of(run.values), run.inputs) for run in runs]
+            distances = [(min(map(goal.of, run.seen)), run.inputs) for run in runs]
             best = min(distances, key=lambda each: each[0], default=(np.inf, {}))
             if best[0] <= 0:
                 self._nearest.pop(id(goal), None)
@@ -489,7 +571,10 @@ class _Coverage:
         return is_new
 
     def _rows(self) -> Iterator[tuple[str, int, int]]:
-        return unread_rows(self._model, self._flow, [run.values for run in self._runs])
+        runs = [values for run in self._runs for values in run.seen]
+        for each in self._observers:
+            for subject, missing, rows in unread_rows(each.model, each.flow, runs):
+                yield f"{subject}{each.place}", missing, rows
 
     def missing(self) -> bool:
         """Whether anything was not shown."""
@@ -528,7 +613,8 @@ class _Coverage:
             yield f"{state} {', '.join(subjects[:3])}{more}"
         for subject, missing, rows in self._rows():
             yield f"{missing} of {counted(rows, 'row')} at {subject}"
-        yield from hidden(self._model, self._flow)
+        for each in self._observers:
+            yield from each.unseen()
 
 
 def _constant(arrays: Sequence[np.ndarray[Any, Any]]) -> str:

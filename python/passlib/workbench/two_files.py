@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ import numpy as np
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of, used_by
-from passlib.errors import FormatError, GraphError, UnsupportedError, listed
+from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, listed
 from passlib.files.optional import require
 from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.model import Model, load
@@ -26,10 +27,23 @@ from passlib.workbench.equal_values import (
     rename_used,
     without_dead,
 )
+from passlib.workbench.inner import (
+    as_nested,
+    captured_by,
+    inner_model,
+    nested_graphs_of,
+    parameters_of,
+    rename_all,
+    typed,
+    with_graphs,
+    without_graphs,
+)
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.rewrites import Rewrite, drawn_node
 
 Shapes = Mapping[str, "tuple[int, ...]"]
+Place = tuple[int, str]
+"""The number of a node before, and the attribute with the nested graph."""
 
 
 class TwoFiles:
@@ -46,21 +60,33 @@ class TwoFiles:
 
     Parameters
     ----------
+    before, after : onnx.ModelProto
+        Of the same operator sets.
     inputs : sequence of dict of str to array
         On which the values of both files are compared.
-
-    Raises
-    ------
-    UnsupportedError
-        A model cannot be written as one ONNX file of the operator sets of the other.
     """
 
-    def __init__(
-        self, before: Model, after: Model, inputs: Sequence[Arrays], tolerance: Tolerance
-    ) -> None:
+    @classmethod
+    def of(
+        cls, before: Model, after: Model, inputs: Sequence[Arrays], tolerance: Tolerance
+    ) -> TwoFiles:
+        """Return the rewrites between two models of any dialects.
+
+        Raises
+        ------
+        UnsupportedError
+            A model cannot be written as one ONNX file of the operator sets of the other.
+        """
         shapes = {name: array.shape for each in inputs[:1] for name, array in each.items()}
-        one, two = at_the_same_sets(before, after, shapes)
-        self._before, self._after = Side(one), Side(two)
+        return cls(*at_the_same_sets(before, after, shapes), inputs, tolerance)
+
+    def __init__(
+        self, before: Any, after: Any, inputs: Sequence[Arrays], tolerance: Tolerance
+    ) -> None:
+        self._before, self._after = Side(before), Side(after)
+        self._tolerance = tolerance
+        self._nested: dict[Place, TwoFiles] = {}
+        self._pairs: dict[int, int] = {}
         pairing = pair_values(self._before, self._after, inputs, tolerance)
         self._new, self._old, self._types = pairing.new, pairing.old, pairing.types
         self._inputs: Arrays = dict(inputs[0]) if inputs else {}
@@ -147,10 +173,22 @@ class TwoFiles:
         GraphError
             These rewrites alone create a cycle, or another invalid graph.
         """
+        try:
+            return load(self._message(rewrites).SerializeToString())
+        except FormatError as error:
+            raise GraphError(f"these rewrites alone make no valid file: {error}") from error
+
+    def _message(self, rewrites: Iterable[Rewrite]) -> Any:
+        """Return the first file with some of the rewrites as a message."""
         made = copy_of(self._before.model)
         graph = made.graph
-        nodes = list(graph.node)
-        wanted = {old for rewrite in rewrites for _, old, _ in rewrite.items}
+        items = {item for rewrite in rewrites for item in rewrite.items}
+        graphs = self._graphs([what for kind, what, _ in items if kind == "nested"])
+        nodes = [
+            with_graphs(node, graphs[number]) if number in graphs else node
+            for number, node in enumerate(graph.node)
+        ]
+        wanted = {what for kind, what, _ in items if kind == "value"}
         chosen = [old for old in self._before.producers if old in wanted]
         replaced = {old: f"{old}//before" for old in chosen}
         del graph.value_info[:]
@@ -159,14 +197,156 @@ class TwoFiles:
                 node.output[i] = replaced.get(name, name)
         copied = {self._before.constant_key(name): name for name in self._before.constants}
         for number, old in enumerate(chosen):
-            nodes += self._copied(old, f"after{number}//", graph, copied)
+            nodes += self._copied(old, f"after{number}//", graph, copied, graphs)
         nodes = without_dead(nodes, {value.name for value in graph.output})
         _sort(nodes, graph)
         drop_unused_weights(graph)
-        try:
-            return load(made.SerializeToString())
-        except FormatError as error:
-            raise GraphError(f"these rewrites alone make no valid file: {error}") from error
+        return made
+
+    def _graphs(self, chosen: Iterable[tuple[Place, Rewrite]]) -> dict[int, dict[str, Any]]:
+        """Return the nested graphs with some of their rewrites, by the number of the node.
+
+        Also the unchanged ones of other nodes whose rewrites are split.
+        """
+        by_place: dict[Place, list[Rewrite]] = {}
+        for place, rewrite in chosen:
+            by_place.setdefault(place, []).append(rewrite)
+        found: dict[int, dict[str, Any]] = {}
+        for number in self._pairs:
+            found[number] = nested_graphs_of(self._before.nodes[number])
+            for name, graph in found[number].items():
+                rewrites = by_place.get((number, name))
+                if rewrites:
+                    made = self._nested[number, name]._message(rewrites)
+                    prefix = f"{number}.{name}//"
+                    found[number][name] = as_nested(made, graph, self._before.constants, prefix)
+        return found
+
+    def split(self, rewrite: Rewrite) -> list[Rewrite]:
+        """Replace the rewrite of an If or Loop by those of its nested graphs.
+
+        Result: these, and one of what else the rewrite changes; [] if it cannot be split.
+        """
+        nested = _nested(rewrite)
+        if nested is None:
+            parts = self._split([old for _, old, _ in rewrite.items])
+        else:
+            place, inner = nested
+            parts = [self._in_place(place, each) for each in self._nested[place].split(inner)]
+        if parts:
+            kept = [each for each in self.rewrites if each != rewrite]
+            self.rewrites = (*kept, *parts)
+        return parts
+
+    def join(self, parts: Sequence[Rewrite], rewrite: Rewrite) -> None:
+        """Undo `split`, which replaced a rewrite by parts."""
+        nested = _nested(rewrite)
+        if nested is None:
+            places = [place for place, _ in filter(None, map(_nested, parts))]
+            del self._pairs[places[0][0]]
+        else:
+            place, inner = nested
+            self._nested[place].join([made for _, made in filter(None, map(_nested, parts))], inner)
+        kept = [each for each in self.rewrites if each not in parts]
+        self.rewrites = (*kept, rewrite)
+
+    def _split(self, olds: Sequence[str]) -> list[Rewrite]:
+        """Return the rewrites of nested graphs, and the rest of a rewrite."""
+        new = self._new[olds[0]]
+        gone = sorted({n for old in olds for n in region(self._before, old, self._new)})
+        made = region(self._after, new, self._old) if self._old[new] == olds[0] else []
+        pairs = [[n for n in numbers if nested_graphs_of(side.nodes[n])]
+                 for numbers, side in ((gone, self._before), (made, self._after))]  # fmt: skip
+        if [len(each) for each in pairs] != [1, 1]:
+            return []
+        ((number,), (after,)) = pairs
+        one, two = self._before.nodes[number], self._after.nodes[after]
+        graphs, others = nested_graphs_of(one), nested_graphs_of(two)
+        if one.op_type != two.op_type or graphs.keys() != others.keys():
+            return []
+        found: list[Rewrite] = []
+        for name, graph in graphs.items():
+            try:
+                nested = self._nested_files(number, after, graph, others[name])
+            except PasslibError:
+                return []
+            self._nested[number, name] = nested
+            found += [self._in_place((number, name), each) for each in nested.rewrites]
+        if not found:
+            return []
+        self._pairs[number] = after
+        rest = self._rewrite(olds)
+        plain = [without_graphs(each) for each in (one, two)]
+        if len(gone) == len(made) == 1 and not self._changes(*plain):
+            return found
+        return [*found, rest]
+
+    def _in_place(self, place: Place, rewrite: Rewrite) -> Rewrite:
+        """Return a rewrite of a nested graph as one of this graph."""
+        number, name = place
+        where = f"{name} of {_title(self._before.nodes[number])}"
+        return replace(
+            rewrite,
+            items=frozenset([("nested", (place, rewrite), 0)]),
+            place=f"{rewrite.place}, {where}" if rewrite.place else where,
+        )
+
+    def _nested_files(self, number: int, after: int, one: Any, two: Any) -> TwoFiles:
+        """Return the rewrites between two nested graphs."""
+        known, own = self._numbers
+        state = [known.get(name) for name in self._before.nodes[number].input[2:]]
+        fed = parameters_of(one, state)
+        two = copy_of(two)
+        if len(one.input) != len(two.input) or len(one.output) != len(two.output):
+            raise GraphError("nested graphs with other numbers of parameters or outputs")
+        self._with_own_nodes(two)
+        names = {new: self._old[new] for new in captured_by(two) if new in self._old}
+        own_state = [own.get(name) for name in self._after.nodes[after].input[2:]]
+        theirs = parameters_of(two, own_state)
+        names |= dict(zip(theirs, fed, strict=True))
+        arrays = {**known, **fed}
+        others = dict(arrays)
+        for new, old in names.items():
+            array = theirs.get(new, own.get(new))
+            if array is not None and old in others:
+                others[old] = others[old].astype(array.dtype)
+        # Parameters and captured values get the names before, from which others must differ.
+        taken = {*names.values(), *captured_by(one), *fed}
+        if [value.name for value in one.output] != [value.name for value in two.output]:
+            taken |= {value.name for value in one.output}  # they are paired by position
+        rename_all(two, names, taken - self._equal_constants(), self._after.constants)
+        # Both have all inputs, so that these are paired by their names.
+        left = inner_model(self._before.model, one, arrays)
+        right = inner_model(self._after.model, two, others)
+        inputs = {value.name: arrays[value.name] for each in (left, right)
+                  for value in each.graph.input}  # fmt: skip
+        for each, kinds in ((left, arrays), (right, others)):
+            present = {value.name for value in each.graph.input}
+            each.graph.input.extend(
+                typed(name, kinds[name]) for name in inputs if name not in present
+            )
+        return TwoFiles(left, right, [inputs], self._tolerance)
+
+    def _equal_constants(self) -> set[str]:
+        """Return the names that both files give to a constant of the same elements."""
+        return {
+            name
+            for name in self._before.constants.keys() & self._after.constants.keys()
+            if self._before.constant_key(name) == self._after.constant_key(name)
+        }
+
+    def _with_own_nodes(self, graph: Any) -> None:
+        """Put what a nested graph after captures, but no value before computes, into the graph."""
+        numbers = {
+            number
+            for name in captured_by(graph)
+            if name not in self._old
+            for number in region(self._after, name, self._old)
+        }
+        nodes = [copy_of(self._after.nodes[number]) for number in sorted(numbers)]
+        kept = [copy_of(node) for node in graph.node]
+        del graph.node[:]
+        graph.node.extend([*nodes, *kept])
 
     def values(self) -> list[str]:
         """Return the values before that both files compute, in order."""
@@ -290,10 +470,18 @@ class TwoFiles:
         except FormatError as error:
             raise GraphError(f"this part makes no valid file: {error}") from error
 
-    def _copied(self, old: str, prefix: str, graph: Any, copied: dict[Key, str]) -> list[Any]:
+    def _copied(
+        self,
+        old: str,
+        prefix: str,
+        graph: Any,
+        copied: dict[Key, str],
+        graphs: Mapping[int, Mapping[str, Any]],
+    ) -> list[Any]:
         """Return copies of the nodes that compute a value, with the values of the first file.
 
         Constants are added to the graph unless ``copied`` has their key already, with a name.
+        ``graphs``: the nested graphs of nodes whose rewrites are split.
         """
         helper = require("onnx.helper", extra="onnx")
         new = self._new[old]
@@ -318,10 +506,18 @@ class TwoFiles:
                 names[name] = f"{prefix}{name}"
                 code = helper.np_dtype_to_tensor_dtype(self._types[name][1])
                 made.append(helper.make_node("Cast", [self._old[name]], [names[name]], to=code))
+        whole = {after: graphs[number] for number, after in self._pairs.items()}
         for number in numbers:
             node = copy_of(self._after.nodes[number])
             node.name = f"{prefix}{node.name}" if node.name else ""
-            rename_used(node, names, prefix)
+            if number in whole:
+                node = without_graphs(node)
+                rename_used(node, names)
+                for name, body in whole[number].items():
+                    inner = node.attribute.add(name=name, type=5)
+                    inner.g.CopyFrom(body)
+            else:
+                rename_used(node, names, prefix)
             for i, name in enumerate(node.output):
                 node.output[i] = names.get(name, "")
             made.append(node)
@@ -334,6 +530,11 @@ class TwoFiles:
 
 
 _LONGEST: Final = 60
+
+
+def _nested(rewrite: Rewrite) -> tuple[Place, Rewrite] | None:
+    """Return the place of a rewrite of a nested graph, and what it is there."""
+    return next((what for kind, what, _ in rewrite.items if kind == "nested"), None)
 
 
 def _short(text: str) -> str:

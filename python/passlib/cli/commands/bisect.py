@@ -82,7 +82,12 @@ def _as_json(found: Guilty) -> dict[str, object]:
         "number": found.number,
         "library": found.library,
         "rewrites": [
-            {"removed": each.removed, "added": each.added, "changed": each.changed}
+            {
+                "removed": each.removed,
+                "added": each.added,
+                "changed": each.changed,
+                "place": each.place,
+            }
             for each in found.rewrites
         ],
         "number of rewrites": found.number_of_rewrites,

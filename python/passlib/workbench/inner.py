@@ -1,0 +1,180 @@
+"""Nested graphs of an ONNX file as models of their own: branches of If, bodies of Loop."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
+from passlib.errors import GraphError, listed
+from passlib.files.optional import require
+
+Arrays = Mapping[str, "np.ndarray[Any, Any]"]
+
+NESTING: Final = ("If", "Loop")
+"""Operators whose nested graphs are looked into."""
+
+
+def nested_graphs_of(node: Any) -> dict[str, Any]:
+    """Return the nested graphs of a node by the names of the attributes; {} for other operators."""
+    if node.op_type not in NESTING or node.domain:
+        return {}
+    return {each.name: each.g for each in node.attribute if each.HasField("g")}
+
+
+def captured_by(graph: Any) -> list[str]:
+    """Return the values of outer graphs that a graph reads, each once."""
+    holder = require("onnx", extra="onnx").NodeProto()
+    holder.attribute.add(name="g").g.CopyFrom(graph)
+    return [name for name in dict.fromkeys(used_by(holder)) if name]
+
+
+def inner_model(outer: Any, graph: Any, arrays: Arrays) -> Any:
+    """Return a nested graph as a model whose inputs are its parameters and what it captures.
+
+    Parameters
+    ----------
+    outer : onnx.ModelProto
+        Its operator sets, functions and initializers are used.
+    arrays : mapping of str to array
+        Values of the inputs, of which the types are taken.
+
+    Raises
+    ------
+    GraphError
+        A type is not known.
+    """
+    helper = require("onnx.helper", extra="onnx")
+    made = copy_of(outer)
+    made.graph.Clear()
+    made.graph.CopyFrom(graph)
+    own = made.graph
+    own.name = own.name or "nested"
+    weights = {tensor.name: tensor for tensor in outer.graph.initializer}
+    captured = captured_by(graph)
+    own.initializer.extend(weights[name] for name in captured if name in weights)
+    parameters = [value.name for value in own.input]
+    read = [*parameters, *(name for name in captured if name not in weights)]
+    unknown = [name for name in read if not isinstance(arrays.get(name), np.ndarray)]
+    if unknown:
+        raise GraphError(f"no number is known of {listed(unknown)}")
+    del own.input[:]
+    for name in read:
+        own.input.append(typed(name, arrays[name]))
+    # A main graph computes each of its outputs, and once.
+    computed = {name for node in own.node for name in node.output}
+    for value in own.output:
+        if value.name not in computed:
+            copied = f"{value.name}//out"
+            own.node.append(helper.make_node("Identity", [value.name], [copied]))
+            value.name = copied
+        computed.discard(value.name)
+    return made
+
+
+def typed(name: str, array: np.ndarray[Any, Any]) -> Any:
+    """Return the description of an input with the type and the rank of an array."""
+    helper = require("onnx.helper", extra="onnx")
+    code = helper.np_dtype_to_tensor_dtype(array.dtype)
+    return helper.make_tensor_value_info(name, code, [None] * array.ndim)
+
+
+def parameters_of(graph: Any, state: Sequence[Any]) -> dict[str, Any]:
+    """Return the parameters of the first iteration of a body of Loop; {} for a branch of If.
+
+    ``state``: the values that are carried from iteration to iteration.
+    """
+    values = (iteration_of(graph, 0), np.array(True), *state)
+    return {value.name: each for value, each in zip(graph.input, values, strict=False)}
+
+
+def iteration_of(graph: Any, number: int) -> np.ndarray[Any, Any]:
+    """Return the number of an iteration, with the rank that the body states."""
+    rank = len(graph.input[0].type.tensor_type.shape.dim) if graph.input else 0
+    return np.full((1,) * rank, number, np.int64)
+
+
+def as_nested(made: Any, original: Any, outer: Collection[str], prefix: str) -> Any:
+    """Return the graph of an inner model as a nested graph again.
+
+    Parameters
+    ----------
+    original : onnx.GraphProto
+        The nested graph that `made` was before, whose parameters are kept.
+    outer : collection of str
+        Constants of the outer graph.
+    prefix : str
+        Of the names of new values, which must differ from those of the outer graph.
+    """
+    graph = copy_of(made.graph)
+    del graph.input[:]
+    graph.input.extend(original.input)
+    own = {tensor.name for tensor in original.initializer}
+    own |= {name for node in original.node for name in node.output}
+    kept = [copy_of(t) for t in graph.initializer if t.name in own or t.name not in outer]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    new = {tensor.name for tensor in kept}
+    new |= {name for node in graph.node for name in node.output}
+    _rename(graph, {name: f"{prefix}{name}" for name in new if "//" in name})
+    return graph
+
+
+def rename_all(
+    graph: Any, names: Mapping[str, str], taken: Collection[str], constants: Mapping[str, Any]
+) -> None:
+    """Give other names to parameters and captured values of a nested graph, in place.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        The new names.
+    taken : collection of str
+        Values of the graph that have such a name get another one.
+    constants : mapping of str to onnx.TensorProto
+        Of the outer graph. A captured one with such a name becomes one of the nested graph.
+    """
+    for name in captured_by(graph):
+        if name in taken and name not in names and name in constants:
+            graph.initializer.append(constants[name])
+    own = {
+        name
+        for each in graphs_within(graph)
+        for name in (
+            *(value.name for value in (*each.input, *each.initializer)),
+            *(output for node in each.node for output in node.output),
+        )
+    }
+    _rename(graph, {**{name: f"after//{name}" for name in own & set(taken)}, **names})
+
+
+def _rename(graph: Any, names: Mapping[str, str]) -> None:
+    """Rename values of a graph and of those nested in it."""
+    for each in graphs_within(graph):
+        del each.value_info[:]
+        for node in each.node:
+            for field in (node.input, node.output):
+                for i, name in enumerate(field):
+                    field[i] = names.get(name, name)
+        for value in (*each.input, *each.initializer, *each.output):
+            value.name = names.get(value.name, value.name)
+
+
+def without_graphs(node: Any) -> Any:
+    """Return a node without its nested graphs."""
+    made = copy_of(node)
+    kept = [copy_of(each) for each in made.attribute if not each.HasField("g")]
+    del made.attribute[:]
+    made.attribute.extend(kept)
+    return made
+
+
+def with_graphs(node: Any, graphs: Mapping[str, Any]) -> Any:
+    """Return a node with other nested graphs."""
+    made = copy_of(node)
+    for each in made.attribute:
+        if each.name in graphs:
+            each.g.CopyFrom(graphs[each.name])
+    return made
