@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -390,7 +392,52 @@ def test_each_value_of_files_of_other_operators(tmp_path: Path) -> None:
     assert found.node is not None
     assert (found.node.name, found.node.op) == ("y", "Mul")
     assert all(seconds is not None for each in found.values for seconds in each.seconds)
-    assert "largest 2, " in found.to_html(pl.load(paths[1]))
+    page = found.to_html(pl.load(paths[1]))
+    assert "largest 2, " in page
+    lines = [node.get("line", "") for node in _content_of(page)["graphs"][0]["nodes"]]
+    assert any(re.fullmatch(r"off by 2, [\d.]+ → [\d.]+ us", line) for line in lines)
+
+
+INSIDE = (
+    HEAD
+    + """(float[2, 4] x, bool c) => (float[2, 4] y) {{ a = Neg(x) y = If(c)<
+    then_branch = t () => (u) {{ i = Exp(a) z = {0}(i) u = Relu(z) }},
+    else_branch = e () => (v) {{ v = {1}(a) }}> }}"""
+)
+
+
+def test_each_value_of_nested_graphs() -> None:
+    one, two = (
+        pl.load(onnx.parser.parse_model(INSIDE.format(*operators)))
+        for operators in (("Softmax <axis = 0> ", "Neg"), ("Softmax <axis = 1> ", "Abs"))
+    )
+    inputs = {"x": np.ones((2, 4), np.float32), "c": np.array(True)}
+    found = pl.compare(one, two, inputs, per_node=True)
+    inside = [each for each in found.values if each.place]
+    assert [(each.op, each.difference.equal) for each in inside] == [
+        ("Exp", True), ("Softmax", False), ("Relu", False)
+    ]  # fmt: skip
+    assert {each.place[1] for each in inside} == {"then_branch"}
+    assert found.node is not None
+    assert (found.node.name, found.node.op) == (inside[1].name, "Softmax")
+    content = _content_of(found.to_html(two))
+    assert [graph["name"].rpartition(" ")[2] for graph in content["graphs"]] == ["graph", "0", "1"]
+    lines = {node["op"]: node.get("line", "") for node in content["graphs"][1]["nodes"]}
+    assert lines["Exp"] == "off by 0"
+    assert lines["Softmax"] == f"off by {inside[1].difference.absolute:.3g}"
+
+
+def test_each_value_of_a_body_of_loop() -> None:
+    model = pl.load(onnx.parser.parse_model(LOOP))
+    found = pl.compare(model, model, per_node=True)
+    inside = [each.op for each in found.values if each.place]
+    assert inside
+    assert found.node is None
+
+
+def _content_of(page: str) -> Any:
+    text = page.partition('<script type="application/json" id="data">')[2]
+    return json.loads(text.partition("</script>")[0])
 
 
 def test_each_value_of_models_with_the_same_names() -> None:

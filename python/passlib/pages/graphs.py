@@ -23,11 +23,23 @@ _LONGEST = 400
 
 @dataclass(frozen=True)
 class Side:
-    """A graph, its weights, and what is to be said of its nodes as a change, by their names."""
+    """A graph, its weights, and what is to be said of its nodes.
+
+    Attributes
+    ----------
+    notes : mapping of str to str
+        Changes, by the names of nodes.
+    lines : mapping of str to str
+        Drawn on nodes, by their names.
+    nested : mapping of (str, int) to Side
+        Nested graphs of which something is to be said, by the name of the node and their number.
+    """
 
     graph: PlainGraph
     weights: Mapping[str, Any] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, str] = field(default_factory=dict)
+    nested: Mapping[tuple[str, int], Side] = field(default_factory=dict)
 
 
 def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
@@ -44,8 +56,8 @@ def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
         The main graph first. Each has a ``name``, ``outputs`` (indices of nodes) and ``nodes`` in
         topological order. A node has ``name``, ``op``, ``status`` (``"="``, ``"-"``, ``"+"`` or
         ``"~"``) and optionally ``inputs`` and ``old`` inputs ([node, output]), ``attrs``,
-        ``types``, ``changes``, ``weight``, ``old_weight``, ``origin``, and ``graphs``, indices in
-        the list.
+        ``types``, ``changes``, ``weight``, ``old_weight``, ``origin``, ``line``, which is drawn,
+        and ``graphs``, indices in the list.
     """
     found: list[dict[str, Any]] = []
     pending: list[tuple[str, Side, Side | None]] = [("the whole graph", after, before)]
@@ -119,6 +131,7 @@ class _Overlay:
             "attrs": _attributes(node),
             "types": _texts((self._old_types if gone else self._types).get(node, ())),
             "origin": origin_of(node),
+            "line": "" if gone else self._after.lines.get(node.name, ""),
         }
         if was is not None and changes:
             optional["old"] = self._entries(was.inputs)
@@ -130,7 +143,8 @@ class _Overlay:
         for i, graph in enumerate(node.subgraphs):
             pair = was.subgraphs if was is not None else ()
             other = Side(pair[i]) if len(pair) == len(node.subgraphs) else None
-            self.nested.append((place, f"{node.name} {i}", Side(graph), other))
+            own = self._after.nested.get((node.name, i), Side(graph))
+            self.nested.append((place, f"{node.name} {i}", own, other))
         return made
 
     def _entries(self, entries: Sequence[Entry]) -> list[list[int]]:

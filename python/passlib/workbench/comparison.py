@@ -18,7 +18,7 @@ from passlib.library.pipeline import Step
 from passlib.lowering import TypeSpec
 from passlib.model import Model, load
 from passlib.model.inputs import lowered_for
-from passlib.pages import Side, content_of, document
+from passlib.pages import content_of, document
 from passlib.passes import Instrument, StepResult
 from passlib.workbench.flow import flow_of
 from passlib.workbench.numbers import Difference, Tolerance, difference
@@ -26,9 +26,8 @@ from passlib.workbench.parts import outputs_of
 from passlib.workbench.per_value import (
     NodeDifference,
     ValueDifference,
+    drawn_side,
     first_difference,
-    node_labels,
-    note_of,
     value_differences,
     with_seconds,
 )
@@ -79,16 +78,10 @@ class Comparison:
     values: tuple[ValueDifference, ...] = ()
 
     def to_html(self, b: Model) -> str:
-        """Return a page that draws the second model with the differences of its values.
+        """Return a page that draws the second model with the errors and times of its nodes.
 
         ``b``: the second of the models that were compared with ``per_node``.
         """
-        labels = node_labels(b)
-        notes = {
-            labels.get(each.name, each.name).partition(":")[0]: note_of(each)
-            for each in self.values
-            if not each.difference.equal
-        }
         columns = ["value", "operator", "largest", "of tolerance", "mean", "us", "us before"]
         rows = [
             [each.name, each.op, each.difference.absolute, each.difference.share, each.mean,
@@ -96,7 +89,7 @@ class Comparison:
             for each in self.values
         ]  # fmt: skip
         facts = [(each.name, str(each).removeprefix(f"{each.name}: ")) for each in self.outputs]
-        drawn = Side(b.symbol, {**b.args, **b.aux}, notes)
+        drawn = drawn_side(b, self.values)
         table = {"title": "Values", "columns": columns, "rows": rows}
         return document("comparison", content_of(drawn, None, facts, [table]))
 

@@ -138,6 +138,7 @@ class Graph {
     }
     box.title = elided(own.op || "input", 30);
     box.lines = own.name ? [elided(own.name, 34)] : [];
+    if (own.line) box.lines.push(elided(own.line, 40));
     const weights = (box.folded || []).map((at) => this.nodes[at].weight).filter(Boolean);
     if (weights.length) {
       box.lines.push(elided(weights.map((w) => w.shape.join("×") || "1").reverse().join("  "), 36));
