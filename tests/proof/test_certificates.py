@@ -20,8 +20,11 @@ from onnx import helper, numpy_helper
 import passlib as pl
 from passlib.cli.command import main
 from passlib.errors import UnsupportedError
+from passlib.proof.outcomes import shipped
 from passlib.workbench import Certify, certificate_checker
 from passlib.workbench.certificate_checker import CertificateError, check
+from passlib.workbench.certificate_rules import Reader
+from passlib.workbench.certifying import known_rules
 
 Forge = Callable[[Any], object]
 
@@ -85,14 +88,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _check(folder: Path) -> list[certificate_checker.Verdict]:
-    return check(folder / "before.onnx", folder / "after.onnx", folder / "c.json")
+    paths = [folder / name for name in ("before.onnx", "after.onnx", "c.json")]
+    return check(*paths, reader=Reader(known_rules()))
 
 
 class TestGenuine:
-    def test_each_step_is_recomputed(self, folder: Path) -> None:
+    def test_each_step_is_proven_or_recomputed(self, folder: Path) -> None:
         verdicts = _check(folder)
         assert {each.step.claim for each in verdicts} == set(certificate_checker.CLAIMS)
         assert [(str(e.step), e.reason) for e in verdicts if e.state == "believed"] == []
+        proven = {e.step.rules for e in verdicts if e.state == "proven"}
+        assert proven == {("identity",), ("reluTwice",), ("addOfMatMul",)}
+        bound = next(e.step.bound for e in verdicts if e.step.rules == ("addOfMatMul",))
+        assert (bound["a"], bound["m"], bound["y"]) == ("x", "m", "a")
+
+    def test_without_the_reader_of_rules_nothing_is_proven(self, folder: Path) -> None:
+        verdicts = check(folder / "before.onnx", folder / "after.onnx", folder / "c.json")
+        assert {each.state for each in verdicts} == {"recomputed"}
 
     def test_steps_name_rules_and_passes(self, folder: Path) -> None:
         made = json.loads((folder / "c.json").read_text())
@@ -160,6 +172,17 @@ def _node(made: Any, op: str) -> Any:
     return next(node for step in made["steps"] for node in step["nodes"] if node["op"] == op)
 
 
+def _rule(made: Any, name: str) -> Any:
+    return next(s for s in made["steps"] if s["claim"] == "rule" and s["rules"] == [name])
+
+
+def _rename_rule(made: Any, old: str, new: str) -> None:
+    """Name another rule for a step, with its true text."""
+    (text,) = [rule.text for rule in shipped() if rule.name == new]
+    made["rules"][new] = {"text": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    _rule(made, old)["rules"] = [new]
+
+
 def _swap(made: Any, one: int, two: int) -> None:
     steps = made["steps"]
     steps[one], steps[two] = steps[two], steps[one]
@@ -219,6 +242,34 @@ FORGED: dict[str, tuple[Forge, str]] = {
         "has another hash than it states",
     ),
     "a rule that is no object": (lambda m: m["rules"].update(addOfMatMul=[]), "must be an object"),
+    "a rule that does not fit": (
+        lambda m: _rename_rule(m, "identity", "reluTwice"),
+        "the rule does not fit at 'i'",
+    ),
+    "a rule for a step that none made": (
+        lambda m: _of(m, "same").update(claim="rule", rules=["identity"]),
+        "the rule does not fit at 'u'",
+    ),
+    "a rule of several values": (
+        lambda m: _rule(m, "identity")["same"].append(["r2", "r1"]),
+        "",
+    ),
+    "a rule that this step cannot state": (
+        lambda m: _rule(m, "identity").update(rules=[]),
+        "is not what it claims",
+    ),
+    "a binding to another value": (
+        lambda m: _rule(m, "addOfMatMul")["bound"].update(a="e1"),
+        "the rule does not fit at 'a'",
+    ),
+    "two names exchanged": (
+        lambda m: _rule(m, "addOfMatMul")["bound"].update(a="b", c="x"),
+        "the rule does not fit at 'a'",
+    ),
+    "a binding to a number": (
+        lambda m: _rule(m, "addOfMatMul")["bound"].update(a=1),
+        "must hold names",
+    ),
     "an unknown claim": (lambda m: _of(m, "dead").update(claim="sound"), "unknown claim 'sound'"),
     "a fold that claims to be equal": (lambda m: _of(m, "fold").update(claim="equal"), "claims"),
     "a rewrite that claims to be dead": (lambda m: _of(m, "rewrite").update(claim="dead"), ""),
@@ -227,11 +278,11 @@ FORGED: dict[str, tuple[Forge, str]] = {
         "is not what it claims to be, 'equal'",
     ),
     "other values that are to be the same": (
-        lambda m: m["steps"].insert(0, {**_of(m, "same"), "same": [["i", "w"]]}),
+        lambda m: m["steps"].insert(0, {**_of(m, "same"), "same": [["t", "w"]]}),
         "",
     ),
     "a value that replaces itself": (
-        lambda m: _of(m, "same").update(same=[["i", "i"]]),
+        lambda m: _of(m, "same").update(same=[["y", "y"]]),
         "replaces itself",
     ),
     "pairs of three": (lambda m: _of(m, "same")["same"][0].append("x"), "pairs of names"),
@@ -337,6 +388,45 @@ class TestForged:
         with pytest.raises(CertificateError, match=message):
             check(folder / "before.onnx", folder / "after.onnx", tmp_path / "c.json")
 
+    def test_a_condition_that_fails_is_refused(self, tmp_path: Path) -> None:
+        """Where the numbers agree within rounding, and the rule would be proven."""
+        value = helper.make_tensor_value_info
+        nodes = [helper.make_node("Mul", ["x", "c"], ["m"]), helper.make_node("Exp", ["m"], ["y"])]
+        nearly = numpy_helper.from_array(np.array(1.0001, np.float32), "c")
+        for name, kept in (("before", nodes), ("after", [helper.make_node("Exp", ["x"], ["y"])])):
+            graph = helper.make_graph(
+                kept, "g", [value("x", 1, [2])], [value("y", 1, [2])], [nearly]
+            )
+            opset = [helper.make_opsetid("", 17)]
+            model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+            onnx.save(model, tmp_path / f"{name}.onnx")
+        made: dict[str, Any] = {
+            "format": 1,
+            **{
+                name: hashlib.sha256((tmp_path / f"{name}.onnx").read_bytes()).hexdigest()
+                for name in ("before", "after")
+            },
+            "rules": {},
+            "steps": [
+                {
+                    "constants": [],
+                    "nodes": [],
+                    "pass": "removeNoOps",
+                    "claim": "rule",
+                    "rules": ["old"],
+                    "believe": "",
+                    "same": [["m", "x"]],
+                    "dead": ["m"],
+                    "bound": {},
+                }
+            ],
+        }
+        made["steps"][0]["rules"] = ["old"]
+        _rename_rule(made, "old", "mulByOne")
+        (tmp_path / "c.json").write_text(json.dumps(made))
+        with pytest.raises(CertificateError, match=r"all\(value\(one\) = 1\)' of the rule is not"):
+            _check(tmp_path)
+
     def test_a_changed_model_is_refused(self, folder: Path, tmp_path: Path) -> None:
         """Also with the hash of the changed file."""
         shutil.copytree(folder, tmp_path / "f")
@@ -387,13 +477,11 @@ class TestCommand:
         paths = [str(before), str(after), str(made)]
         assert main(["check-certificate", *paths, "--strict"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert (
-            lines[-1]
-            == f"{len(lines) - 1} steps: 0 proven, {len(lines) - 1} recomputed, 0 believed"
-        )
+        count = len(lines) - 1
+        assert lines[-1] == f"{count} steps: 3 proven, {count - 3} recomputed, 0 believed"
         assert main(["check-certificate", *paths, "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
-        assert [row["state"] for row in rows] == ["recomputed"] * len(rows)
+        assert [row["state"] for row in rows].count("proven") == 3
 
     def test_what_cannot_be_computed_is_believed(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

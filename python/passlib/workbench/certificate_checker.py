@@ -34,7 +34,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import onnx
@@ -375,6 +375,7 @@ class Step:
     constants: dict[str, Constant]
     same: list[tuple[str, str]]
     dead: list[str]
+    bound: dict[str, str]
     why: str
 
     def __str__(self) -> str:
@@ -527,8 +528,11 @@ def read_step(number: int, found: Any, rules: Mapping[str, Any], after: Graph) -
         constants,
         same,
         reader.texts("dead"),
+        reader.mapping("bound"),
         reader.text("believe"),
     )
+    if not all(isinstance(value, str) for value in made.bound.values()):
+        raise CertificateError(f"{where}: 'bound' must hold names of values")
     if made.claim not in CLAIMS:
         raise CertificateError(f"{where} has an unknown claim {made.claim[:40]!r}")
     reader.done()
@@ -662,9 +666,10 @@ def _attribute(where: str, name: str, found: Any) -> bytes:
 
 # The replay.
 
-CLAIMS: Final = ("rewrite", "fold", "equal", "same", "dead")
-"""What a step may say of itself: operators replaced by others; operators on constants by their
-results; an operator by an equal one; a value by another; nothing but operators without users."""
+CLAIMS: Final = ("rule", "rewrite", "fold", "equal", "same", "dead")
+"""What a step may say of itself: the application of one rule; operators replaced by others;
+operators on constants by their results; an operator by an equal one; a value by another; nothing
+but operators without users."""
 
 
 @dataclass
@@ -676,11 +681,34 @@ class Verdict:
     reason: str = ""
 
 
+class RuleReader(Protocol):
+    """Verifies applications of rules."""
+
+    def apply(self, graph: Graph, sets: Mapping[str, int], step: Step, text: str) -> Any:
+        """Return how a step applies its rule, or raise `CertificateError`; None if unknown."""
+
+    def judge(self, found: Any, facts: Any, computed: bool) -> str:
+        """Return why such an application is not proven; empty if it is."""
+
+    def facts(self, union: onnx.ModelProto) -> Any:
+        """Return what is known of the values of a model."""
+
+
 class Replay:
     """A graph while the steps of a certificate are applied to it."""
 
-    def __init__(self, before: Graph) -> None:
+    def __init__(
+        self,
+        before: Graph,
+        sets: Mapping[str, int] | None = None,
+        rules: Mapping[str, tuple[str, str]] | None = None,
+        reader: RuleReader | None = None,
+    ) -> None:
         self.graph = before
+        self.sets = sets or {}
+        self._rules = rules or {}
+        self._reader = reader
+        self.matches: dict[int, Any] = {}
         # As they were: replacements change the inputs of operators.
         self.first = [
             (node, list(node.inputs), list(node.captures)) for node in before.nodes.values()
@@ -711,8 +739,8 @@ class Replay:
         """Whether an operator or an output uses a value."""
         return bool(self._users.get(name) or self._results.get(name))
 
-    def apply(self, step: Step) -> None:
-        """Apply a step.
+    def apply(self, step: Step, look: Callable[[], None] | None = None) -> None:
+        """Apply a step; ``look`` is called where the graph has both the old and the new values.
 
         Raises
         ------
@@ -738,6 +766,13 @@ class Replay:
                 self._users[name].add(node)
             rooted = [self.root_of(name) for name in node.inputs]
             self.made.append((node, rooted, [self.root_of(name) for name in node.captures]))
+        if look is not None:
+            look()
+        if step.claim == "rule" and self._reader is not None and len(step.rules) == 1:
+            text, _ = self._rules[step.rules[0]]
+            found = self._reader.apply(graph, self.sets, step, text)
+            if found is not None:
+                self.matches[step.number] = found
         for old, new in step.same:
             for name in (old, new):
                 if not graph.has(name):
@@ -922,9 +957,7 @@ def union_of(
         names.update(used)
         pending += used
     made = onnx.ModelProto(ir_version=max(model.ir_version, after.ir_version, 4))
-    sets = {("" if s.domain == "ai.onnx" else s.domain): s.version for s in after.opset_import}
-    sets.update({"" if s.domain == "ai.onnx" else s.domain: s.version for s in model.opset_import})
-    for domain, version in sets.items():
+    for domain, version in {**sets_of(after), **sets_of(model)}.items():
         made.opset_import.add(domain=domain, version=version)
     made.functions.extend(model.functions)
     graph = made.graph
@@ -1034,7 +1067,7 @@ def _draws(
     for value in inputs:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             symbol = dim.dim_param or (value.name, axis)
-            if not _is_known(dim) and symbol not in symbols:
+            if not is_known(dim) and symbol not in symbols:
                 symbols.append(symbol)
     plans: list[dict[Any, int]] = []
     for size in _SIZES:
@@ -1059,7 +1092,7 @@ def _draws(
             sizes = []
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 size = dim.dim_value
-                if not _is_known(dim):
+                if not is_known(dim):
                     size = plan[dim.dim_param or (value.name, axis)]
                 if stated is not None and axis < len(stated) and stated[axis] is not None:
                     size = stated[axis]
@@ -1070,7 +1103,8 @@ def _draws(
         yield feeds
 
 
-def _is_known(dim: onnx.TensorShapeProto.Dimension) -> bool:
+def is_known(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    """Whether a size is a number."""
     return bool(
         dim.HasField("dim_value") and dim.dim_value >= 0
     )  # -1 is for open ones in old files
@@ -1226,7 +1260,7 @@ def check(
     after: str | os.PathLike[str],
     certificate: str | os.PathLike[str],
     *,
-    proven: Mapping[str, str] | None = None,
+    reader: RuleReader | None = None,
     shapes: Mapping[str, Any] | None = None,
     inputs: str | None = None,
     seconds: float = 300.0,
@@ -1236,8 +1270,8 @@ def check(
     Parameters
     ----------
     before, after, certificate : path-like
-    proven : mapping of str to str
-        The SHA-256 of the text of each proven rule, and what is proven of it.
+    reader : RuleReader, optional
+        Verifies applications of rules; without it, no step is ``proven``.
     shapes : mapping of str to shape, optional
         Shapes of inputs for the runs.
     inputs : str, optional
@@ -1268,7 +1302,7 @@ def check(
         if hashlib.sha256(content).hexdigest() != digest:
             raise CertificateError(f"{path}: the file has another hash than the certificate states")
     require_same_sets(first, last)
-    replay = Replay(graphs[0])
+    replay = Replay(graphs[0], sets_of(first), stated.rules, reader)
     for step in stated.steps:
         replay.apply(step)
         _require_claim(step, replay)
@@ -1280,7 +1314,7 @@ def check(
         "inputs": inputs and str(Path(inputs).absolute()),
         "seconds": seconds,
     }
-    return judged(stated.steps, replay, first, last, options)
+    return judged(stated.steps, replay, first, last, options, reader)
 
 
 def _content(path: Path) -> bytes:
@@ -1289,12 +1323,14 @@ def _content(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def sets_of(model: onnx.ModelProto) -> dict[str, int]:
+    """Return the versions of the operator sets by domain."""
+    return {("" if s.domain == "ai.onnx" else s.domain): s.version for s in model.opset_import}
+
+
 def require_same_sets(first: onnx.ModelProto, last: onnx.ModelProto) -> None:
     """Require that operators and functions mean the same in both models."""
-    one, two = (
-        {("" if s.domain == "ai.onnx" else s.domain): s.version for s in model.opset_import}
-        for model in (first, last)
-    )
+    one, two = sets_of(first), sets_of(last)
     for domain in one.keys() & two.keys():
         if one[domain] != two[domain]:
             raise CertificateError(f"the models have other versions of the operators of {domain!r}")
@@ -1307,6 +1343,7 @@ def _require_claim(step: Step, replay: Replay) -> None:
     """Require that a step is what it says that it is."""
     adds, makes = bool(step.nodes), bool(step.constants)
     fits = {
+        "rule": len(step.same) == 1 and len(step.rules) == 1,
         "rewrite": adds,
         "fold": makes and not adds and bool(step.same),
         "equal": not adds and bool(step.same) and not replay.pairs.get(step.number),
@@ -1323,6 +1360,7 @@ def judged(
     first: onnx.ModelProto,
     last: onnx.ModelProto,
     options: Mapping[str, Any],
+    reader: RuleReader | None = None,
 ) -> list[Verdict]:
     """Say what is known of each step.
 
@@ -1344,7 +1382,23 @@ def judged(
         for (step, pair), result in zip(branching, results, strict=True):
             result.where = f"where each condition is {forced}, "
             found[step.number].append((pair, result))
-    return [_verdict(step, found[step.number]) for step in steps]
+    verdicts = [_verdict(step, found[step.number]) for step in steps]
+    if reader is not None and replay.matches:
+        made = [name for node, _, _ in (*replay.first, *replay.made) for name in node.outputs]
+        names = [*filter(None, made), *replay.given_constants, *replay.added]
+        facts = reader.facts(union_of(replay, first, last, names))
+        for verdict in verdicts:
+            if verdict.step.number in replay.matches and not verdict.step.why:
+                computed = verdict.state == "recomputed"
+                try:
+                    why = reader.judge(replay.matches[verdict.step.number], facts, computed)
+                except CertificateError as error:
+                    raise CertificateError(f"{verdict.step}: {error}") from None
+                if not why:
+                    verdict.state, verdict.reason = "proven", ""
+                elif computed:
+                    verdict.reason = why
+    return verdicts
 
 
 def _has_branches(node: Node) -> bool:

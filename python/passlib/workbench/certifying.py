@@ -14,6 +14,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,6 +118,13 @@ class _Certificate:
         checker.require_same_sets(*self._models)
         self._after = checker.read_graph(self._models[1])
         self._rules = {rule.name: rule for book in books() for rule in book}
+        # Rules that replace a value by another leave no operator that bears their name.
+        proven = known_rules()
+        self._dropping = [
+            name
+            for name, rule in self._rules.items()
+            if proven[_stated(rule)["sha256"]] and _drops(rule)
+        ]
         self._snapshots = []
         for label, model in kept:
             content = content_of(model, origins=True)
@@ -156,7 +164,8 @@ class _Certificate:
     def _steps(self) -> tuple[Any, list[dict[str, Any]], dict[int, int]]:
         """Return the last graph, the steps, and the pass of each by their numbers."""
         checker = self._checker
-        replay = checker.Replay(checker.read_graph(self._models[0]))
+        sets = checker.sets_of(self._models[0])
+        replay = checker.Replay(checker.read_graph(self._models[0]), sets)
         names = {name: name for name in replay.taken}
         steps: list[dict[str, Any]] = []
         places: dict[int, int] = {}
@@ -165,7 +174,8 @@ class _Certificate:
             texts = {name: _stated(rule) for name, rule in self._rules.items()}
             for each in change.steps(label, self._after, self._rules):
                 number = len(steps) + 1
-                replay.apply(checker.read_step(number, each, texts, self._after))
+                step = checker.read_step(number, each, texts, self._after)
+                replay.apply(step, partial(self._find_rule, each, step, replay))
                 if each["claim"] == "same" and number not in replay.pairs:
                     each["claim"] = "equal"
                 steps.append(each)
@@ -175,6 +185,21 @@ class _Certificate:
         if wrong:
             raise PasslibError(f"the steps do not lead to the saved model: {wrong}")
         return replay, steps, places
+
+    def _find_rule(self, made: dict[str, Any], step: Any, replay: Any) -> None:
+        """Say that a step applies one rule if it does so in the text of the rule."""
+        from passlib.workbench.certificate_rules import UnsaidError, match
+
+        if len(step.same) != 1 or (step.constants and not step.nodes):
+            return
+        for name in step.rules if step.nodes else self._dropping:
+            try:
+                found = match(replay.graph, replay.sets, self._rules[name].text, step, {})
+            except UnsaidError:
+                continue
+            if found is not None:
+                made.update(claim="rule", rules=[name], bound=found.values)
+                return
 
     def _wrong(self, replay: Any, steps: Sequence[Any]) -> list[tuple[int, str, str, str]]:
         """Return the pairs of values that differ: number of the step, values, and how."""
@@ -189,6 +214,25 @@ class _Certificate:
             for (number, pair), result in zip(listed, results, strict=True)
             if result.wrong
         ]
+
+
+def known_rules() -> dict[str, bool]:
+    """Return the SHA-256 of the texts of passlib's rules, and whether proofs of them are kept."""
+    from passlib.proof import outcomes
+
+    found = outcomes.kept()
+    return {
+        hashlib.sha256(rule.text.encode()).hexdigest(): (
+            found.get(outcomes.hash_of(rule), {}).get("state") in ("exact", "real")
+        )
+        for rule in outcomes.shipped()
+    }
+
+
+def _drops(rule: Rule) -> bool:
+    """Whether a rule replaces a value by one that was there."""
+    right = rule.sides["right"]
+    return len(right) == 1 and right[0][2]["kind"] == "name"
 
 
 def _stated(rule: Rule) -> dict[str, str]:
@@ -379,6 +423,7 @@ class _Change:
                     "nodes": [self._node(node) for node in nodes],
                     "same": [list(pair) for pair in same],
                     "dead": removed,
+                    "bound": {},
                     "believe": "",
                 }
             )

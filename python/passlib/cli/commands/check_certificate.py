@@ -36,12 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Check a certificate and print what is known of each step."""
     require("onnx", extra="onnx")
     from passlib.workbench.certificate_checker import CertificateError, check
+    from passlib.workbench.certificate_rules import Reader
+    from passlib.workbench.certifying import known_rules
 
     try:
         verdicts = check(
             arguments.before,
             arguments.after,
             arguments.certificate,
+            reader=Reader(known_rules()),
             shapes=shapes_of(arguments.shape),
             inputs=arguments.inputs,
             seconds=arguments.timeout or 300.0,
