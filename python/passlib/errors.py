@@ -327,6 +327,16 @@ def counted(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
+def sized(nbytes: int) -> str:
+    """Spell a number of bytes, as in ``12 B`` and ``3.4 MB``."""
+    size, unit = float(nbytes), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.95 or unit == "GB":
+            break
+        size /= 1000
+    return f"{nbytes} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Spell names for a message: the first ones, and how many there are in all."""
     shown = ", ".join(map(printable, names[:most])) or "none"

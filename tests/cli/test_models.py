@@ -49,8 +49,10 @@ class TestInspect:
         assert main(["inspect", str(chain), "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
         assert facts["dialect"] == "onnx"
-        assert facts["inputs"] == ["x float32 (?, 4)"]
-        assert facts["outputs"] == ["y", "z"]
+        assert facts["inputs"] == [{"name": "x", "dtype": "float32", "shape": ["N", 4]}]
+        assert [output["name"] for output in facts["outputs"]] == ["y", "z"]
+        assert facts["outputs"][1]["shape"] == ["N", 4]
+        assert (facts["operator sets"], facts["file version"]) == ({"ai.onnx": 17}, 8)
         assert facts["operators"]["Relu"] == 1
         assert (facts["nodes"], facts["weights"], facts["bytes of weights"]) == (6, 2, 32)
 
@@ -58,8 +60,8 @@ class TestInspect:
         assert main(["inspect", str(chain)]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[0] == "dialect           onnx"
-        assert lines[1] == "inputs            x float32 (?, 4)"
-        assert lines[2] == "outputs           y"
+        assert lines[1] == "inputs            x float32 (N, 4)"
+        assert lines[2] == "outputs           y float32 (N, 4)"
 
     def test_operators(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(SQUEEZENET), "--ops", "--json"]) == 0
@@ -83,7 +85,7 @@ class TestInspect:
     def test_nothing_and_text(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = str(save(TEXT, tmp_path / "text.onnx"))
         assert main(["inspect", path]) == 0
-        assert "inputs            x str (?)\n" in capsys.readouterr().out
+        assert "inputs            x string (N)\n" in capsys.readouterr().out
         assert main(["inspect", path, "--weights"]) == 0
         assert capsys.readouterr().out == "none\n"
 

@@ -21,6 +21,16 @@ CONTENTS = [
     ("net.pb", b"\x0a\x05hello", "TensorFlow graph"),
     ("net.safetensors", b"\x08\0\0\0\0\0\0\0{}      ", "weights without a graph"),
     ("net.py", b"import torch\n", "Python source"),
+    ("net.onnx", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ("net.onnx", b"<!DOCTYPE html>\n<html>", "a web page"),
+    ("net.onnx", "Gr\u00fc\u00dfe\n".encode(), "a text file"),
+    ("net.xml", b'<?xml version="1.0"?>\n<net name="n"/>', "OpenVINO model; take the ONNX model"),
+    ("net.bin", bytes(64), "a file of weights"),
+    ("net.engine", b"ftrt" + bytes(60), "TensorRT engine; take the ONNX model"),
+    ("net.plan", bytes(64), "TensorRT engine"),
+    ("net.pt2", bytes(64), "PyTorch file.*torch.onnx"),
+    ("net.tflite", bytes(64), "TensorFlow Lite.*tf2onnx"),
+    ("net.keras", bytes(64), "Keras model.*ONNX"),
     ("empty.bin", b"", "an empty file"),
 ]
 ARCHIVES = [
@@ -51,6 +61,13 @@ def test_archives(name: str, member: str, words: str, tmp_path: Path) -> None:
         archive.writestr(member, b"content")
     with pytest.raises(passlib.FormatError, match=words):
         passlib.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("path", ["https://example.com/net.onnx", "s3://models/net.onnx"])
+def test_addresses(path: str) -> None:
+    for given in (path, Path(path)):
+        with pytest.raises(passlib.FormatError, match=f"{path}: this is a URL; download the file"):
+            passlib.load(given)
 
 
 def test_folders(tmp_path: Path) -> None:

@@ -232,6 +232,14 @@ void bindOnnx(py::module_* m) {
       .def_readonly("graph", &OnnxFile::graph)
       .def_property_readonly("ir_version",
                              [](const OnnxFile& file) { return file.model.ir_version; })
+      .def_property_readonly("producer",
+                             [](const OnnxFile& file) {
+                               file.memory.check();
+                               const Bytes model = file.memory.bytes();
+                               return py::make_tuple(
+                                   decode(onnx::bodyOf(model, onnx::numbers::kProducerName)),
+                                   decode(onnx::bodyOf(model, onnx::numbers::kProducerVersion)));
+                             })
       .def_property_readonly("has_external",
                              [](const OnnxFile& file) { return file.model.has_external; })
       .def_property_readonly("has_functions",

@@ -7,8 +7,8 @@
 namespace passlib::onnx::numbers {
 
 // ModelProto
-constexpr uint32_t kIrVersion = 1, kGraph = 7, kOpsetImport = 8, kModelMetadata = 14,
-                   kTrainingInfo = 20, kFunctions = 25;
+constexpr uint32_t kIrVersion = 1, kProducerName = 2, kProducerVersion = 3, kGraph = 7,
+                   kOpsetImport = 8, kModelMetadata = 14, kTrainingInfo = 20, kFunctions = 25;
 // TrainingInfoProto
 constexpr uint32_t kInitialization = 1, kAlgorithm = 2, kInitializationBinding = 3,
                    kUpdateBinding = 4;

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from passlib.cli import streams
 from passlib.cli.status import USAGE, status_of
 from passlib.cli.streams import report
-from passlib.errors import PasslibError, PipelineError
+from passlib.errors import PasslibError, PipelineError, did_you_mean
 from passlib.files.installation import checked_version, get_cmake_dir, get_include
 
 if TYPE_CHECKING:
@@ -58,7 +58,13 @@ class CommandParser(Parser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Import the command and parse its arguments."""
         self.prepare()
-        return super().parse_known_args(args, namespace)
+        known, others = super().parse_known_args(args, namespace)
+        options = [text for text in others if text.startswith("-") and text != "-"]
+        if options:
+            option = options[0].partition("=")[0]
+            near = did_you_mean(option, self._option_string_actions, most=1)
+            self.error(f"there is no option {option}{near}")
+        return known, others
 
     def prepare(self) -> None:
         """Import the command and declare its arguments, once."""
@@ -142,6 +148,25 @@ example:
 """
 
 
+_OTHER_WORDS = {
+    "check": "validate",
+    "convert-onnx": "convert",
+    "draw": "view",
+    "export": "convert",
+    "info": "inspect",
+    "optimise": "opt",
+    "optimize": "opt",
+    "plot": "view",
+    "print": "inspect",
+    "show": "inspect",
+    "simplify": "opt",
+    "summary": "inspect",
+    "verify": "validate",
+    "visualize": "view",
+}
+"""Commands by the words that other tools have for them."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; ``arguments`` excludes the program's name."""
     streams.prepare()
@@ -157,6 +182,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complete(parser, known)
     prog, with_traceback = parser.prog, False
     try:
+        _check_words(parser, sys.argv[1:] if arguments is None else arguments)
         given = parser.parse_args(arguments)
         with_traceback = getattr(given, "traceback", False)
         wanted = [name for name in ANSWERS if getattr(given, name.replace("-", "_"))]
@@ -191,6 +217,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     return status
 
 
+def _check_words(parser: Parser, words: Sequence[str]) -> None:
+    """Exit with a message for an unknown command, and for ``-`` as the name of a file."""
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command is not None and command not in COMMANDS:
+        other = _OTHER_WORDS.get(command)
+        near = f"; did you mean {other!r}?" if other else did_you_mean(command, COMMANDS)
+        parser.error(f"there is no command {command!r}{near}")
+    if "-" in words:
+        parser.error("'-', standard input or output, is not supported: give the path of a file")
+
+
 def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandParser]) -> None:
     """Print the completions for the shell and exit."""
     from passlib.files.optional import require
@@ -201,7 +238,7 @@ def _complete(parser: argparse.ArgumentParser, commands: Mapping[str, CommandPar
     require("argcomplete", extra="completion").autocomplete(parser)
 
 
-def _parser() -> tuple[argparse.ArgumentParser, dict[str, CommandParser]]:
+def _parser() -> tuple[Parser, dict[str, CommandParser]]:
     parser = Parser(
         prog="passlib",
         description="Simplify, rewrite, check and compare models of ONNX, MXNet, NNVM, ARK and "

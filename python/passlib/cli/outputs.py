@@ -30,6 +30,23 @@ def require_file(option: str, path: str) -> None:
     _require_parent(option, path)
 
 
+def require_page(option: str, path: str, *, makes_folder: bool = False) -> None:
+    """Check that an HTML page of this name can be written.
+
+    ``makes_folder``: a missing folder is made.
+
+    Raises
+    ------
+    UsageError
+        See `require_file`; or the suffix is that of another format.
+    """
+    if not makes_folder or Path(path).is_dir():
+        require_file(option, path)
+    suffix = Path(path).suffix
+    if suffix.lower() not in ("", ".html", ".htm"):
+        raise UsageError(f"{option} {path}: this writes an HTML page, not {suffix}")
+
+
 def require_model(option: str, path: str, dialect: str) -> None:
     """Check that a model of a dialect can be saved under this name.
 

@@ -42,6 +42,16 @@ class Problem(NamedTuple):
         return printable(f"{self.severity}: {self.place}: {self.message}")
 
 
+class Described(NamedTuple):
+    """The type of an input or an output, as far as it is known."""
+
+    name: str
+    dtype: str | None
+    """The name of a NumPy dtype, or another type as the dialect spells it."""
+    shape: list[int | str | None] | None
+    """The sizes: a number, the name of an open size or an expression of names, or None."""
+
+
 Prefix: TypeAlias = str | PathLike[str]
 Weights: TypeAlias = dict[str, AnyArray]
 
@@ -388,6 +398,22 @@ class Dialect(ABC):
         """Return those that the file of the model states for its outputs; by default nothing."""
         return {}
 
+    def interface(
+        self, graph: PlainGraph, model: ModelData
+    ) -> tuple[list[Described], list[Described]]:
+        """Return the inputs and the outputs of a model. ``graph``: the model's."""
+        weights = model.args.keys() | model.aux.keys()
+        names = [name for name in self.data_inputs(model.graph) if name not in weights]
+        stated, results = self.input_types(model), self.output_types(model)
+        return (
+            [_described(name, stated.get(name, _UNKNOWN)) for name in names],
+            [_described(name, results.get(name, _UNKNOWN)) for name in graph.list_outputs()],
+        )
+
+    def about(self, model: ModelData) -> dict[str, Any]:
+        """Return what else the file says of the model, as JSON values by title."""
+        return {}
+
     def infer(
         self,
         graph: Graph,
@@ -465,6 +491,15 @@ class Dialect(ABC):
         raise UnsupportedError(
             f"models of {self.title} cannot have the operator {rules.name!r} of a library"
         )
+
+
+def _described(name: str, spec: TypeSpec) -> Described:
+    dtype = None if spec.dtype is None else _name_of(spec.dtype)
+    return Described(name, dtype, None if spec.shape is None else list(spec.shape))
+
+
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return "str" if dtype.kind in "OU" else dtype.name
 
 
 def _text_of(spec: TypeSpec) -> str:

@@ -23,11 +23,21 @@ _HEAD = 4096
 _TO_ONNX: Final = "export it to ONNX first"
 _TORCH: Final = f"a PyTorch file; {_TO_ONNX}, with torch.onnx.export"
 _TENSORFLOW: Final = f"{_TO_ONNX}, with tf2onnx"
+_KERAS: Final = f"a Keras model; {_TO_ONNX}, with its export(format='onnx') or tf2onnx"
+_LITE: Final = f"a TensorFlow Lite model; {_TENSORFLOW}"
+_GGUF: Final = f"a GGUF file of weights; {_TO_ONNX} from the model that it was made of"
+_MADE_OF_ONNX: Final = "take the ONNX model that it was made of"
+_OPENVINO: Final = f"an OpenVINO model; {_MADE_OF_ONNX}"
+_TENSORRT: Final = f"a TensorRT engine; {_MADE_OF_ONNX}"
 
 _BEGINNINGS: Final = (
     (0, b"\x7fELF", "a compiled library or program; passlib.library.load loads libraries"),
-    (4, b"TFL3", f"a TensorFlow Lite model; {_TENSORFLOW}"),
-    (0, b"GGUF", f"a GGUF file of weights; {_TO_ONNX}"),
+    (0, b"version https://git-lfs", "a pointer of Git LFS; fetch the file with git lfs pull"),
+    (0, b"<!DOCTYPE", "a web page; download the file itself"),
+    (0, b"<html", "a web page; download the file itself"),
+    (0, b"<?xml", f"an XML file, such as {_OPENVINO}"),
+    (4, b"TFL3", _LITE),
+    (0, b"GGUF", _GGUF),
     (0, b"\x89HDF\r\n\x1a\n", f"an HDF5 file; if it is a Keras model, {_TENSORFLOW}"),
     (0, b"\x80\x02", _TORCH.replace("PyTorch file", "pickle, such as an old PyTorch file")),
     (0, b"\x80\x04", "a pickle, which passlib never reads, because reading one runs code"),
@@ -41,15 +51,28 @@ _BEGINNINGS: Final = (
 _MEMBERS: Final = (
     (b"/data.pkl", _TORCH),
     (b"constants.pkl", _TORCH),
-    (b"model.weights.h5", f"a Keras model; {_TENSORFLOW}"),
-    (b"metadata.json", f"a Keras model; {_TENSORFLOW}"),
+    (b"model.weights.h5", _KERAS),
+    (b"metadata.json", _KERAS),
     (b".npy", "an .npz file of weights without a graph; give it as params= with the graph's file"),
     (b"", "a zip archive; unpack it first"),
 )
 """The same for archives, by a name among the first members."""
 
 _SUFFIXES: Final = {
+    ".bin": "a file of weights, such as that of an OpenVINO or PyTorch model, without a graph",
+    ".ckpt": _TORCH,
+    ".engine": _TENSORRT,
+    ".gguf": _GGUF,
+    ".h5": _KERAS,
+    ".keras": _KERAS,
     ".mlmodel": f"a Core ML model; {_TO_ONNX}",
+    ".plan": _TENSORRT,
+    ".pt": _TORCH,
+    ".pt2": _TORCH,
+    ".pth": _TORCH,
+    ".tflite": _LITE,
+    ".trt": _TENSORRT,
+    ".xml": _OPENVINO,
     ".pb": f"a TensorFlow graph; {_TENSORFLOW}",
     ".safetensors": "a file of weights without a graph; give it as params= with the graph's file",
     ".params": "a file of weights without a graph next to it; load the graph's file",
@@ -77,7 +100,20 @@ def describe(path: Path) -> str:
     for offset, mark, what in _BEGINNINGS:
         if head[offset : offset + len(mark)] == mark:
             return what
-    return _SUFFIXES.get(path.suffix.lower(), "")
+    suffix = path.suffix.lower()
+    if suffix == ".onnx" and _is_text(head):
+        return "a text file"
+    return _SUFFIXES.get(suffix, "")
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 3:  # not in the middle of the last character
+            return False
+        text = head[: error.start].decode("utf-8")
+    return all(c.isprintable() or c.isspace() for c in text)
 
 
 if TYPE_CHECKING:
@@ -168,6 +204,12 @@ def recognise(path: str | os.PathLike[str]) -> Dialect:
         if dialect.recognises(place):
             return dialect
     if not place.exists():
+        scheme, mark, rest = os.fspath(place).partition(":/")  # a Path has one slash of two
+        if mark and scheme.isalnum():
+            raise FormatError(
+                f"{scheme}://{rest}: this is a URL; download the file first (passlib opt of "
+                "several models, and passlib.batch, read URLs with fsspec)"
+            )
         raise FileNotFoundError(2, "there is no such model", os.fspath(place))
     what = describe(place)
     if what:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.errors import listed
+from passlib.errors import listed, sized
 from passlib.graph.node import VARIABLE
 from passlib.graph.tables import Table
 from passlib.lowering import TypeSpec
@@ -118,7 +118,7 @@ class Summary:
         rows = (*self.rows, self.total)
         return Table(
             _TITLES,
-            [(r.operator, f"{r.count:,}", f"{r.parameters:,}", _size(r.nbytes)) for r in rows],
+            [(r.operator, f"{r.count:,}", f"{r.parameters:,}", sized(r.nbytes)) for r in rows],
         )
 
     def __str__(self) -> str:
@@ -161,13 +161,3 @@ def summarized(title: str, graph: _core.Graph, weights: Mapping[str, Any]) -> Su
     rows = (OperatorRow(name, count[name], parameters[name], size[name]) for name in names)
     order = sorted(rows, key=lambda row: (-row.nbytes, -row.count, row.operator))
     return Summary(title, tuple(order))
-
-
-def _size(nbytes: int) -> str:
-    """Spell a number of bytes: ``12 B``, ``3.4 MB``."""
-    size, unit = float(nbytes), "B"
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.95 or unit == "GB":
-            break
-        size /= 1000
-    return f"{nbytes} B" if unit == "B" else f"{size:.1f} {unit}"

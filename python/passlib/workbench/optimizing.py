@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,8 @@ def optimize(
     -------
     dict
         JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
-        ``steps``, ``differences`` (a text for each output that differs) and ``files`` (the paths of
+        ``bytes`` (the same of the file; None for a model of several), ``seconds``, ``steps``,
+        ``differences`` (a text for each output that differs) and ``files`` (the paths of
         written files); on request also ``checked`` (the number of inputs and the largest
         difference relative to its tolerance), ``not_covered`` (what the inputs
         do not show), ``rewrites`` (applied, and in total) and ``report``. After ``simplify``,
@@ -108,6 +110,8 @@ def optimize(
     PasslibError
         The model cannot be loaded, a pass failed, or the request does not fit the model.
     """
+    started = time.perf_counter()
+    size = Path(path).stat().st_size if Path(path).is_file() else 0
     model = load(path)
     pipeline.check(model.dialect)
     given = None if request.inputs is None else load_inputs(request.inputs, model)
@@ -132,7 +136,9 @@ def optimize(
         more["checked"] = [len(comparison.inputs), largest]
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
-    facts = {**_facts(path, output, model, result), "differences": differences, **more}
+    sizes = [size, Path(files[0]).stat().st_size] if len(files) == 1 and size else None
+    more |= {"bytes": sizes, "differences": differences}
+    facts = {**_facts(path, output, model, result), **more}
     if request.certify is not None and files:
         certify.save(path, files[0], request.certify)
         facts["certificate"] = request.certify
@@ -140,6 +146,7 @@ def optimize(
     if request.report is not None:
         facts["report"] = str(_write_report(request.report, path, result, comparison))
         files.append(facts["report"])
+    facts["seconds"] = time.perf_counter() - started
     facts["files"] = [str(Path(file).absolute()) for file in files]
     return facts
 

@@ -7,7 +7,7 @@ import dataclasses
 import sys
 
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of
-from passlib.cli.outputs import require_file, write_text
+from passlib.cli.outputs import require_page, write_text
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_gaps, print_json, print_table
 from passlib.errors import counted, printable
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.n < 1:
         raise UsageError("-n: must be at least 1")
     if arguments.report is not None:
-        require_file("--report", arguments.report)
+        require_page("--report", arguments.report)
     per_node = arguments.per_node or arguments.report is not None
     tolerance = tolerance_of(arguments)
     a = load(arguments.a)

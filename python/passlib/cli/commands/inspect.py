@@ -85,8 +85,14 @@ def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
     for name, value in facts.items():
         items = value if isinstance(value, list) else [value]
         items = [f"{k} = {v}" for k, v in value.items()] if isinstance(value, dict) else items
+        items = [_typed(**item) if isinstance(item, dict) else item for item in items]
         rows += [(name if i == 0 else "", item) for i, item in enumerate(items or ["none"])]
     print_table(("", ""), rows)
+
+
+def _typed(name: str, dtype: str | None, shape: list[Any] | None) -> str:
+    sizes = "" if shape is None else _shape_text(shape)
+    return " ".join(filter(None, (name, dtype, sizes)))
 
 
 def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
@@ -161,26 +167,19 @@ def _values(family: Dialect, data: ModelData) -> list[tuple[str, str, str]]:
 
 
 def _summary(family: Dialect, data: ModelData) -> dict[str, Any]:
-    weights = {**data.args, **data.aux}
     graph = PlainGraph.of_native(data.graph, data.attributes, family)
-    stated = family.input_types(data)
-    inputs = []
-    for name in family.data_inputs(data.graph):
-        if name not in weights:
-            spec = stated.get(name)
-            kind = "" if spec is None or spec.dtype is None else f" {_type_text(spec.dtype)}"
-            shape = None if spec is None else spec.shape
-            inputs.append(f"{name}{kind} {_shape_text(shape)}".rstrip())
+    inputs, outputs = family.interface(graph, data)
     sizes = [row[3] for row in _weights(data)]
     operators = _operators(data)
     return {
         "dialect": family.name,
-        "inputs": inputs,
-        "outputs": graph.list_outputs(),
+        "inputs": [each._asdict() for each in inputs],
+        "outputs": [each._asdict() for each in outputs],
         "nodes": sum(count for _, count in operators),
         "operators": dict(operators),
         "weights": len(sizes),
         "bytes of weights": sum(sizes),
+        **family.about(data),
     }
 
 
@@ -204,10 +203,6 @@ def _node(family: Dialect, data: ModelData, name: str) -> dict[str, Any]:
 
 def _entry(node: Node, index: int) -> str:
     return f"{node.name}:{index}" if index else node.name
-
-
-def _type_text(dtype: Any) -> str:
-    return "str" if dtype.kind in "OU" else str(dtype)
 
 
 def _shape_text(shape: Any) -> str:

@@ -20,11 +20,11 @@ from passlib.cli.options import (
     shapes_of,
     tolerance_of,
 )
-from passlib.cli.outputs import require_file, require_folder, require_model
+from passlib.cli.outputs import require_file, require_folder, require_model, require_page
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
 from passlib.cli.streams import report
 from passlib.cli.tables import print_gaps, print_json, print_table
-from passlib.errors import counted, printable
+from passlib.errors import counted, printable, sized
 
 if TYPE_CHECKING:
     from passlib.passes import Pipeline
@@ -71,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="use the workers of this dask scheduler"
     )
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
     add_json(parser)
 
 
@@ -102,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.json:
         print_json([facts])
-    else:
-        _print(facts, with_time=arguments.time)
+    elif not arguments.quiet:
+        _print(facts, with_time=arguments.time, is_converted=arguments.opset is not None)
     return DIFFERENT if facts["differences"] else FINE
 
 
@@ -123,7 +124,8 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
     if arguments.check is None and not arguments.check_each:
         for name in ("shape", "inputs", "rtol", "atol", "exact"):
             if getattr(arguments, name) not in (None, [], False):
-                raise UsageError(f"--{name} needs --check or --check-each")
+                hint = "; --fix-shape sets the shape of an input" if name == "shape" else ""
+                raise UsageError(f"--{name} needs --check or --check-each{hint}")
     if arguments.rewrite_limit is not None and arguments.rewrite_limit < 0:
         raise UsageError("--rewrite-limit: must be at least 0")
     tolerance = tolerance_of(arguments)
@@ -151,8 +153,10 @@ def _run_one(arguments: argparse.Namespace, pipeline: Pipeline, request: Request
 
     path, output = arguments.models[0], arguments.output
     require_model("-o", output, dialects.recognise(path).name)
-    if arguments.report is not None and Path(arguments.report).is_dir():
-        require_file("--report", arguments.report)
+    if arguments.report is not None:
+        require_page("--report", arguments.report, makes_folder=True)
+    if arguments.dump is not None:
+        require_folder("--dump", arguments.dump)
     if not (arguments.isolate or arguments.timeout):
         from passlib.cli.progress import steps_shown
 
@@ -186,7 +190,7 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
         )
     if arguments.json:
         print_json([outcome.as_dict() for outcome in outcomes])
-    else:
+    elif not arguments.quiet:
         _print_batch(outcomes)
     for outcome in outcomes:
         if outcome.error:
@@ -195,7 +199,7 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
     return FAILED_PASS if "failed" in states else DIFFERENT if "different" in states else FINE
 
 
-def _print(facts: dict[str, Any], *, with_time: bool) -> None:
+def _print(facts: dict[str, Any], *, with_time: bool, is_converted: bool) -> None:
     rows = [
         (op, *pair, "" if pair[0] == pair[1] else "*") for op, pair in facts["operators"].items()
     ]
@@ -222,6 +226,18 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
     for name in ("certificate", "report"):
         if name in facts:
             sys.stdout.write(f"{printable(facts[name])}\n")
+    if not facts["differences"]:
+        is_changed = is_converted or any(step["modified"] for step in facts["steps"])
+        summary = _summary(facts) if is_changed else "nothing to change"
+        output, seconds = printable(facts["output"]), facts["seconds"]
+        sys.stdout.write(f"wrote {output}: {summary}, in {seconds:.1f} s\n")
+
+
+def _summary(facts: dict[str, Any]) -> str:
+    """Say what became of the model."""
+    before, after = facts["nodes"]
+    sizes = f", {' -> '.join(map(sized, facts['bytes']))}" if facts["bytes"] else ""
+    return f"{before:,} -> {after:,} operators{sizes}"
 
 
 def _print_batch(outcomes: list[Outcome]) -> None:

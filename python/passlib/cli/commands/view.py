@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from passlib.cli.outputs import require_file, write_text
+from passlib.cli.outputs import require_page, write_text
 from passlib.cli.status import FINE
 from passlib.errors import printable
 from passlib.model import load
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the page, and print its path."""
     name = Path(arguments.model).name
     target = f"{name}.html" if arguments.output is None else arguments.output
-    require_file("-o", target)
+    require_page("-o", target)
     page = load(arguments.model).to_html(name)
     sys.stdout.write(f"{printable(write_text(target, page))}\n")
     return FINE

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,11 +26,12 @@ from passlib.dialects.onnx.reading import (
     selection,
     stated_text,
 )
-from passlib.dialects.protocol import Dialect, ModelData, Problem
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.dialects.protocol import Described, Dialect, ModelData, Problem
 from passlib.errors import GraphError
 from passlib.files.regular import check_path, read_together
 from passlib.graph.attributes import parse_position
-from passlib.graph.node import Node
+from passlib.graph.node import Entry, Node
 from passlib.graph.plain import WITH_GRAPHS, PlainGraph
 from passlib.lowering import Graph, Lowered, Shape, TypeSpec
 
@@ -199,6 +201,39 @@ class ONNX(Dialect):
         )
         return dict(zip(graph.nodes(), facts.printed(), strict=True))
 
+    def interface(
+        self, graph: PlainGraph, model: ModelData
+    ) -> tuple[list[Described], list[Described]]:
+        document = document_of(graph.attributes)
+        facts = _core.GraphFacts(
+            document.file, graph.graph, document.imports, dict(model.args), stated=True
+        )
+        known, texts = facts.listed(), facts.printed()
+        places = {node: place for place, node in enumerate(graph.nodes())}
+
+        def described(name: str, entry: Entry) -> Described:
+            place = places[entry.node]
+            return _described(name, known[place][entry.index], texts[place][entry.index])
+
+        variables = {node.name: Entry(node, 0) for node in places if node.is_variable}
+        names = [name for name in self.data_inputs(graph.graph) if name in variables]
+        inputs = [described(name, variables[name]) for name in names]
+        return inputs, list(map(described, graph.list_outputs(), graph.entries))
+
+    def about(self, model: ModelData) -> dict[str, Any]:
+        from passlib.dialects.onnx.nested import nested_bytes
+
+        document = document_of(model.attributes)
+        sets = {domain or "ai.onnx": version for domain, version in document.import_list}
+        producer = " ".join(filter(None, document.file.producer))
+        nested = nested_bytes(document, model.graph)
+        return {
+            "operator sets": sets,
+            "file version": document.ir_version,
+            **({"producer": producer} if producer else {}),
+            **({"bytes in nested graphs": nested} if nested else {}),
+        }
+
     def has_functions(self, graph: PlainGraph) -> bool:
         found = graph.attributes.get(DOCUMENT)
         return isinstance(found, Reference) and found.document.file.has_functions
@@ -223,6 +258,25 @@ class ONNX(Dialect):
         if not isinstance(document, Document):
             return {}
         return {each.name: spec_of(each.type) for each in document.outline.graph.output}
+
+
+_UNNAMED: Final = re.compile(r"[^\s()]+:\d+:\d+")
+"""How facts call an open size of an input that has no name in the file."""
+
+
+def _described(name: str, fact: Any, text: str) -> Described:
+    code, wrappers, sizes, *_ = fact
+    if wrappers or not code:
+        return Described(name, text or None, None)
+    dtype = ELEMENT_TYPES.get(code, text.partition("[")[0])
+    return Described(name, dtype, None if sizes is None else [_named(size) for size in sizes])
+
+
+def _named(size: int | str | None) -> int | str | None:
+    """Return a size, without names that the file does not have."""
+    if not isinstance(size, str) or size == "?" or _UNNAMED.fullmatch(size):
+        return size if isinstance(size, int) else None
+    return _UNNAMED.sub("?", size)
 
 
 dialect = ONNX()
