@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -259,3 +261,45 @@ class TestPasses:
         result = passlib_command("passes", name)
         assert result.returncode == 1
         assert f"did you mean {meant!r}?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), r"wrote {out}: 6 -> 4 operators, [\d.]+ k?B -> [\d.]+ k?B, in \d+\.\d s"),
+        (("--opset", "18", "--passes", "removeDeadNodes"), r"wrote {out}: 6 -> 6 operators.*"),
+        (("--passes", "removeDeadNodes"), r"wrote {out}: nothing to change, in \d+\.\d s"),
+        (("--quiet",), ""),
+    ],
+)
+def test_the_summary(options: Sequence[str], words: str, chain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    result = passlib_command("opt", chain, "-o", out, *options)
+    last = result.stdout.splitlines()[-1:] or [""]
+    assert re.fullmatch(words.format(out=re.escape(str(out))), last[0]), result
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["simplify", "m"], "there is no command 'simplify'; did you mean 'opt'?"),
+        (["show", "m"], "there is no command 'show'; did you mean 'inspect'?"),
+        (["check", "m"], "there is no command 'check'; did you mean 'validate'?"),
+        (["valdate", "m"], "there is no command 'valdate'; did you mean 'validate'?"),
+        (["zzz"], "there is no command 'zzz'; see passlib --help"),
+        (["opt", "m", "-o", "n", "--pases", "clean"], "no option --pases; did you mean '--passes'"),
+        (["opt", "m", "-o", "n", "--skp=clean"], "no option --skp; did you mean '--skip'"),
+        (["opt", "m", "-o", "-"], "'-', standard input or output, is not supported"),
+        (["opt", "-", "-o", "n"], "'-', standard input or output, is not supported"),
+        (["opt", "m", "-o", "n", "--shape", "x:1"], "--fix-shape sets the shape of an input"),
+        (["opt", "m", "-o", "n", "--dump", __file__], "expected a folder, found a file"),
+        (["opt", "m", "-o", "n", "--report", "r.pdf"], "this writes an HTML page, not .pdf"),
+        (["view", "m", "-o", "v.png"], "this writes an HTML page, not .png"),
+    ],
+)
+def test_commands_that_do_not_fit(command: list[str], words: str, chain: Path) -> None:
+    given = [str(chain) if word == "m" else word for word in command]
+    result = passlib_command(*given)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
