@@ -318,6 +318,14 @@ FORGED: dict[str, tuple[Forge, str]] = {
     ),
     "a constant in another file": (_external, ""),
     "another operator": (lambda m: _node(m, "Gemm").update(op="MatMul"), ""),
+    "an operator that ONNX does not have": (
+        lambda m: _node(m, "If").update(op="Iff"),
+        "ONNX has no operator 'Iff'",
+    ),
+    "an attribute that ONNX does not have": (
+        lambda m: _node(m, "If")["attributes"].update(depth={"i": 1}),
+        "If has no attribute 'depth'",
+    ),
     "an operator of another domain": (lambda m: _node(m, "Gemm").update(domain="evil"), ""),
     "inputs in another order": (lambda m: _node(m, "Gemm")["inputs"].reverse(), ""),
     "another attribute": (lambda m: _node(m, "Gemm")["attributes"].update(transB={"i": 1}), ""),
@@ -347,6 +355,18 @@ FORGED: dict[str, tuple[Forge, str]] = {
     "a nested graph that is no attribute": (
         lambda m: _node(m, "If")["attributes"].update(then_branch={"proto": "AAAA"}),
         "",
+    ),
+    "an If without a condition": (
+        lambda m: _node(m, "If")["inputs"].clear(),
+        "has a wrong number of values",
+    ),
+    "a name that is half a character": (
+        lambda m: _of(m, "dead").update(dead=["\ud800"]),
+        "must hold texts",
+    ),
+    "a rule that is half a character": (
+        lambda m: m["rules"]["identity"].update(text="\ud800"),
+        "no Unicode",
     ),
     "names that are numbers": (lambda m: _of(m, "dead").update(dead=[7]), "must hold texts"),
     "a cycle": (_cycle, ""),
@@ -444,6 +464,18 @@ class TestForged:
         with pytest.raises(CertificateError, match="is another operator"):
             _check(tmp_path / "f")
 
+    def test_another_type_of_an_output_is_refused(self, folder: Path, tmp_path: Path) -> None:
+        shutil.copytree(folder, tmp_path / "f")
+        made = json.loads((folder / "c.json").read_text())
+        model = onnx.load(tmp_path / "f" / "after.onnx")
+        model.graph.output[0].type.tensor_type.elem_type = 11
+        onnx.save(model, tmp_path / "f" / "after.onnx")
+        content = (tmp_path / "f" / "after.onnx").read_bytes()
+        made["after"] = hashlib.sha256(content).hexdigest()
+        (tmp_path / "f" / "c.json").write_text(json.dumps(made))
+        with pytest.raises(CertificateError, match="the type of the output 'y' is another"):
+            _check(tmp_path / "f")
+
     def test_a_folded_value_is_computed_again(self, folder: Path, tmp_path: Path) -> None:
         """Where all hashes are those of the forged value."""
         shutil.copytree(folder, tmp_path / "f")
@@ -464,6 +496,10 @@ class TestForged:
     def test_files_that_are_no_models_are_refused(self, folder: Path, tmp_path: Path) -> None:
         (tmp_path / "no.onnx").write_bytes(b"\xff" * 10)
         with pytest.raises(CertificateError, match="not an ONNX model"):
+            check(tmp_path / "no.onnx", folder / "after.onnx", folder / "c.json")
+        content = (folder / "before.onnx").read_bytes()
+        (tmp_path / "no.onnx").write_bytes(content.replace(b"Exp", b"\xff\xff\xff"))
+        with pytest.raises(CertificateError, match="op_type is no UTF-8"):
             check(tmp_path / "no.onnx", folder / "after.onnx", folder / "c.json")
 
 

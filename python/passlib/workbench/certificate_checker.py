@@ -63,7 +63,10 @@ class CertificateError(Exception):
 
 @dataclass(eq=False)
 class Node:
-    """An operator: ``captures`` are the outer values that its nested graphs use."""
+    """An operator: ``captures`` are the outer values that its nested graphs use.
+
+    ``made_by`` is what passlib notes of rules; only makers of certificates read it.
+    """
 
     op: str
     domain: str
@@ -71,7 +74,7 @@ class Node:
     inputs: list[str]
     captures: list[str]
     outputs: list[str]
-    rules: tuple[str, ...] = ()
+    made_by: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -136,10 +139,23 @@ class Graph:
             del self.producers[name]
 
 
+def _require_texts(message: Any) -> None:
+    """Require that the texts of a message are UTF-8; protobuf returns others as bytes."""
+    pending = [message]
+    while pending:
+        for kind, value in pending.pop().ListFields():
+            several = [value] if isinstance(value, (str, bytes)) else value
+            if kind.type == kind.TYPE_STRING and not all(isinstance(v, str) for v in several):
+                raise ValueError(f"a {kind.name} is no UTF-8")
+            if kind.type == kind.TYPE_MESSAGE:
+                pending += [value] if hasattr(value, "ListFields") else value
+
+
 def load_model(content: bytes, path: Path) -> onnx.ModelProto:
     """Read a model with its external data."""
     try:
         model = onnx.load_model_from_string(content)
+        _require_texts(model)
         onnx.load_external_data_for_model(model, str(path.parent))
     except Exception as error:  # of protobuf, of onnx and of the system
         raise CertificateError(f"{path}: not an ONNX model: {error}") from None
@@ -182,13 +198,12 @@ def constant_of(tensor: onnx.TensorProto) -> Constant:
     """Return a tensor with a hash of its elements."""
     if tensor.data_type == onnx.TensorProto.STRING:
         content = b"".join(len(item).to_bytes(8, "big") + item for item in tensor.string_data)
-    elif tensor.HasField("raw_data"):
-        content = tensor.raw_data
     else:
         try:
             content = numpy_helper.to_array(tensor).tobytes()
         except Exception as error:  # of onnx: any
             raise CertificateError(f"the tensor {tensor.name!r} is malformed: {error}") from None
+        content = tensor.raw_data if tensor.HasField("raw_data") else content
     digest = hashlib.sha256(content).hexdigest()
     return Constant(tensor, (tensor.data_type, tuple(tensor.dims), digest))
 
@@ -220,10 +235,6 @@ def node_of(proto: onnx.NodeProto) -> Node:
     ordered = sorted(proto.attribute, key=lambda one: one.name)
     attributes = [(each.name, _canonical(each, captures)) for each in ordered]
     domain = "" if proto.domain == "ai.onnx" else proto.domain
-    rules: tuple[str, ...] = ()
-    for entry in proto.metadata_props:
-        if entry.key == "__rules__":
-            rules = tuple(map(str, json.loads(entry.value)))
     return Node(
         proto.op_type,
         domain,
@@ -231,7 +242,7 @@ def node_of(proto: onnx.NodeProto) -> Node:
         list(proto.input),
         captures,
         list(proto.output),
-        rules,
+        [entry.value for entry in proto.metadata_props if entry.key == "__rules__"],
     )
 
 
@@ -426,8 +437,18 @@ def read_certificate(content: bytes, after: Graph) -> Certificate:
     return made
 
 
+def _is_text(found: Any, most: int = _MOST_NAME) -> bool:
+    """Whether a value is a text that a file can have, of limited length."""
+    try:
+        return isinstance(found, str) and len(found) <= most and bool(found.encode() or True)
+    except UnicodeEncodeError:  # half of a pair
+        return False
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
+    if not all(map(_is_text, made)):
+        raise CertificateError("the certificate has a key that is no text")
     if len(made) != len(pairs):
         raise CertificateError("the certificate states a key twice")
     return made
@@ -465,8 +486,8 @@ class _Reader:
 
     def text(self, name: str, most: int = _MOST_NAME) -> str:
         found = str(self._take(name, str, "a text"))
-        if len(found) > most:
-            raise CertificateError(f"{self.where}: {name!r} has more than {most} characters")
+        if not _is_text(found, most):
+            raise CertificateError(f"{self.where}: {name!r} is too long, or no Unicode")
         return found
 
     def mapping(self, name: str) -> dict[str, Any]:
@@ -481,7 +502,7 @@ class _Reader:
     def texts(self, name: str) -> list[str]:
         found = self.items(name)
         for each in found:
-            if not isinstance(each, str) or len(each) > _MOST_NAME:
+            if not _is_text(each):
                 raise CertificateError(f"{self.where}: {name!r} must hold texts, not {_kind(each)}")
         return found
 
@@ -508,11 +529,7 @@ def read_step(number: int, found: Any, rules: Mapping[str, Any], after: Graph) -
     nodes = [_node(_Reader(f"an operator of {where}", each)) for each in reader.items("nodes")]
     same = []
     for each in reader.items("same"):
-        if (
-            not isinstance(each, list)
-            or len(each) != 2
-            or not all(isinstance(n, str) for n in each)
-        ):
+        if not isinstance(each, list) or len(each) != 2 or not all(map(_is_text, each)):
             raise CertificateError(f"{where}: 'same' must hold pairs of names")
         same.append((each[0], each[1]))
     used = tuple(reader.texts("rules"))
@@ -531,7 +548,7 @@ def read_step(number: int, found: Any, rules: Mapping[str, Any], after: Graph) -
         reader.mapping("bound"),
         reader.text("believe"),
     )
-    if not all(isinstance(value, str) for value in made.bound.values()):
+    if not all(map(_is_text, made.bound.values())):
         raise CertificateError(f"{where}: 'bound' must hold names of values")
     if made.claim not in CLAIMS:
         raise CertificateError(f"{where} has an unknown claim {made.claim[:40]!r}")
@@ -551,15 +568,13 @@ def _constant(reader: _Reader, after: Graph) -> tuple[str, Constant]:
         made = after.constants[source]
     else:
         try:
-            made = constant_of(
-                onnx.TensorProto.FromString(base64.b64decode(content, validate=True))
-            )
-        except CertificateError:
-            raise
+            tensor = onnx.TensorProto.FromString(base64.b64decode(content, validate=True))
+            _require_texts(tensor)
         except Exception as error:  # of base64 and protobuf
             raise CertificateError(f"{reader.where}, {name!r}, is no tensor: {error}") from None
-        if made.tensor.external_data:
+        if tensor.external_data or tensor.data_location:
             raise CertificateError(f"{reader.where}, {name!r}, is in another file")
+        made = constant_of(tensor)
     if made.key[-1] != digest:
         raise CertificateError(f"{reader.where}, {name!r}, has another hash than is stated")
     return name, made
@@ -641,6 +656,7 @@ def _attribute(where: str, name: str, found: Any) -> bytes:
     if kind == "proto" and isinstance(value, str):
         try:
             made = onnx.AttributeProto.FromString(base64.b64decode(value, validate=True))
+            _require_texts(made)
         except Exception as error:  # of base64 and protobuf
             raise CertificateError(f"{where}: {name[:40]!r} is no attribute: {error}") from None
         if made.name != name:
@@ -753,6 +769,7 @@ class Replay:
             self._require_new(step, name)
             graph.constants[name] = self.added[name] = constant
         for node in step.nodes:
+            _require_operator(step, node, self.sets)
             for name in node.uses:
                 if not graph.has(name):
                     raise CertificateError(
@@ -811,6 +828,8 @@ class Replay:
             return one is not None and two is not None and one.key == two.key
         mine, theirs = graph.producers.get(old), graph.producers.get(new)
         if mine is None or theirs is None or mine is theirs or mine.op in _RANDOM:
+            return False  # functions may draw random numbers, too
+        if mine.domain not in ("", "ai.onnx.ml", "com.microsoft"):
             return False
         return (
             mine.outputs.index(old) == theirs.outputs.index(new)
@@ -824,6 +843,22 @@ class Replay:
         self.taken.add(name)
 
 
+def _require_operator(step: Step, node: Node, sets: Mapping[str, int]) -> None:
+    """Require that ONNX has an operator with so many inputs and results, and these attributes."""
+    if node.domain or not sets:
+        return
+    try:
+        schema = onnx.defs.get_schema(node.op, sets.get("", 1), "")
+    except onnx.defs.SchemaError:
+        raise CertificateError(f"{step}: ONNX has no operator {node.op!r}") from None
+    fits = schema.min_input <= len(node.inputs) <= schema.max_input
+    if not fits or not schema.min_output <= len(node.outputs) <= schema.max_output:
+        raise CertificateError(f"{step}: {node.name!r} ({node.op}) has a wrong number of values")
+    unknown = {name for name, _ in node.attributes} - set(schema.attributes)
+    if unknown:
+        raise CertificateError(f"{step}: {node.op} has no attribute {min(unknown)!r}")
+
+
 def difference(made: Graph, after: Graph) -> str:
     """Return what differs between two graphs, but for the names of inner values; or nothing."""
     if list(made.outputs) != list(after.outputs):
@@ -833,6 +868,10 @@ def difference(made: Graph, after: Graph) -> str:
     for name, value in made.inputs.items():
         if not _narrows(after.inputs[name].type, value.type):
             return f"the type of the input {name!r} is another"
+    for name, value in made.types.items():
+        stated = (value.type.tensor_type, after.types[name].type.tensor_type)
+        if stated[0].elem_type != stated[1].elem_type:
+            return f"the type of the output {name!r} is another"
     for name, constant in made.defaults.items():
         if name not in after.defaults or after.defaults[name].key != constant.key:
             return f"the default of the input {name!r} is another"
@@ -983,7 +1022,7 @@ def union_of(
         graphs = [graph]
         while graphs:
             for each in graphs.pop().node:
-                if each.op_type == "If" and each.input[0] not in constants:
+                if each.op_type == "If" and each.input and each.input[0] not in constants:
                     each.input[0] = "~forced"
                 graphs += [inner for a in each.attribute for inner in _graphs_of(a)]
     return made

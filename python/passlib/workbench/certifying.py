@@ -14,6 +14,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -327,7 +328,7 @@ class _Change:
             [self.known[name] for name in node.inputs],
             [self.known[name] for name in node.captures],
             [self._fresh(name) if name else "" for name in node.outputs],
-            node.rules,
+            node.made_by,
         )
         self._new.append(made)
         for name, value in zip(node.outputs, made.outputs, strict=True):
@@ -401,8 +402,8 @@ class _Change:
             constants = [item for kind, item in group if kind == "constant"]
             same = [(item, self._same[item]) for kind, item in group if kind == "same"]
             dead = [item for kind, item in group if kind == "dead"]
-            made_before = {name for node in dead for name in node.rules}
-            names = [name for node in nodes for name in node.rules if name not in made_before]
+            made_before = set(_rules_behind(dead))
+            names = [name for name in _rules_behind(nodes) if name not in made_before]
             left += reversed(dead)
             removed = []
             while True:
@@ -496,6 +497,17 @@ class _Change:
             groups[root(item)].append(item)
         # Constants that nothing uses are no change.
         return [group for group in groups.values() if any(kind != "constant" for kind, _ in group)]
+
+
+def _rules_behind(nodes: Iterable[Any]) -> list[str]:
+    """Return the names of the rules that made operators."""
+    found: list[str] = []
+    for text in [text for node in nodes for text in node.made_by]:
+        with suppress(ValueError):  # an attribute of the file
+            names = json.loads(text)
+            if isinstance(names, list):
+                found += [name for name in names if isinstance(name, str)]
+    return found
 
 
 def _claim(nodes: Sequence[Any], constants: Sequence[str], same: Sequence[Any]) -> str:
