@@ -26,6 +26,7 @@ DOCUMENTS = (
     "docs/cookbook.md",
     "docs/deployment.md",
     "docs/environment.md",
+    "docs/functions.md",
     "docs/half.md",
     "docs/models.md",
     "docs/mxnet-users.md",

@@ -295,13 +295,22 @@ def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pi
     return Pipeline(_fixed(pipeline.steps, shapes)) if shapes else pipeline
 
 
+def _runs_passes(name: str) -> bool:
+    """Whether a name is that of a pipeline of other passes, which has their options."""
+    from passlib.library import backends
+
+    named = backends.find_pipeline(name)
+    options = () if named is None else named.declaration.options or ()
+    return any(option.name == "skip" for option in options)
+
+
 def _fixed(steps: Steps, shapes: Mapping[str, Sequence[int | None]]) -> Steps:
     """Return steps of which the first named pipeline is for inputs of these shapes."""
-    from passlib.library import backends, pipeline
+    from passlib.library import pipeline
     from passlib.passes.simplification import fixing
 
     for place, step in enumerate(steps):
-        if isinstance(step, pipeline.Step) and backends.find_pipeline(step.name):
+        if isinstance(step, pipeline.Step) and _runs_passes(step.name):
             return (*steps[:place], fixing(step, shapes), *steps[place + 1 :])
     raise UsageError(
         "--fix-shape: simplify and clean use it, and --passes has neither; use passlib set-shape"
@@ -323,7 +332,7 @@ def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
                 left += [pipeline.Repeat(item.times, inner)] if inner else []
             elif item.name in skipped:
                 found.add(item.name)
-            elif backends.find_pipeline(item.name):
+            elif _runs_passes(item.name):
                 left.append(skipping(item, standard))
                 found.update(standard)
             else:

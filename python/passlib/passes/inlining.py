@@ -1,0 +1,397 @@
+"""inlineFunctions: replaces calls of local functions of ONNX models by the functions' bodies."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.errors import FormatError, UnsupportedError, did_you_mean, listed
+from passlib.files.optional import require
+from passlib.graph.names import NameSource
+from passlib.library.backends import NamedPipeline, register_pipeline
+from passlib.library.declared import Declaration, Option, OptionError
+from passlib.library.pipeline import Step
+from passlib.model import Model, load
+from passlib.model.edits import content_of, of_content
+
+Watch = Callable[[Step, Model, Callable[[], Model]], Model]
+
+_MOST_NODES: Final = 1_000_000
+"""Bodies within bodies can grow without bound."""
+
+
+def inline_functions(
+    model: Model | str | os.PathLike[str] | bytes | Any, *, names: Collection[str] | None = None
+) -> Model:
+    """Return an ONNX model with the bodies of local functions in place of their calls.
+
+    It is the pass ``inlineFunctions``. Functions that nothing calls any more are removed. Values
+    and nodes of a body get the name of the call as a prefix.
+
+    Parameters
+    ----------
+    model : Model, path-like, bytes or onnx.ModelProto
+        Loaded with `passlib.load` unless it is a `Model`.
+    names : collection of str, optional
+        The functions, as ``name`` or ``domain.name``, with all overloads (default: all functions).
+
+    Raises
+    ------
+    PasslibError
+        The model cannot be loaded, has no such function, or is larger than 2 GB; or an operator of
+        a function differs between the operator sets of the function and the model.
+
+    Examples
+    --------
+    >>> import passlib
+    >>> passlib.inline_functions("model.onnx").save("flat.onnx")  # doctest: +SKIP
+    """
+    found = model if isinstance(model, Model) else load(model)
+    return found.optimize_for("inlineFunctions", names=sorted(names or ()))
+
+
+class WholeModel(NamedPipeline):
+    """A pass that changes the message of an ONNX model, functions included."""
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Check options; the declaration knows all."""
+
+    def run(self, model: Model, options: Mapping[str, Any], watch: Any = None) -> Model:
+        """Return the changed model; the same object if nothing changes."""
+        body = partial(self._changed, model, dict(options))
+        made: Model = body() if watch is None else watch(Step(self.declaration.name), model, body)
+        return made
+
+    def change(self, proto: Any, options: Mapping[str, Any]) -> bool:
+        """Change an ``onnx.ModelProto``; return whether there was anything to do."""
+        raise NotImplementedError
+
+    def _changed(self, model: Model, options: Mapping[str, Any]) -> Model:
+        content = content_of(model, external_data=False)
+        assert content is not None  # an error if one file cannot hold it
+        onnx: Any = require("onnx", extra="onnx")
+        proto = onnx.ModelProto.FromString(content)
+        if not self.change(proto, options):
+            return model
+        return of_content(model, proto.SerializeToString())
+
+
+class _Inlining(WholeModel):
+    def change(self, proto: Any, options: Mapping[str, Any]) -> bool:
+        if not proto.functions:
+            if options.get("names"):
+                _check_names(options["names"], ())
+            return False
+        return _Inliner(proto, options.get("names") or ()).run()
+
+
+class Key(NamedTuple):
+    """What a call names."""
+
+    domain: str
+    name: str
+    overload: str
+
+    @property
+    def title(self) -> str:
+        """The name with domain and overload, for messages."""
+        return f"{self.domain}.{self.name}" + (f":{self.overload}" if self.overload else "")
+
+
+def key_of(function: Any) -> Key:
+    """Return the key of a function."""
+    return Key(schema.plain(function.domain), function.name, function.overload)
+
+
+def call_of(node: Any) -> Key:
+    """Return the key of the function that a node calls, if it is a call."""
+    return Key(schema.plain(node.domain), node.op_type, node.overload)
+
+
+def _check_names(names: Collection[str], keys: Collection[Key]) -> None:
+    known = dict.fromkeys(text for key in keys for text in (key.name, f"{key.domain}.{key.name}"))
+    for name in names:
+        if name not in known:
+            have = f"the functions are {listed([key.title for key in keys])}"
+            raise OptionError(
+                f"option 'names': there is no function {name!r}"
+                f"{did_you_mean(name, known, 1)}; {have if keys else 'the model has none'}",
+                "names",
+            )
+
+
+class _Inliner:
+    def __init__(self, proto: Any, names: Collection[str]) -> None:
+        self._proto = proto
+        self._functions = {key_of(each): each for each in proto.functions}
+        _check_names(names, self._functions)
+        self._chosen = {
+            key
+            for key in self._functions
+            if not names or {key.name, f"{key.domain}.{key.name}"} & set(names)
+        }
+        self._matched: set[tuple[Key | None, Key]] = set()
+        self._sets = {schema.plain(each.domain): each.version for each in proto.opset_import}
+        self._bodies = [proto.graph] + [
+            body for each in proto.training_info for body in (each.initialization, each.algorithm)
+        ]
+
+    def run(self) -> bool:
+        """Inline the chosen functions, those of bodies first; return whether any was called."""
+        order = self._order()
+        changed = False
+        for key in order:
+            changed |= self._expand(self._functions[key])
+        for body in self._bodies:
+            changed |= self._expand(body)
+        changed |= self._remove_unused()
+        return changed
+
+    def _calls(self, body: Any) -> Iterator[Key]:
+        for graph in graphs_within(body):
+            for node in graph.node:
+                key = call_of(node)
+                if key in self._functions:
+                    yield key
+
+    def _order(self) -> list[Key]:
+        """Return the functions, each after those that it calls."""
+        calls = {key: list(dict.fromkeys(self._calls(f))) for key, f in self._functions.items()}
+        waiting = {key: len(found) for key, found in calls.items()}
+        callers = defaultdict(list)
+        for key, found in calls.items():
+            for each in found:
+                callers[each].append(key)
+        order = [key for key, count in waiting.items() if not count]
+        for key in order:
+            for caller in callers[key]:
+                waiting[caller] -= 1
+                if not waiting[caller]:
+                    order.append(caller)
+        if len(order) < len(calls):
+            stuck = next(key for key in calls if key not in set(order))
+            raise FormatError(f"function {stuck.title} calls itself, which ONNX does not allow")
+        return order
+
+    def _expand(self, body: Any) -> bool:
+        """Replace the calls in a graph or a function, nested graphs included."""
+        found = [
+            graph
+            for graph in graphs_within(body)
+            if any(call_of(node) in self._chosen for node in graph.node)
+        ]
+        if not found:
+            return False
+        names = NameSource(set(_values_of(body)))
+        titles = NameSource({node.name for graph in graphs_within(body) for node in graph.node})
+        count = sum(len(graph.node) for graph in graphs_within(body))
+        for graph in reversed(found):  # a change of a graph replaces those nested in it
+            nodes = []
+            for node in graph.node:
+                key = call_of(node)
+                if key not in self._chosen:
+                    nodes.append(node)
+                    continue
+                function = self._functions[key]
+                count += sum(len(each.node) for each in graphs_within(function))
+                if count > _MOST_NODES:
+                    raise UnsupportedError(
+                        f"inlining makes more than {_MOST_NODES} nodes, at function {key.title}; "
+                        "choose other functions with names="
+                    )
+                self._match_sets(body, key, function)
+                nodes += _Call(node, key, function, names, titles).nodes()
+            made = [copy_of(node) for node in nodes]
+            del graph.node[:]
+            graph.node.extend(made)
+        return True
+
+    def _match_sets(self, body: Any, key: Key, function: Any) -> None:
+        """Check that operators of a function are the same in the graph that gets them."""
+        is_function = hasattr(body, "opset_import")
+        place = (key_of(body) if is_function else None, key)
+        if place in self._matched:
+            return
+        self._matched.add(place)
+        own = {schema.plain(each.domain): each.version for each in function.opset_import}
+        sets = self._sets
+        if is_function:
+            sets = {schema.plain(each.domain): each.version for each in body.opset_import}
+        for domain, version in own.items():
+            if domain not in sets:
+                target = body if is_function else self._proto
+                target.opset_import.add(domain=domain, version=version)
+                sets[domain] = version
+        differing = {domain for domain, version in own.items() if sets[domain] != version}
+        if not differing:
+            return
+        for graph in graphs_within(function):
+            for node in graph.node:
+                domain = schema.plain(node.domain)
+                if domain not in differing or call_of(node) in self._functions:
+                    continue
+                before = schema.schema_of(node.op_type, domain, own[domain])
+                after = schema.schema_of(node.op_type, domain, sets[domain])
+                since = [each and each.since_version for each in (before, after)]
+                if since[0] != since[1] or before is None:
+                    raise UnsupportedError(
+                        f"function {key.title} is of operator set {own[domain]} of "
+                        f"{domain or 'ONNX'}, and {node.op_type} differs in {sets[domain]}, that "
+                        "of its caller; convert one of them first, or inline other functions with "
+                        "names="
+                    )
+
+    def _remove_unused(self) -> bool:
+        """Remove the chosen functions that nothing calls any more."""
+        reached: set[Key] = set()
+        pending = list(self._bodies)
+        while pending:
+            new = set(self._calls(pending.pop())) - reached
+            reached |= new
+            pending += [self._functions[key] for key in new]
+        kept = [
+            copy_of(function)
+            for key, function in self._functions.items()
+            if key in reached or key not in self._chosen
+        ]
+        changed = len(kept) < len(self._functions)
+        del self._proto.functions[:]
+        self._proto.functions.extend(kept)
+        bodies = [*self._bodies, *self._proto.functions]
+        used = {schema.plain(n.domain) for graph in graphs_within(*bodies) for n in graph.node}
+        gone = {key.domain for key in self._functions} - {key_of(each).domain for each in kept}
+        imports = [each for each in self._proto.opset_import
+                   if schema.plain(each.domain) not in gone - used]  # fmt: skip
+        imports = [copy_of(each) for each in imports]
+        del self._proto.opset_import[:]
+        self._proto.opset_import.extend(imports)
+        return changed
+
+
+def _values_of(body: Any) -> Iterator[str]:
+    """Iterate over the names of all values of a graph or a function, nested graphs included."""
+    for graph in graphs_within(body):
+        if hasattr(graph, "initializer"):
+            yield from (tensor.name for tensor in graph.initializer)
+            yield from (sparse.values.name for sparse in graph.sparse_initializer)
+            yield from (value.name for value in (*graph.input, *graph.output))
+        else:
+            yield from (*graph.input, *graph.output)
+        for node in graph.node:
+            yield from (*node.input, *node.output)
+
+
+class _Call:
+    """A call that is replaced by the nodes of the function."""
+
+    def __init__(
+        self, node: Any, key: Key, function: Any, names: NameSource, titles: NameSource
+    ) -> None:
+        self._node = node
+        self._key = key
+        self._function = function
+        self._titles = titles
+        self._attributes = {each.name: each for each in function.attribute_proto}
+        self._attributes.update({each.name: each for each in node.attribute})
+        self._prefix = node.name or node.op_type
+        given = list(node.input)
+        if len(given) > len(function.input):
+            raise FormatError(
+                f"call {self._prefix!r} of function {key.title} has {len(given)} inputs, and the "
+                f"function has {len(function.input)}"
+            )
+        given += [""] * (len(function.input) - len(given))
+        self._names = dict(zip(function.input, given, strict=True))
+        self._copies: list[tuple[str, str]] = []
+        pairs = [each for each in zip(function.output, node.output, strict=False) if each[1]]
+        results = dict(pairs)
+        made = {name for each in function.node for name in each.output}
+        for name, result in results.items():
+            if name in made:
+                self._names[name] = result
+            else:
+                self._copies.append((self._names.get(name, ""), result))
+        # An output that the function has twice.
+        self._copies += [
+            (self._names.get(name, ""), result) for name, result in pairs if results[name] != result
+        ]
+        for value in dict.fromkeys(_values_of(function)):
+            if value and value not in self._names:
+                self._names[value] = names.fresh(f"{self._prefix}_{value}")
+
+    def nodes(self) -> list[Any]:
+        """Return the nodes of the body, with the values and attributes of the call."""
+        made = [copy_of(each) for each in self._function.node]
+        # The nodes of a body may be in a message, so that one walk reaches the nested graphs.
+        body = type(self._function)()
+        body.node.extend(made)
+        for graph in graphs_within(body):
+            if hasattr(graph, "initializer"):
+                for value in (*graph.initializer, *graph.input, *graph.output, *graph.value_info):
+                    value.name = self._names.get(value.name, value.name)
+                for sparse in graph.sparse_initializer:
+                    sparse.values.name = self._names[sparse.values.name]
+                for value in graph.output:
+                    if not value.name:
+                        raise UnsupportedError(
+                            f"call {self._prefix!r} of function {self._key.title} leaves out an "
+                            "input that is the result of a nested graph; pass it"
+                        )
+            for node in graph.node:
+                if node.name:
+                    node.name = self._titles.fresh(f"{self._prefix}_{node.name}")
+                for names in (node.input, node.output):
+                    for place, name in enumerate(names):
+                        names[place] = self._names.get(name, name)
+                self._refer(node)
+        nodes = list(body.node)
+        for source, result in self._copies:
+            if not source:
+                raise UnsupportedError(
+                    f"call {self._prefix!r} of function {self._key.title} leaves out an input that "
+                    "is an output of the function; pass it"
+                )
+            copied = type(self._node)(op_type="Identity", input=[source], output=[result])
+            copied.name = self._titles.fresh(f"{self._prefix}_copy")
+            nodes.append(copied)
+        return nodes
+
+    def _refer(self, node: Any) -> None:
+        """Set the attributes that refer to those of the call."""
+        if not any(each.ref_attr_name for each in node.attribute):
+            return
+        kept = []
+        for each in node.attribute:
+            if not each.ref_attr_name:
+                kept.append(copy_of(each))
+                continue
+            found = self._attributes.get(each.ref_attr_name)
+            if found is not None:  # otherwise the operator's own default holds
+                copied = copy_of(found)
+                copied.name = each.name
+                kept.append(copied)
+        del node.attribute[:]
+        node.attribute.extend(kept)
+
+
+register_pipeline(
+    _Inlining(
+        Declaration(
+            "inlineFunctions",
+            "Replace calls of local functions by their bodies.",
+            ("onnx",),
+            (
+                Option(
+                    "names", "text", (),
+                    "Functions, as name or domain.name; empty for all.", is_list=True,
+                ),
+            ),
+        ),
+        exact=True,
+    )
+)  # fmt: skip
