@@ -38,6 +38,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import onnx
+import onnx.inliner
 from onnx import numpy_helper
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -151,12 +152,34 @@ def _require_texts(message: Any) -> None:
                 pending += [value] if hasattr(value, "ListFields") else value
 
 
+def _require_small(model: onnx.ModelProto) -> None:
+    """Require that functions do not become too many operators where they are called."""
+    sizes = {(f.domain, f.name): 1 for f in model.functions}
+    for _ in range(64):
+        before = dict(sizes)
+        for function in model.functions:
+            calls, pending = [], list(function.node)
+            while pending:
+                node = pending.pop()
+                calls.append((node.domain, node.op_type))
+                pending += [n for a in node.attribute for g in _graphs_of(a) for n in g.node]
+            sizes[function.domain, function.name] = sum(sizes.get(call, 1) for call in calls)
+        if max(sizes.values()) > _MOST_ITEMS:
+            break
+        if sizes == before:
+            return
+    raise ValueError("the functions call each other too often")
+
+
 def load_model(content: bytes, path: Path) -> onnx.ModelProto:
-    """Read a model with its external data."""
+    """Read a model with its external data; its functions become operators where they are called."""
     try:
         model = onnx.load_model_from_string(content)
         _require_texts(model)
         onnx.load_external_data_for_model(model, str(path.parent))
+        if model.functions:
+            _require_small(model)
+            model = onnx.inliner.inline_local_functions(model)
     except Exception as error:  # of protobuf, of onnx and of the system
         raise CertificateError(f"{path}: not an ONNX model: {error}") from None
     return model
@@ -828,8 +851,6 @@ class Replay:
             return one is not None and two is not None and one.key == two.key
         mine, theirs = graph.producers.get(old), graph.producers.get(new)
         if mine is None or theirs is None or mine is theirs or mine.op in _RANDOM:
-            return False  # functions may draw random numbers, too
-        if mine.domain not in ("", "ai.onnx.ml", "com.microsoft"):
             return False
         return (
             mine.outputs.index(old) == theirs.outputs.index(new)
@@ -998,7 +1019,6 @@ def union_of(
     made = onnx.ModelProto(ir_version=max(model.ir_version, after.ir_version, 4))
     for domain, version in {**sets_of(after), **sets_of(model)}.items():
         made.opset_import.add(domain=domain, version=version)
-    made.functions.extend(model.functions)
     graph = made.graph
     graph.name = "union"
     narrowed = {value.name: value for value in after.graph.input}
@@ -1059,7 +1079,7 @@ def compared(
                 check=False,
                 timeout=float(options["seconds"]),
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if not os.environ.get("CERTIFICATE_DEBUG") else None,
+                stderr=subprocess.DEVNULL,
             )
         result = place / "result.json"
         if not result.exists():
@@ -1179,8 +1199,7 @@ def _runner(model: onnx.ModelProto) -> Callable[[dict[str, Array]], dict[str, An
         if session is not None:
             try:
                 return dict(zip(wanted, session.run(wanted, feeds), strict=True))
-            except Exception as error:  # of a runtime: another draw may fit
-                _debug(error)
+            except Exception:  # of a runtime: another draw may fit
                 return None
         values: dict[str, Any] = dict(feeds)
         for place, node in enumerate(model.graph.node):
@@ -1213,14 +1232,8 @@ def _session(model: onnx.ModelProto) -> Any:
         return onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # of a runtime: any
-        _debug(error)
+    except Exception:  # of a runtime: any
         return None
-
-
-def _debug(error: Exception) -> None:
-    if os.environ.get("CERTIFICATE_DEBUG"):
-        sys.stderr.write(f"{error}\n")
 
 
 def _outer_names(node: onnx.NodeProto) -> list[str]:
@@ -1249,7 +1262,6 @@ def _run_node(
         if place not in sessions:
             alone = onnx.ModelProto(ir_version=model.ir_version)
             alone.opset_import.extend(model.opset_import)
-            alone.functions.extend(model.functions)
             alone.graph.name = "one"
             alone.graph.node.append(node)
             for name, array in values.items():
@@ -1368,14 +1380,11 @@ def sets_of(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def require_same_sets(first: onnx.ModelProto, last: onnx.ModelProto) -> None:
-    """Require that operators and functions mean the same in both models."""
+    """Require that operators mean the same in both models."""
     one, two = sets_of(first), sets_of(last)
     for domain in one.keys() & two.keys():
         if one[domain] != two[domain]:
             raise CertificateError(f"the models have other versions of the operators of {domain!r}")
-    functions = [function.SerializeToString(deterministic=True) for function in first.functions]
-    if any(each.SerializeToString(deterministic=True) not in functions for each in last.functions):
-        raise CertificateError("the models have other functions")
 
 
 def _require_claim(step: Step, replay: Replay) -> None:
