@@ -218,6 +218,20 @@ SIGNATURES = {
 """Of models after the fault, where it is another one."""
 
 CLIPPED = constant("k", "30.0") + "after = Min(before, k)"
+LONG = "(float[N, M] x, bool flag) => (float[N, P] y)"
+
+
+def longer(operator: str, condition: str = "") -> str:
+    """Return a model with a branch that refuses inputs of few elements."""
+    negated = "n = Not(flag) " if condition else ""
+    padded = f'w = Pad <mode = "reflect"> (x, p) u = {operator}(w)'
+    return (
+        constant("p", "0, 300, 0, 300", "int64[4]")
+        + negated
+        + inside(padded).replace("(flag)", f"({condition or 'flag'})")
+    )
+
+
 FAULTS |= {
     "a branch, above 100": (
         FLAG, inside(constant("k", "100.0") + "a = Sub(x, k) u = Relu(a)"),
@@ -225,6 +239,8 @@ FAULTS |= {
     "a branch of a branch, by a sum": (
         FLAG, inside(SUM_ABOVE + "u = If (c) <then_branch = s () => (m) { m = Exp(x) }, "
                      "else_branch = r () => (n) { n = Identity(x) }>"), inside("u = Identity(x)")),
+    "a branch for longer inputs": (LONG, longer("Exp"), longer("Sin")),
+    "another branch for longer inputs": (LONG, longer("Exp", "n"), longer("Sin", "n")),
     "a branch that is saturated": (
         FLAG, inside(constant("k", "1e3") + "t = Tanh(x) a = Add(t, k) u = LeakyRelu(a)"),
         inside(constant("k", "1e3") + "t = Tanh(x) a = Add(t, k) u = Relu(a)")),
@@ -299,6 +315,12 @@ def test_a_fault_is_found_or_named(name: str, tmp_path: Path) -> None:
     found = judged(name, FAULTS[name], tmp_path)
     if found is not None and found.equal:
         assert found.not_covered, "a wrong model was called right"
+
+
+@pytest.mark.parametrize("name", [n for n in FAULTS if "branch" in n and "saturated" not in n])
+def test_branches_are_reached(name: str, tmp_path: Path) -> None:
+    found = judged(name, FAULTS[name], tmp_path)
+    assert found is None or not found.equal
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -415,7 +437,25 @@ def unstable(graph: pl.Graph) -> None:
         for node in graph.sorted():
             if node.op == "Neg":
                 node.op = "Abs"
+
+
+@pl.graph_pass
+def talking(graph: pl.Graph) -> None:
+    """Is wrong, and says so."""
+    print("wrong")
+    for node in graph.sorted():
+        if node.op == "Neg":
+            node.op = "Abs"
 '''
+
+
+def test_a_wrong_pass_is_heard_once(tmp_path: Path) -> None:
+    load(tmp_path / "m.onnx", X, "y = Neg(x)")
+    (tmp_path / "passes.py").write_text(UNSTABLE, "utf-8")
+    given = ("opt", "m.onnx", "-o", "o.onnx", "-l", "passes.py", "--passes", "talking", "--check")
+    result = passlib_command(*given, folder=tmp_path)
+    assert result.returncode == 4
+    assert result.stdout.count("wrong") == 1
 
 
 def test_an_unstable_pass_is_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import passlib as pl
 from commands import passlib_command
 from onnx_models import CHAIN, FEEDS, TEXTS, save
 from passlib.graph.node import Node
-from passlib.workbench import CommandFails, CommandIsSlow, Reduced, drawn, reduce
+from passlib.workbench import CommandFails, CommandIsSlow, Reduced, drawn, reduce, reduce_both
 from places import DATA
 
 SCAN = """
@@ -242,6 +242,25 @@ def test_a_model_whose_values_crash_the_process(
     monkeypatch.setattr("passlib.workbench.shrinking.values_of", lambda *_: os.abort())
     found = reduce(model, lambda candidate, inputs: True, {"x": np.zeros((2, 4))}, isolate=True)
     assert found.nodes == 1
+
+
+@pytest.mark.parametrize("how", CRASHES)
+def test_two_models_whose_test_crashes_the_process(how: str) -> None:
+    x = pl.sym.var("x", shape=(2, 3))
+    before, after = (
+        pl.Model(pl.sym.exp(function(pl.sym.sin(x, name="a"), name="b"), name="c"))
+        for function in (pl.sym.relu, pl.sym.abs)
+    )
+
+    def failing(one: pl.Model, two: pl.Model, inputs: Mapping[str, Any]) -> bool:
+        if any(node.op.lower() == "abs" for node in two.symbol.nodes()):
+            CRASHES[how]()
+        return False
+
+    found = reduce_both(before, after, failing, isolate=True)
+    assert found.after is not None
+    names = [node.op for node in found.after.symbol.nodes() if not node.is_variable]
+    assert names == ["Abs", "Identity"]
 
 
 @pytest.mark.parametrize("braces", ["{}", '"{}"', "'{}'"])

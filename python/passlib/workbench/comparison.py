@@ -34,7 +34,7 @@ from passlib.workbench.per_value import (
 from passlib.workbench.randomness import random_nodes, seeded
 from passlib.workbench.rounding import Rounding, half_unit
 from passlib.workbench.sampling import EMPTY, Sample, sample
-from passlib.workbench.shrinking import survived
+from passlib.workbench.surviving import survived
 
 Inputs = Mapping[str, Any]
 

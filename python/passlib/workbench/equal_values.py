@@ -21,6 +21,7 @@ from passlib.files.optional import require
 from passlib.model import load
 from passlib.workbench.numbers import Tolerance, difference
 from passlib.workbench.parts import outputs_of
+from passlib.workbench.surviving import survived
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
@@ -57,7 +58,9 @@ class Side:
         The nodes that read each value.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, isolate: bool = False) -> None:
+        """Read a file; ``isolate``: run it in forked processes."""
+        self._isolate = isolate
         if model.functions:
             model = require("onnx.inliner", extra="onnx").inline_local_functions(model)
         _make_constants_weights(model)
@@ -134,7 +137,7 @@ class Side:
             if not part:
                 continue
             try:
-                values = _outputs(model, part, arrays)
+                values = self._run(model, part, arrays)
             except PasslibError:
                 if len(part) > 1:
                     middle = len(part) // 2
@@ -146,6 +149,11 @@ class Side:
                 {n: v for n, v in zip(part, values, strict=True) if isinstance(v, np.ndarray)}
             )
         return found
+
+    def _run(self, model: Any, part: Sequence[str], arrays: Arrays) -> list[Any]:
+        if not self._isolate:
+            return _outputs(model, part, arrays)
+        return survived(lambda: _outputs(model, part, arrays))
 
     def _behind(self, name: str, given: Collection[str]) -> set[str]:
         """Return the values of the node of a value, and those behind them until given ones."""
@@ -391,9 +399,29 @@ class _Search:
             if len(self._old) == count and not self._confirm(self._behind_inserted()):
                 break
         values = self._computed()
+        while (inverted := self._inverted(values)) is not None:
+            self._taken.discard(self._old.pop(inverted))
+            values = self._computed()
         wrong = {new for new, old in self._old.items() if not self._agrees(new, old, values)}
         news = {old: new for new, old in self._old.items()}
         return Pairing({**self._repeated(), **news}, self._old, wrong, self._types())
+
+    def _inverted(self, values: Sequence[Arrays]) -> str | None:
+        """Return a value after that must not have its pair, since the order before is opposite.
+
+        Its rewrite would read what is computed from its own result: one of both pairs is a
+        coincidence, such as a square that undoes a square root.
+        """
+        for new, old in self._old.items():
+            for number in region(self._after, new, self._old) if old in self._order else ():
+                for name in self._after.used[number]:
+                    read = self._old.get(name, "")
+                    if self._order.get(read, -1) <= self._order[old] or name in self._ends:
+                        continue
+                    if self._before.producers[old][0] in region(self._before, read, ()):
+                        is_wrong = not self._agrees(new, old, values)
+                        return new if is_wrong and new not in self._ends else name
+        return None
 
     def _types(self) -> dict[str, tuple[np.dtype[Any], np.dtype[Any]]]:
         if not self._inputs:

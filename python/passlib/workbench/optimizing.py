@@ -13,6 +13,7 @@ import numpy as np
 
 from passlib.errors import InputError, PasslibError, counted, listed
 from passlib.files.regular import replacing
+from passlib.files.silence import silenced
 from passlib.graph.plain import operators_of
 from passlib.library.pipeline import Step
 from passlib.model import Model, load
@@ -220,7 +221,8 @@ def _unstable(
 ) -> list[str]:
     """Return a sentence if another run of the pipeline is right, or makes another model."""
     runs = [_States(), _States()]
-    results = [pipeline.run(model, [run]).model for run in runs]
+    with silenced():  # the passes said it already
+        results = [pipeline.run(model, [run]).model for run in runs]
     for (name, one), (_, two) in zip(*(run.steps for run in runs), strict=False):
         if not diff(one, two).equal:
             return [f"{name} is unstable: it makes another model in each run"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from passlib.workbench.comparison import Reference, drawn
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.numbers import Tolerance
-from passlib.workbench.parts import with_outputs
+from passlib.workbench.parts import outputs_of, with_outputs
 from passlib.workbench.shrinking import (
     Failing,
     Inputs,
@@ -25,7 +25,10 @@ from passlib.workbench.shrinking import (
     with_small_sizes,
     with_smaller_nested,
 )
+from passlib.workbench.surviving import CrashError, survived
 from passlib.workbench.two_files import TwoFiles
+
+_T = TypeVar("_T")
 
 _MANY: Final = 5
 """A fault usually needs fewer nodes."""
@@ -177,6 +180,7 @@ def reduce_both(
     *,
     tolerance: Tolerance | None = None,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
+    isolate: bool = False,
 ) -> Reduced:
     """Find the smallest parts of two models that still differ, whoever made the second one.
 
@@ -194,6 +198,8 @@ def reduce_both(
         By default random inputs, see `draw_inputs`.
     shapes : mapping of str to shape, optional
         Shapes of random inputs that the model does not declare.
+    isolate : bool
+        Run models in forked processes. A crash of the second one alone is a fault.
 
     Raises
     ------
@@ -213,19 +219,26 @@ def reduce_both(
     ['Cos', 'Identity']
     """
     limits = tolerance or Tolerance()
-    given = drawn(before, inputs, shapes=shapes)
+    given = _isolated(lambda: drawn(before, inputs, shapes=shapes), isolate=isolate)
 
     def fault(one: Model, two: Model, inputs: Inputs) -> str:
-        if failing is None:
-            return fault_of(one, two, inputs, limits)
-        return "test" if failing(one, two, inputs) else ""
+        def work() -> str:
+            if failing is None:
+                return fault_of(one, two, inputs, limits)
+            return "test" if failing(one, two, inputs) else ""
+
+        try:
+            return _isolated(work, isolate=isolate)
+        except CrashError:
+            _isolated(lambda: bool(outputs_of(one, inputs)), isolate=isolate)  # must not crash, too
+            return "crash"
 
     found = ((each, fault(before, after, each)) for each in given)
     fed, wanted = next(((each, what) for each, what in found if what), ({}, ""))
     if not wanted:
         raise NothingFailsError("nothing fails: the models do not show the fault")
     arrays = {name: np.asarray(value) for name, value in fed.items()}
-    files = TwoFiles.of(before, after, [arrays], limits)
+    files = TwoFiles.of(before, after, [arrays], limits, isolate=isolate)
     runs = 1
 
     def fails(models: Sequence[Model], inputs: Inputs) -> bool:
@@ -259,6 +272,11 @@ def reduce_both(
         runs,
         two,
     )
+
+
+def _isolated(work: Callable[[], _T], *, isolate: bool) -> _T:
+    """Call a function, in a forked process if that is asked for."""
+    return survived(work) if isolate else work()
 
 
 def fault_of(one: Model, two: Model, inputs: Inputs, tolerance: Tolerance) -> str:

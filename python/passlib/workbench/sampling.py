@@ -102,6 +102,7 @@ class _Sampler:
         self._limits = limits_of(model, self._flow)
         self._base, self._sizing, self._seconds = self._first()
         self._observer = self._observing()
+        self._refused: list[Inputs] = []
 
     def sample(self, n: int) -> Sample:
         start = time.perf_counter()
@@ -128,7 +129,7 @@ class _Sampler:
         coverage.add(kept)
         if coverage.missing():
             budget = min(max(_LEAST_SEARCH, 30 * self._seconds), _LONGEST_SEARCH)
-            found += self._search(coverage, kept[0].inputs, time.perf_counter() + budget)
+            found += self._search(coverage, kept[0].inputs, _Clock(budget))
         return Sample(found, tuple(coverage.sentences()), self._probes())
 
     def _probes(self) -> tuple[tuple[str, Inputs], ...]:
@@ -247,15 +248,17 @@ class _Sampler:
                 return inputs, run
         return None
 
-    def _search(self, coverage: _Coverage, base: Inputs, until: float) -> list[Inputs]:
+    def _search(self, coverage: _Coverage, base: Inputs, clock: _Clock) -> list[Inputs]:
         """Return inputs that reach what no other input did."""
         found: list[Inputs] = []
         for tried, inputs in enumerate(self._candidates(coverage, base)):
-            if not coverage.missing() or time.perf_counter() > until:
+            if not coverage.missing() or clock.is_over():
                 break
             if tried >= _CANDIDATES or len(found) >= _MOST_KEPT:
                 break
             run = self._run(inputs)
+            if run is None:
+                self._refused.append(inputs)
             if run is not None and _is_sensible(run, inputs) and coverage.add([run]):
                 found.append(inputs)
         return found
@@ -277,6 +280,28 @@ class _Sampler:
             for start in (0, limit - size, (limit - size) // 2):
                 yield {**base, name: _rows_from(max(start, 0), base[name], limit)}
 
+    def _of_other_sizes(self, base: Inputs) -> Iterator[Inputs]:
+        """Yield the refused integers and booleans with inputs of other sizes.
+
+        A branch of If may need other sizes than the rest of the model.
+        """
+        known: set[str] = set()
+        for inputs in list(self._refused):
+            changed = {
+                name: value
+                for name, value in inputs.items()
+                if value.dtype.kind in "biu" and not np.array_equal(value, base[name])
+            }
+            for sizing in sizings(self._specs) if changed else ():
+                drawn = drawn_as(sizing.of(self._specs), self._limits, 0)
+                drawn |= {n: v for n, v in changed.items() if v.shape == drawn[n].shape}
+                key = repr(
+                    [(name, value.shape, value.tobytes()[:64]) for name, value in drawn.items()]
+                )
+                if key not in known:
+                    known.add(key)
+                    yield drawn
+
     def _candidates(self, coverage: _Coverage, base: Inputs) -> Iterator[Inputs]:
         """Yield inputs: of other values, of other sizes, then ever closer to a missing goal."""
         generator = np.random.default_rng(1)
@@ -286,6 +311,7 @@ class _Sampler:
         if coverage.unread:
             yield from self._all_rows(base)
         yield from _changed(base, self._limits, pool)
+        yield from self._of_other_sizes(base)
         if any(node.op in PREDICATES for each in models for node in each.symbol.nodes()):
             for special in (np.nan, np.inf, -np.inf):
                 yield {name: _with_every_third(value, special) for name, value in base.items()}
@@ -302,6 +328,18 @@ class _Sampler:
                 return
             step = float(10 ** generator.uniform(-2, 2))
             yield {name: _moved(generator, value, step) for name, value in nearest.items()}
+
+
+class _Clock:
+    """Measures a time of this process, so that others hardly change what is found."""
+
+    def __init__(self, seconds: float) -> None:
+        self._wall = time.perf_counter() + seconds
+        self._own = time.process_time() + seconds
+
+    def is_over(self) -> bool:
+        """Whether the time has passed, and the process has worked for as long."""
+        return time.perf_counter() > self._wall and time.process_time() > self._own
 
 
 def _is_finite(run: _Run) -> bool:
@@ -345,7 +383,7 @@ def _moved(generator: np.random.Generator, value: Any, step: float) -> Any:
 def _changed(
     base: Inputs, limits: Mapping[str, int | None], pool: Sequence[float]
 ) -> Iterator[Inputs]:
-    """Yield inputs changed in all reals, then in one integer or boolean input at a time."""
+    """Yield inputs changed in one integer or boolean input at a time, then in all reals."""
 
     def reals(change: Any, only: str | None = None) -> Inputs:
         with np.errstate(all="ignore"):
@@ -356,6 +394,12 @@ def _changed(
                 for name, value in base.items()
             }
 
+    for name, value in base.items():
+        if value.dtype.kind == "b":
+            for flag in (True, False):
+                yield {**base, name: np.full_like(value, flag)}
+        elif value.dtype.kind in "iu":
+            yield from ({**base, name: each} for each in _integers(value, limits[name], pool))
     names = [name for name, value in base.items() if value.dtype.kind in "fV"]
     if names:
         changes = [
@@ -376,12 +420,6 @@ def _changed(
         for number in pool[:12]:
             yield reals(lambda x, number=number: np.full_like(x, number))
             yield reals(lambda x, number=number: np.asarray(x) + number * 1.5)
-    for name, value in base.items():
-        if value.dtype.kind == "b":
-            for flag in (True, False):
-                yield {**base, name: np.full_like(value, flag)}
-        elif value.dtype.kind in "iu":
-            yield from ({**base, name: each} for each in _integers(value, limits[name], pool))
 
 
 def _rows_from(start: int, value: Any, limit: int) -> Any:
@@ -410,6 +448,8 @@ class _Run:
     outputs: Sequence[Any]
     nested: Sequence[Values] = ()
     """Values of each execution of a nested graph."""
+    executed: frozenset[int] = frozenset()
+    """Which observers of nested graphs these have."""
 
     @property
     def seen(self) -> tuple[Values, ...]:
@@ -507,11 +547,14 @@ class _Observer:
             {(e.node, e.index): v for e, v in zip(self._entries, computed[count:], strict=True)}
         )
         nested: list[Values] = []
+        executed: set[int] = set()
         for graph, inner in self.nested:
             for fed in graph.executions(values):
                 run = inner.run_if_possible(fed)
-                nested += () if run is None else run.seen
-        return _Run(inputs, values, computed[:count], nested)
+                if run is not None:
+                    nested += run.seen
+                    executed |= {id(inner), *run.executed}
+        return _Run(inputs, values, computed[:count], nested, frozenset(executed))
 
     def run_if_possible(self, inputs: Inputs) -> _Run | None:
         """Compute the values on inputs, or return None if the model does not run."""
@@ -536,12 +579,15 @@ class _Coverage:
     def __init__(self, observer: _Observer) -> None:
         self._model = observer.model
         self._flow = observer.flow
+        self._observer = observer
         self._observers = list(observer.all())
         self._goals: list[Goal] = []
+        self._homes: dict[int, _Observer] = {}
         for each in self._observers:
             for goal in goals_of(each.model, each.flow):
                 goal.subject += each.place
                 self._goals.append(goal)
+                self._homes[id(goal)] = each
         self._nearest: dict[int, tuple[float, Inputs]] = {}
         self._runs: list[_Run] = []
         self._still: list[str] = []
@@ -606,7 +652,10 @@ class _Coverage:
         """Yield what was not shown; goals of one kind in one sentence."""
         yield from self._still
         groups: dict[str, list[str]] = {}
-        for goal in sorted(self._goals, key=lambda each: each.subject):
+        executed = {id(self._observer)}.union(*(run.executed for run in self._runs))
+        # Of a branch that is not taken, it is enough to say that.
+        shown = [goal for goal in self._goals if id(self._homes[id(goal)]) in executed]
+        for goal in sorted(shown, key=lambda each: each.subject):
             groups.setdefault(goal.state, []).append(goal.subject)
         for state, subjects in groups.items():
             more = f" and {len(subjects) - 3} more" if len(subjects) > 3 else ""
@@ -614,7 +663,8 @@ class _Coverage:
         for subject, missing, rows in self._rows():
             yield f"{missing} of {counted(rows, 'row')} at {subject}"
         for each in self._observers:
-            yield from each.unseen()
+            if id(each) in executed:
+                yield from each.unseen()
 
 
 def _constant(arrays: Sequence[np.ndarray[Any, Any]]) -> str:

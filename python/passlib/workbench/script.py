@@ -25,7 +25,7 @@ from passlib.workbench.helper_calls import (
     quoted,
 )
 from passlib.workbench.neutral import LEVELS, neutral, tensors_of
-from passlib.workbench.shrinking import survived
+from passlib.workbench.surviving import survived
 from passlib.workbench.two_files import message_of
 
 Fails = Callable[[Sequence[Model], Mapping[str, Any]], bool]

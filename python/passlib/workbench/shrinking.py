@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
-import pickle
 import re
-import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -27,54 +24,9 @@ from passlib.model.graph import ModelGraph
 from passlib.passes.instruments import save_part
 from passlib.workbench.delta import smallest
 from passlib.workbench.parts import of_symbol, outputs_of, values_of, with_outputs
+from passlib.workbench.surviving import survived
 
 _T = TypeVar("_T")
-
-
-def survived(work: Callable[[], _T]) -> _T:
-    """Call a function in a forked process; return its result or raise its error.
-
-    Raises
-    ------
-    PasslibError
-        The process crashed or exited.
-    """
-    reader, writer = os.pipe()
-    number = os.fork()
-    if not number:
-        os.close(reader)
-        _answer(work, writer)
-    os.close(writer)
-    try:
-        with os.fdopen(reader, "rb") as stream:
-            content = stream.read()
-    except BaseException:
-        os.kill(number, signal.SIGKILL)
-        os.waitpid(number, 0)
-        raise
-    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-    if code:
-        how = f"exit status {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
-        raise PasslibError(f"the process that tested the model ended with {how}")
-    result, error = pickle.loads(content)
-    if error is not None:
-        raise error
-    return cast("_T", result)
-
-
-def _answer(work: Callable[[], object], writer: int) -> None:
-    code = 1
-    try:
-        try:
-            answer = pickle.dumps((work(), None))
-        except (PasslibError, OSError) as error:
-            error.__cause__ = None
-            answer = pickle.dumps((None, error))
-        with os.fdopen(writer, "wb") as stream:
-            stream.write(answer)
-        code = 0
-    finally:
-        os._exit(code)
 
 
 Inputs = Mapping[str, Any]

@@ -64,11 +64,19 @@ class TwoFiles:
         Of the same operator sets.
     inputs : sequence of dict of str to array
         On which the values of both files are compared.
+    isolate : bool
+        Run the files in forked processes.
     """
 
     @classmethod
     def of(
-        cls, before: Model, after: Model, inputs: Sequence[Arrays], tolerance: Tolerance
+        cls,
+        before: Model,
+        after: Model,
+        inputs: Sequence[Arrays],
+        tolerance: Tolerance,
+        *,
+        isolate: bool = False,
     ) -> TwoFiles:
         """Return the rewrites between two models of any dialects.
 
@@ -78,12 +86,20 @@ class TwoFiles:
             A model cannot be written as one ONNX file of the operator sets of the other.
         """
         shapes = {name: array.shape for each in inputs[:1] for name, array in each.items()}
-        return cls(*at_the_same_sets(before, after, shapes), inputs, tolerance)
+        messages = at_the_same_sets(before, after, shapes)
+        return cls(*messages, inputs, tolerance, isolate=isolate)
 
     def __init__(
-        self, before: Any, after: Any, inputs: Sequence[Arrays], tolerance: Tolerance
+        self,
+        before: Any,
+        after: Any,
+        inputs: Sequence[Arrays],
+        tolerance: Tolerance,
+        *,
+        isolate: bool = False,
     ) -> None:
-        self._before, self._after = Side(before), Side(after)
+        self._before, self._after = (Side(each, isolate=isolate) for each in (before, after))
+        self._isolate = isolate
         self._tolerance = tolerance
         self._nested: dict[Place, TwoFiles] = {}
         self._pairs: dict[int, int] = {}
@@ -325,7 +341,7 @@ class TwoFiles:
             each.graph.input.extend(
                 typed(name, kinds[name]) for name in inputs if name not in present
             )
-        return TwoFiles(left, right, [inputs], self._tolerance)
+        return TwoFiles(left, right, [inputs], self._tolerance, isolate=self._isolate)
 
     def _equal_constants(self) -> set[str]:
         """Return the names that both files give to a constant of the same elements."""

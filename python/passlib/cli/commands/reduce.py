@@ -40,7 +40,7 @@ from passlib.workbench import (
 from passlib.workbench.failing import BRACES
 from passlib.workbench.reduction import fault_of
 from passlib.workbench.script import require_onnx
-from passlib.workbench.shrinking import survived
+from passlib.workbench.surviving import survived
 
 DESCRIPTION = "Shrink a model that a pass breaks or that a command fails on."
 EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
@@ -154,6 +154,7 @@ def _reduce_both(arguments: argparse.Namespace, before: Model) -> int:
         inputs_of(arguments, before),
         tolerance=tolerance,
         shapes=shapes_of(arguments.shape),
+        isolate=True,
     )
     assert found.after is not None
     parts = {"before": found.model, "after": found.after}
@@ -172,6 +173,7 @@ def _reduce_both(arguments: argparse.Namespace, before: Model) -> int:
             found.inputs,
             lambda models, inputs: fails(models[0], models[1], inputs),
             how,
+            isolate=True,
         )
         files.append(str(write_text(arguments.script, text)))
     return _print(arguments, found, files)
