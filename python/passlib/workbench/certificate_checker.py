@@ -1191,7 +1191,6 @@ def _runner(model: onnx.ModelProto) -> Callable[[dict[str, Array]], dict[str, An
     wanted = [value.name for value in model.graph.output]
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     session = _session(model)
-    broken: set[str] = set()
     arrays: dict[str, Any] = {}
     sessions: dict[int, Any] = {}
 
@@ -1214,7 +1213,7 @@ def _runner(model: onnx.ModelProto) -> Callable[[dict[str, Array]], dict[str, An
                 values.update(_run_node(model, node, own, sessions, place))
         kept = {name: values[name] for name in wanted if name in values}
         # Most of a model that does not bear the inputs is missing.
-        return kept if len(kept) * 2 >= len(wanted) or broken else None
+        return kept if len(kept) * 2 >= len(wanted) else None
 
     return run
 

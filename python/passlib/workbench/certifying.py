@@ -15,6 +15,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -126,15 +127,28 @@ class _Certificate:
             for name, rule in self._rules.items()
             if proven[_stated(rule)["sha256"]] and _drops(rule)
         ]
+        self._constants: dict[Any, Any] = {}
         self._snapshots = []
         for label, model in kept:
             content = content_of(model, origins=True)
             if content is None:
                 raise UnsupportedError("a model with data in several files has no certificate")
-            self._snapshots.append((label, checker.load_model(content, after)))
-        self._snapshots.append(("save", self._models[1]))
+            graph = checker.read_graph(checker.load_model(content, after))
+            self._snapshots.append((label, self._slim(graph)))
+        self._snapshots.append(("save", self._after))
         self._banned: set[tuple[int, str, str]] = set()
         self._believed: dict[tuple[int, str], str] = {}
+
+    def _slim(self, graph: Any) -> Any:
+        """Let go of the file of a graph; equal constants of all graphs are one."""
+        for name, constant in graph.constants.items():
+            known = self._constants.get(constant.key)
+            if known is None:
+                known = self._constants[constant.key] = deepcopy(constant)
+            graph.constants[name] = known
+        for values in (graph.inputs, graph.types):
+            values.update(deepcopy(values))
+        return graph
 
     def made(self) -> dict[str, Any]:
         """Return the certificate as JSON values."""
@@ -170,8 +184,8 @@ class _Certificate:
         names = {name: name for name in replay.taken}
         steps: list[dict[str, Any]] = []
         places: dict[int, int] = {}
-        for place, (label, model) in enumerate(self._snapshots):
-            change = _Change(checker, replay, checker.read_graph(model), names, place, self._banned)
+        for place, (label, graph) in enumerate(self._snapshots):
+            change = _Change(checker, replay, graph, names, place, self._banned)
             texts = {name: _stated(rule) for name, rule in self._rules.items()}
             for each in change.steps(label, self._after, self._rules):
                 number = len(steps) + 1
