@@ -21,6 +21,7 @@ from onnx import helper, numpy_helper
 import passlib as pl
 from passlib.cli.command import main
 from passlib.errors import UnsupportedError
+from passlib.passes.rule_examples import build
 from passlib.proof.outcomes import shipped
 from passlib.workbench import Certify, certificate_checker
 from passlib.workbench.certificate_checker import CertificateError, check
@@ -193,6 +194,33 @@ class TestGenuine:
         with pytest.raises(Exception, match="certificates are for ONNX") as caught:
             pl.Pipeline("removeDeadNodes").run(model, [Certify()])
         assert isinstance(caught.value.__cause__, UnsupportedError)
+
+
+class TestRules:
+    """The checker's reading of rules against the engine: each on its own example."""
+
+    @pytest.mark.sample(3)
+    @pytest.mark.parametrize(
+        "name",
+        ["castToItself", "mulByOne", "dropout", "notTwice", "transposeOfNothing", "expandOfNothing",
+         "addAnyZero", "whereOfSame", "powTwo", "productOfNegs", "squareOfAbs", "divByConstant",
+         "xorTrue", "addOfMatMul", "addOfGemm", "transposeOfGemm", "matMulOfTransposed",
+         "gatherOfConcat", "concatWithNothing", "globalPoolOfOne", "sigmoid", "gelu", "geluByTanh",
+         "logSoftmax", "hardSwishByClip", "shapeOfCast"],
+    )  # fmt: skip
+    def test_a_proven_rule_is_verified(self, name: str, tmp_path: Path) -> None:
+        (rule,) = [each for each in shipped() if each.name == name]
+        ((_, first, last),) = rule.sets
+        opset = max(first, min(last or 13, 13))
+        before = build(rule.examples[0].before, opset).model
+        before.save(tmp_path / "before.onnx")
+        certify = Certify()
+        rules = pl.Rules(rule.text)
+        result = pl.Pipeline([rules]).run(pl.load(tmp_path / "before.onnx"), [certify])
+        result.model.save(tmp_path / "after.onnx")
+        certify.save(tmp_path / "before.onnx", tmp_path / "after.onnx", tmp_path / "c.json")
+        (verdict,) = _check(tmp_path)
+        assert (verdict.state, verdict.step.rules, verdict.reason) == ("proven", (name,), "")
 
 
 def _of(made: Any, claim: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import math
 import operator
 import re
@@ -462,6 +463,15 @@ class Terms:
                 return len(value)
             return {"all": all, "any": any}[name](value if isinstance(value, list) else [value])
         first = arguments[0]
+        if name == "normalize":
+            axes, rank = map(self._of, arguments)
+            return [axis % rank for axis in axes] if isinstance(axes, list) else axes % rank
+        if name == "without":
+            items, places = map(self._of, arguments)
+            gone = {place % len(items) for place in places}
+            return [item for place, item in enumerate(items) if place not in gone]
+        if name == "broadcast":
+            return self._broadcast([self._shape(each) for each in arguments])
         if name == "is_real":
             return self._of(first) in (1, 10, 11, 16)
         if name == "is_whole":
@@ -506,14 +516,30 @@ class Terms:
             count = self._of(arguments[1])
             return list(shape[len(shape) - count :])
         if name == "broadcasts" and isinstance(arguments[1], ast.Name):
-            target = self._facts.get(self._bound.get(arguments[1].id, ""), (0, None))[1]
-            if target is None:
-                raise UnsaidError("a shape")
+            target = self._shape(arguments[1])
             pairs = zip(shape[::-1], target[::-1], strict=False)
             return len(shape) <= len(target) and all(
                 one == 1 or _each(operator.eq, one, two) for one, two in pairs
             )
         raise UnsaidError(name)
+
+    def _shape(self, tree: ast.expr) -> list[Any]:
+        if not isinstance(tree, ast.Name) or tree.id.startswith("_S_"):
+            return list(self._of(tree))
+        shape = self._facts.get(self._bound.get(tree.id, ""), (0, None))[1]
+        if shape is None:
+            raise UnsaidError("a shape")
+        return list(shape)
+
+    @staticmethod
+    def _broadcast(shapes: list[list[Any]]) -> list[Any]:
+        made: list[Any] = []
+        for sizes in itertools.zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
+            larger = [size for size in sizes if size != 1]
+            if any(not _each(operator.eq, larger[0], size) for size in larger):
+                raise UnsaidError("a shape, because sizes do not fit")
+            made.insert(0, larger[0] if larger else 1)
+        return made
 
 
 _ARITHMETIC: Final[dict[Any, Any]] = {

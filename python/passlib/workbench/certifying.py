@@ -137,7 +137,7 @@ class _Certificate:
             self._snapshots.append((label, self._slim(graph)))
         self._snapshots.append(("save", self._after))
         self._banned: set[tuple[int, str, str]] = set()
-        self._believed: dict[tuple[int, str], str] = {}
+        self._fitting: dict[int, list[tuple[str, Any]]] = {}
 
     def _slim(self, graph: Any) -> Any:
         """Let go of the file of a graph; equal constants of all graphs are one."""
@@ -167,6 +167,7 @@ class _Certificate:
                         f"the values differ when they are computed: {why}"
                     )
                 self._banned.add((place, old, new))
+        self._name_rules(replay, steps)
         used = {name for step in steps for name in step["rules"]}
         return {
             "format": self._checker.FORMAT,
@@ -181,6 +182,7 @@ class _Certificate:
         checker = self._checker
         sets = checker.sets_of(self._models[0])
         replay = checker.Replay(checker.read_graph(self._models[0]), sets)
+        self._fitting.clear()
         names = {name: name for name in replay.taken}
         steps: list[dict[str, Any]] = []
         places: dict[int, int] = {}
@@ -190,7 +192,8 @@ class _Certificate:
             for each in change.steps(label, self._after, self._rules):
                 number = len(steps) + 1
                 step = checker.read_step(number, each, texts, self._after)
-                replay.apply(step, partial(self._find_rule, each, step, replay))
+                fitting = self._fitting[number] = []
+                replay.apply(step, partial(self._find_rules, step, replay, fitting))
                 if each["claim"] == "same" and number not in replay.pairs:
                     each["claim"] = "equal"
                 steps.append(each)
@@ -201,20 +204,36 @@ class _Certificate:
             raise PasslibError(f"the steps do not lead to the saved model: {wrong}")
         return replay, steps, places
 
-    def _find_rule(self, made: dict[str, Any], step: Any, replay: Any) -> None:
-        """Say that a step applies one rule if it does so in the text of the rule."""
+    def _find_rules(self, step: Any, replay: Any, found: list[tuple[str, Any]]) -> None:
+        """Find the rules that fit a step in their text."""
         from passlib.workbench.certificate_rules import UnsaidError, match
 
         if len(step.same) != 1 or (step.constants and not step.nodes):
             return
         for name in step.rules if step.nodes else self._dropping:
-            try:
-                found = match(replay.graph, replay.sets, self._rules[name].text, step, {})
-            except UnsaidError:
-                continue
-            if found is not None:
-                made.update(claim="rule", rules=[name], bound=found.values)
-                return
+            with suppress(UnsaidError):
+                made = match(replay.graph, replay.sets, self._rules[name].text, step, {})
+                if made is not None:
+                    found.append((name, made))
+
+    def _name_rules(self, replay: Any, steps: Sequence[dict[str, Any]]) -> None:
+        """Say that a step applies one rule where the conditions of the rule do not fail."""
+        from passlib.workbench.certificate_rules import doubt, facts_of
+
+        if not any(self._fitting.values()):
+            return
+        values = [name for node, _, _ in (*replay.first, *replay.made) for name in node.outputs]
+        values += [*replay.given_constants, *replay.added]
+        union = self._checker.union_of(replay, *self._models, [*filter(None, values)])
+        facts = facts_of(union)
+        for number, fitting in self._fitting.items():
+            doubts = []
+            for name, found in fitting:
+                with suppress(self._checker.CertificateError):
+                    doubts.append((doubt(found, facts), name, found))
+            if doubts:
+                _, name, found = min(doubts, key=lambda item: bool(item[0]))
+                steps[number - 1].update(claim="rule", rules=[name], bound=found.values)
 
     def _wrong(self, replay: Any, steps: Sequence[Any]) -> list[tuple[int, str, str, str]]:
         """Return the pairs of values that differ: number of the step, values, and how."""
