@@ -88,11 +88,16 @@ def require_version(tool: str) -> None:
         pytest.skip(f"{tool} is {found}; the bug was found in {VERSIONS[tool]}")
 
 
+def write_model(model: str, module: str, path: Path) -> Path:
+    """Write a model of the suite."""
+    path.write_bytes(next(c.data for c in node_cases([module]) if c.name == f"node/test_{model}"))
+    return path
+
+
 def prepared(script: str, model: str, module: str, folder: Path) -> tuple[list[str], Path]:
     """Return the command that shows a bug, and the file of the model."""
     require_version(script.partition("_")[0])
-    path = folder / "model.onnx"
-    path.write_bytes(next(c.data for c in node_cases([module]) if c.name == f"node/test_{model}"))
+    path = write_model(model, module, folder / "model.onnx")
     return [sys.executable, str(SCRIPTS / f"{script}.py")], path
 
 
@@ -105,12 +110,28 @@ def test_bug_is_seen(script: str, model: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("tool", "fault", "model"), FAULTS)
 def test_fault_is_found(tool: str, fault: str, model: str, tmp_path: Path) -> None:
     require_version(PACKAGES.get(tool, tool))
-    module = FAULTS[tool, fault, model]
-    path = tmp_path / "model.onnx"
-    path.write_bytes(next(c.data for c in node_cases([module]) if c.name == f"node/test_{model}"))
+    path = write_model(model, FAULTS[tool, fault, model], tmp_path / "model.onnx")
     command = [sys.executable, str(SWEEP), "--tools", tool, "--fault", fault, str(path)]
     found = subprocess.run(command, capture_output=True, check=False, text=True, cwd=tmp_path)
     assert (found.returncode, fault in found.stdout) == (1, True), found.stdout + found.stderr
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("tool", "fault", "model"), FAULTS)
+def test_fault_becomes_a_script(tool: str, fault: str, model: str, tmp_path: Path) -> None:
+    require_version(PACKAGES.get(tool, tool))
+    path = write_model(model, FAULTS[tool, fault, model], tmp_path / "original.onnx")
+    command = [sys.executable, str(SWEEP), "--tools", tool, "--fault", fault]
+    given = ("--script", "issue.py", "--test", f"{shlex.join(command)} {{}}")
+    found = passlib_command("reduce", path, *given, folder=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+    # Nothing but what pip installs with onnx and ONNX Runtime is needed.
+    alone = [sys.executable, "-I", "issue.py"]
+    made = subprocess.run(alone, capture_output=True, check=False, text=True, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "passlib" not in (tmp_path / "issue.py").read_text("utf-8").partition("import")[2]
+    again = subprocess.run([*command, tmp_path / "model.onnx"], capture_output=True, check=False)
+    assert again.returncode == 1, again.stdout
 
 
 @pytest.mark.parametrize(("tool", "seed"), RANDOM)
