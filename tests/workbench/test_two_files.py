@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from commands import passlib_command
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.errors import GraphError, UnsupportedError
 from passlib.workbench import Differs, Guilty, NothingFailsError, bisect, reduce_both
+from passlib.workbench.parts import outputs_of
 from tool_faults import FAULTS, LOOSE, TOOLS, judge, plant
 
 SIZE = 4
@@ -364,6 +366,20 @@ def test_a_nested_rewrite_is_drawn_with_its_place(tmp_path: Path) -> None:
     (branch,) = (each.g for each in made.graph.node[-1].attribute if each.name == "then_branch")
     assert [node.op_type for node in branch.node if node.op_type in ("Sin", "Cos")] == ["Cos"]
     assert "Add" not in [node.op_type for node in branch.node]
+
+
+def test_values_that_crash_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = loaded(f"{HEAD} => (float[2, 3, 4] y) {{ a = Exp(x) b = Abs(a) y = Sin(b) }}")
+    second = loaded(f"{HEAD} => (float[2, 3, 4] y) {{ a = Exp(x) y = Cos(a) }}")
+
+    def crashing(model: pl.Model, inputs: dict[str, Any]) -> list[Any]:
+        if any(node.op == "Cos" for node in model.symbol.nodes()):
+            os.abort()
+        return outputs_of(model, inputs)
+
+    monkeypatch.setattr("passlib.workbench.equal_values.outputs_of", crashing)
+    found = bisect(first, second, lambda m: any(node.op == "Cos" for node in m.symbol.nodes()))
+    assert "node_y (Cos)" in named(found)
 
 
 def test_models_of_other_dialects() -> None:

@@ -24,6 +24,7 @@ from passlib.workbench.delta import smallest
 from passlib.workbench.failing import Differs, NothingFailsError
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.rewrites import Rewrite, Rewriting, drawn_node
+from passlib.workbench.surviving import survived
 from passlib.workbench.trace import State, Trace
 from passlib.workbench.two_files import TwoFiles
 
@@ -254,8 +255,11 @@ def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> G
 
     if fails(before):
         raise NothingFailsError("the first model is broken itself")
+    compares = isinstance(failing, Differs)
     tolerance = failing.tolerance if isinstance(failing, Differs) else Tolerance()
-    files = TwoFiles.of(before, after, _numbers(before, failing), tolerance)
+    numbers = _numbers(before, failing)
+    # What a command fails on may crash this process, too.
+    files = TwoFiles.of(before, after, numbers, tolerance, isolate=not compares)
     suspects = files.suspects if _part_fails(files, files.suspects, fails) else []
     if not suspects and not _part_fails(files, files.rewrites, fails):
         raise GraphError(
@@ -272,7 +276,10 @@ def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> G
 def _numbers(model: Model, failing: Callable[[Model], bool]) -> list[dict[str, Any]]:
     """Return inputs on which values are compared; none if the model does not run."""
     try:
-        fed = failing.inputs if isinstance(failing, Differs) else drawn(model, None)
+        if isinstance(failing, Differs):
+            fed = failing.inputs
+        else:
+            fed = survived(lambda: drawn(model, None))
     except PasslibError:
         return []
     return [{name: np.asarray(array) for name, array in each.items()} for each in fed[:_COMPARED]]
