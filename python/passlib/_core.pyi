@@ -409,6 +409,7 @@ class Library:
     declarations: Final[bytes]
     is_ours: Final[bool]
 
+def report_as_command(prog: str) -> None: ...
 def close_gate(seconds: float) -> int: ...
 
 class CallSettings:

@@ -205,6 +205,7 @@ void withGil(void (*body)(void* object), void* object) {
 
 void bindExitGate(py::module_* m) {
   on_exit(&reportExit, nullptr);
+  m->def("report_as_command", &reportAsCommand, py::arg("prog"));
   m->def("close_gate", &closeGate, py::arg("seconds"), py::call_guard<py::gil_scoped_release>());
   py::class_<ForeignCall>(*m, "ForeignCall")
       .def(py::init<>())

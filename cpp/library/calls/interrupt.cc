@@ -14,6 +14,48 @@ namespace {
 
 std::atomic<InterruptWatch*> active_watch{nullptr};
 
+/// What runs native code in this thread; or null.
+thread_local const std::string* current_call = nullptr;
+
+/// The beginning of a command's messages; null in other programs.
+std::atomic<const std::string*> command_prog{nullptr};
+
+constexpr int kInterrupted = 130;
+constexpr std::size_t kHandlerStack = 1 << 16;
+
+/// Writes to stderr; if it is closed, there is nobody to tell.
+void say(const char* text, std::size_t size) {
+  if (write(STDERR_FILENO, text, size) < 0) return;
+}
+void say(const std::string& text) { say(text.data(), text.size()); }
+void say(const char* text) { say(text, std::strlen(text)); }
+
+struct Crash {
+  int signal;
+  const char* name;
+};
+constexpr Crash kCrashes[] = {{SIGSEGV, "SIGSEGV"},
+                              {SIGBUS, "SIGBUS"},
+                              {SIGFPE, "SIGFPE"},
+                              {SIGILL, "SIGILL"},
+                              {SIGABRT, "SIGABRT"}};
+
+/// Reports a crash, and lets it end the process: the handler is gone by now.
+void reportCrash(int signal) {
+  if (current_call != nullptr) {
+    say(*command_prog.load());
+    say(": ");
+    say(*current_call);
+    for (const Crash& crash : kCrashes) {
+      if (crash.signal != signal) continue;
+      say(" crashed (");
+      say(crash.name);
+      say("); passlib opt --isolate runs it in a separate process and keeps a reproducer\n");
+    }
+  }
+  raise(signal);
+}
+
 /// The running calls of all threads.
 struct Running {
   ForkMutex<std::mutex> mutex;
@@ -27,6 +69,25 @@ Running& running() {
 
 }  // namespace
 
+void reportAsCommand(const std::string& prog) {
+  static auto* const kept = new std::string();
+  *kept = prog;
+  if (command_prog.exchange(kept) != nullptr) return;
+  stack_t stack;  // a pass may have used up its own
+  std::memset(&stack, 0, sizeof(stack));
+  stack.ss_sp = new char[kHandlerStack];  // for as long as the process runs
+  stack.ss_size = kHandlerStack;
+  sigaltstack(&stack, nullptr);
+  for (const Crash& crash : kCrashes) {
+    struct sigaction now;
+    if (sigaction(crash.signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    std::memset(&now, 0, sizeof(now));
+    now.sa_handler = &reportCrash;
+    now.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);
+    sigaction(crash.signal, &now, nullptr);
+  }
+}
+
 std::vector<std::string> runningCalls() {
   const std::lock_guard<ForkMutex<std::mutex>> lock(running().mutex);
   std::vector<std::string> calls;
@@ -35,7 +96,8 @@ std::vector<std::string> runningCalls() {
 }
 
 InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const std::string& what)
-    : how_(how), what_(what), flag_(flag) {
+    : how_(how), what_(what), flag_(flag), around_(current_call) {
+  current_call = &what_;
   {
     const std::lock_guard<ForkMutex<std::mutex>> lock(running().mutex);
     running().calls.push_back(&what_);
@@ -58,6 +120,7 @@ InterruptWatch::InterruptWatch(OnInterrupt how, std::atomic<int>* flag, const st
 }
 
 InterruptWatch::~InterruptWatch() {
+  current_call = around_;
   {
     const std::lock_guard<ForkMutex<std::mutex>> lock(running().mutex);
     std::vector<const std::string*>& calls = running().calls;
@@ -85,12 +148,16 @@ void InterruptWatch::handle(int signal, siginfo_t* info, void* context) {
   if (watch != nullptr) {
     const bool first = watch->count_++ == 0;
     const bool speaks = watch->how_ == OnInterrupt::kSpeak;
-    watch->flag_.load()->store(1);
-    if (first && speaks) {
-      if (write(STDERR_FILENO, watch->text_.data(), watch->text_.size()) < 0) {
-        // stderr is closed: there is nobody to tell.
-      }
+    const std::string* const prog = command_prog.load();
+    if (speaks && prog != nullptr) {
+      say(*prog);
+      say(": interrupted in ");
+      say(watch->what_);
+      say("\n");
+      _exit(kInterrupted);
     }
+    watch->flag_.load()->store(1);
+    if (first && speaks) say(watch->text_);
     if (!first && speaks) {
       struct sigaction end;
       std::memset(&end, 0, sizeof(end));

@@ -1,4 +1,4 @@
-// Ctrl-C while a library's code runs.
+// Signals while a library's code runs: Ctrl-C, and crashes.
 #ifndef PASSLIB_LIBRARY_CALLS_INTERRUPT_H_
 #define PASSLIB_LIBRARY_CALLS_INTERRUPT_H_
 
@@ -15,6 +15,10 @@ enum class OnInterrupt {
   kTell,     ///< set the flag that the library may ask for, then run the program's own handler
   kSpeak,    ///< also say on stderr what runs; end the process on the second signal
 };
+
+/// For a process that is one command: a crash in a library's code is reported on stderr before it
+/// ends the process, and SIGINT in such code ends it with exit code 130. `prog` begins the messages.
+void reportAsCommand(const std::string& prog);
 
 /// Returns what runs native code at present, as InterruptWatch got it: "pass 'x' of library 'y'".
 std::vector<std::string> runningCalls();
@@ -40,6 +44,7 @@ class InterruptWatch {
   std::atomic<std::atomic<int>*> flag_;
   std::string text_;
   std::atomic<int> count_{0};
+  const std::string* around_;  ///< what runs in this thread outside of this call; or null
   struct sigaction before_;
 };
 

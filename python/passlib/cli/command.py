@@ -193,6 +193,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             parser.print_help()
         else:
             prog = f"{prog} {given.command}"
+            _report_crashes(prog)
             status = given.run(given)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -215,6 +216,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         streams.report(prog, message)
         return status_of(error)
     return status
+
+
+def _report_crashes(prog: str) -> None:
+    """Have crashes and interrupts of libraries reported, which end the process at once."""
+    import passlib._core as _core
+
+    shows_cursor = "\033[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
+    _core.report_as_command(shows_cursor + prog)
 
 
 def _check_words(parser: Parser, words: Sequence[str]) -> None:
