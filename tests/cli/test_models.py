@@ -170,6 +170,22 @@ class TestConvert:
         assert main([*given, "--opset", "17"]) == 0
         assert onnx.load(target).opset_import[0].version == 17
 
+    def test_weights_that_are_elsewhere(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        graph, target = tmp_path / "net-symbol.json", tmp_path / "net.onnx"
+        graph.write_bytes(Path(f"{SQUEEZENET}-symbol.json").read_bytes())
+        command = ["convert", str(graph), str(target), "--shape", "data:1,3,224,224"]
+        assert main(command) == 1
+        assert "there was no .params file next to the graph; give one" in capsys.readouterr().err
+        assert not target.exists()
+        assert main([*command, "--no-weights"]) == 0
+        assert len(passlib.load(target).inputs) == 53
+        assert main([*command, "--params", f"{SQUEEZENET}-0000.params"]) == 0
+        assert passlib.load(target).inputs == ["data"]
+        assert main([*command, "--epoch", "4"]) == 1
+        assert "there are no weights of epoch 4" in capsys.readouterr().err
+
     @pytest.mark.parametrize("shape", ["data", "data:1,x", "data:-3", ":1,3"])
     def test_a_wrong_shape(
         self, shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

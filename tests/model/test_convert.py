@@ -9,7 +9,7 @@ import pytest
 
 import passlib
 from nnvm_files import DATA, NNVM_CORE, TVM_EXECUTOR, text_of
-from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.errors import FormatError, GraphError, InputError, UnsupportedError
 from passlib.model.convert import convert
 from passlib.model.validate import Problem, validate
 
@@ -49,6 +49,8 @@ def test_what_cannot_be_converted_leaves_no_file(core: Path, tmp_path: Path) -> 
     pytest.importorskip("onnx")
     target = tmp_path / "m.onnx"
     with pytest.raises(GraphError, match="data"):
+        convert(core, target, weights=False)
+    with pytest.raises(InputError, match=r"no weights, and w need them: there was no .params file"):
         convert(core, target)
     executor = tmp_path / "executor.json"
     executor.write_bytes(text_of(TVM_EXECUTOR))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from passlib.dialects import find
 from passlib.dialects.table import check_target
+from passlib.errors import InputError
 from passlib.lowering.builder import OPSET
+from passlib.model.inputs import without_weights
 from passlib.model.loading import load
+from passlib.model.model import Model
 from passlib.runtime.export import check_opset
 
 
@@ -21,6 +24,7 @@ def convert(
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     types: Mapping[str, Any] | None = None,
     opset: int = OPSET,
+    weights: bool = True,
     **options: Any,
 ) -> None:
     """Read a model and write it as an ONNX file, checked by ONNX.
@@ -37,8 +41,11 @@ def convert(
         Shapes and element types of inputs that the model does not declare; see `Model.to_onnx`.
     opset : int
         Version of ONNX's operator set, from 13 on.
+    weights : bool
+        Refuse a model whose weights are not found, instead of making inputs of them. Those with
+        a shape in ``shapes`` are inputs.
     **options
-        Options of the dialect's reader, such as ``epoch`` for MXNet.
+        Options of the dialect's reader, such as ``params`` and ``epoch`` for MXNet.
 
     Raises
     ------
@@ -51,6 +58,8 @@ def convert(
     UnsupportedError
         Something in the graph has no faithful lowering, or the target has the suffix of another
         format.
+    InputError
+        The weights are not found.
     PasslibError
         The packages ``onnx`` and ``onnxruntime`` are not installed.
 
@@ -67,4 +76,22 @@ def convert(
     # Before a model is read that may be large.
     target = check_target(dst, find("onnx"))
     check_opset(opset)
-    load(src, dialect, **options).to_onnx(target, shapes, types, opset)
+    model = load(src, dialect, **options)
+    if weights:
+        _require_weights(model, src, shapes or {})
+    model.to_onnx(target, shapes, types, opset)
+
+
+def _require_weights(model: Model, src: str | os.PathLike[str], inputs: Container[str]) -> None:
+    family = find(model.dialect)
+    if model.args or model.aux or not family.weight_suffixes:
+        return
+    names = model.symbol.list_inputs()
+    parameters = family.parameters_among(model.symbol.graph, set(names))
+    missing = [name for name in names if name in parameters and name not in inputs]
+    if missing:
+        what = without_weights(family, missing)
+        raise InputError(
+            f"{os.fspath(src)}: {what}; give one with params='...' (--params) or epoch=N "
+            "(--epoch), or make inputs of them with weights=False (--no-weights)"
+        )

@@ -173,7 +173,9 @@ def hint(
     if missing:
         parameters = dialect.parameters_among(graph, set(missing)) if not weights else set()
         if parameters:
-            return _without_weights(dialect, [n for n in missing if n in parameters])
+            text = without_weights(dialect, [n for n in missing if n in parameters])
+            hint = "; name one with passlib.load(path, params='...')"
+            return text + hint if dialect.weight_suffixes else text
         return "" if "is missing" in said else f"no value was given for {listed(missing)}"
     kinds = {name: getattr(value, "dtype", None) for name, value in feeds.items()}
     doubles = [name for name, dtype in kinds.items() if dtype == np.float64]
@@ -185,11 +187,9 @@ def hint(
     )
 
 
-def _without_weights(dialect: Dialect, parameters: Sequence[str]) -> str:
+def without_weights(dialect: Dialect, parameters: Sequence[str]) -> str:
+    """Return the message for a model whose weights were not found."""
     text = f"the model has no weights, and {listed(parameters, 3)} need them"
     if not dialect.weight_suffixes:
         return text
-    return (
-        f"{text}: there was no {dialect.weight_suffixes[0]} file next to the graph; name one with "
-        "passlib.load(path, params='...')"
-    )
+    return f"{text}: there was no {dialect.weight_suffixes[0]} file next to the graph"

@@ -17,6 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="OUT")
     add_shapes(parser)
     parser.add_argument("--opset", type=int, metavar="N", help="opset of the ONNX file")
+    parser.add_argument("--params", metavar="FILE", help="file of the weights")
+    parser.add_argument("--epoch", type=int, metavar="N", help="epoch of the weights (MXNet)")
+    parser.add_argument("--no-weights", action="store_true", help="make inputs of the weights")
     parser.add_argument("--dialect", metavar="NAME", help="dialect of the file (default: detected)")
 
 
@@ -26,6 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     require_model("OUT", arguments.target, "onnx")
     shapes = shapes_of(arguments.shape)
-    opset = {} if arguments.opset is None else {"opset": arguments.opset}
-    convert(arguments.source, arguments.target, arguments.dialect, shapes=shapes, **opset)
+    given = {name: getattr(arguments, name) for name in ("opset", "params", "epoch")}
+    options = {name: value for name, value in given.items() if value is not None}
+    convert(
+        arguments.source,
+        arguments.target,
+        arguments.dialect,
+        shapes=shapes,
+        weights=not arguments.no_weights,
+        **options,
+    )
     return FINE
