@@ -85,6 +85,7 @@ PLUGINS: dict[str, Recipe] = {
     "slow_start": library("slow_start.cc"),
     "arithmetic": library("arithmetic.cc"),
     "careless": library("careless.cc"),
+    "crashes": library("crashes.cc"),
     "declared": library("declared.cc"),
     "on_demand": library("on_demand.cc"),
     "tensors": library("tensors.cc", flags=("-pthread",)),
