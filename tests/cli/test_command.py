@@ -154,7 +154,7 @@ def test_tables_on_a_terminal_and_elsewhere(tmp_path: Path) -> None:
     plain = passlib_command(*given, folder=tmp_path)
     assert (plain.returncode, plain.stderr) == (0, "")
     assert "\x1b" not in plain.stdout
-    rows = [line.split() for line in plain.stdout.splitlines()]
+    rows = [line.split() for line in re.sub(r", in .*", "", plain.stdout).splitlines()]
     assert ["operator", "before", "after"] in rows
     written = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).split()
     assert " ".join(word for row in rows for word in row) in " ".join(written)

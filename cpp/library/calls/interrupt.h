@@ -17,7 +17,8 @@ enum class OnInterrupt {
 };
 
 /// For a process that is one command: a crash in a library's code is reported on stderr before it
-/// ends the process, and SIGINT in such code ends it with exit code 130. `prog` begins the messages.
+/// ends the process, and SIGINT in such code ends it with exit code 130. `prog` begins the
+/// messages.
 void reportAsCommand(const std::string& prog);
 
 /// Returns what runs native code at present, as InterruptWatch got it: "pass 'x' of library 'y'".

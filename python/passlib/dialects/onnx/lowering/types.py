@@ -19,7 +19,7 @@ from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import VARIABLE
 from passlib.graph.plain import PlainGraph, whole
 from passlib.lowering import Graph
-from passlib.lowering.types import TypeSpec
+from passlib.lowering.types import TypeSpec, shape_text
 
 if TYPE_CHECKING:
     from passlib.graph.plain import PlainGraph
@@ -121,8 +121,10 @@ def fix_sizes(value: Any, given: Mapping[str, TypeSpec]) -> None:
 def check_sizes(name: str, stated: TypeSpec, given: Sequence[int | None]) -> None:
     """Raise `InputError` if a shape given for an input contradicts the stated one."""
     if not fit(stated.shape, given):
+        wanted = "no shape" if stated.shape is None else shape_text(stated.shape)
         raise InputError(
-            f"input {name!r} was given shape {tuple(given)}, but the model states {stated.shape}"
+            f"input {name!r} was given shape {shape_text(tuple(given))}, but the model states "
+            f"{wanted}"
         )
 
 
