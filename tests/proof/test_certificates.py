@@ -270,6 +270,14 @@ def _cycle(made: Any) -> None:
     made["steps"][-1]["same"].append(["x", "y"])
 
 
+def _toggle(made: Any) -> None:
+    """Add an operator with many inputs, and replace these again and again."""
+    node = {"op": "Max", "domain": "", "attributes": {}, "captures": [], "outputs": ["many"]}
+    step = made["steps"][0]
+    step["nodes"].append({**node, "inputs": ["e1"] * 10_000})
+    step["same"] = [["e1", "e2"], ["e2", "e1"]] * 5_000
+
+
 def _captures(made: Any) -> None:
     _node(made, "If")["captures"].clear()
 
@@ -429,6 +437,7 @@ FORGED: dict[str, tuple[Forge, str]] = {
     ),
     "names that are numbers": (lambda m: _of(m, "dead").update(dead=[7]), "must hold texts"),
     "a cycle": (_cycle, ""),
+    "values that are replaced to and fro": (_toggle, "values are replaced too often"),
 }
 
 

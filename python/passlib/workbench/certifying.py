@@ -152,21 +152,24 @@ class _Certificate:
 
     def made(self) -> dict[str, Any]:
         """Return the certificate as JSON values."""
-        for attempt in range(_MOST_TRIES + 1):
+        settled: set[tuple[int, str, str]] = set()
+        for _ in range(_MOST_TRIES):
             replay, steps, places = self._steps()
-            wrong = self._wrong(replay, steps)
-            if not wrong:
+            wrong = {
+                (places[number], old, new): (number, why)
+                for number, old, new, why in self._wrong(replay, steps)
+            }
+            left = wrong.keys() - settled
+            if not left:
                 break
-            first = min(places[number] for number, _, _, _ in wrong)
-            for number, old, new, why in wrong:
-                place = places[number]
-                if place != first and attempt < _MOST_TRIES - 1:
-                    continue
-                if attempt == _MOST_TRIES or (place, old, new) in self._banned:
-                    steps[number - 1]["believe"] = (
-                        f"the values differ when they are computed: {why}"
-                    )
-                self._banned.add((place, old, new))
+            # What follows a wrong pair is computed from it.
+            first = min(place for place, _, _ in left)
+            keys = {key for key in left if key[0] == first}
+            if keys <= self._banned:
+                settled |= keys  # outputs, which have no other value to be the same as
+            self._banned |= keys
+        for number, why in wrong.values():
+            steps[number - 1]["believe"] = f"the values differ when they are computed: {why}"
         self._name_rules(replay, steps)
         used = {name for step in steps for name in step["rules"]}
         return {
