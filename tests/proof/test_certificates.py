@@ -565,6 +565,8 @@ class TestForged:
         (tmp_path / "no.onnx").write_bytes(b"\xff" * 10)
         with pytest.raises(CertificateError, match="not an ONNX model"):
             check(tmp_path / "no.onnx", folder / "after.onnx", folder / "c.json")
+        with pytest.raises(CertificateError, match="this is no file"):
+            check(tmp_path, folder / "after.onnx", folder / "c.json")
         content = (folder / "before.onnx").read_bytes()
         (tmp_path / "no.onnx").write_bytes(content.replace(b"Exp", b"\xff\xff\xff"))
         with pytest.raises(CertificateError, match="op_type is no UTF-8"):

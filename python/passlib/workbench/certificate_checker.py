@@ -1343,6 +1343,9 @@ def check(
         A file cannot be read.
     """
     paths = [Path(path) for path in (before, after, certificate)]
+    for path in paths:
+        if path.exists() and not path.is_file():
+            raise CertificateError(f"{path}: this is no file")
     contents = [path.read_bytes() for path in paths]
     first, last = (
         load_model(content, path) for content, path in zip(contents[:2], paths, strict=False)
