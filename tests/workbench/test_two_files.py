@@ -290,7 +290,11 @@ def test_pairs(case: str) -> None:
 
 PARTS = {
     "a right merge beside a wrong axis": (["Softmax"], ["Softmax"]),
-    "a node of a nested graph": (["If"], ["If"]),
+    "a node of a nested graph": (["Sub"], ["Sub"]),
+    "right rewrites beside it in a branch": (["Sin"], ["Cos"]),
+    "a node of a Loop": (["Add"], ["Sub"]),
+    "a branch of a branch": (["Sin"], ["Cos"]),
+    "a wrong condition beside right branches": (["If"], ["Not", "If"]),
     "an output that became a constant": (None, []),
     "two inputs of one operator": (["Sub"], ["Sub"]),
     "another operator set": (["Softmax"], ["Softmax"]),

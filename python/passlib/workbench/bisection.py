@@ -369,8 +369,8 @@ def _inside(
             continue
         kept = _smallest_with(files, rest, parts, fails)
         # What else changes at the node itself is as small as it gets.
-        guilty += [each for each in kept if each == whole]
-        pending += [each for each in kept if each != whole]
+        guilty += [each for each in kept if each.items == whole.items]
+        pending += [each for each in kept if each.items != whole.items]
     return guilty
 
 

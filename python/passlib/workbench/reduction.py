@@ -186,8 +186,9 @@ def reduce_both(
 
     Values are paired by what they compute, as in `bisect`. A part computes some of these values in
     both models; the values that it reads are inputs, with the numbers of the first model. Delta
-    debugging finds the fewest values; then dimensions are reduced in both parts. Models of other
-    dialects are reduced as ONNX models.
+    debugging finds the fewest values; a branch of If or one iteration of Loop replaces its node if
+    it is enough. Then dimensions are reduced in both parts. Models of other dialects are reduced as
+    ONNX models.
 
     Parameters
     ----------
@@ -262,7 +263,16 @@ def reduce_both(
             "the second model fails, but the values that both models compute do not show it: the "
             "fault is in what no value shows, such as names, declared types or metadata"
         )
-    one, two, inner = files.parts(smallest(values, part_fails))
+    chosen = smallest(values, part_fails)
+    inside = list(files.inside(chosen))
+    while inside:
+        outer, files = files, inside.pop(0)
+        if files.values() and part_fails(files.values()):
+            chosen = smallest(files.values(), part_fails)
+            inside = list(files.inside(chosen))
+        else:
+            files = outer
+    one, two, inner = files.parts(chosen)
     (one, two), small = smaller([one, two], inner, fails)
     return Reduced(
         one,

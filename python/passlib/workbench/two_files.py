@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -245,7 +246,8 @@ class TwoFiles:
         """
         nested = _nested(rewrite)
         if nested is None:
-            parts = self._split([old for _, old, _ in rewrite.items])
+            wanted = {old for _, old, _ in rewrite.items}
+            parts = self._split([old for old in self._before.producers if old in wanted])
         else:
             place, inner = nested
             parts = [self._in_place(place, each) for each in self._nested[place].split(inner)]
@@ -266,20 +268,41 @@ class TwoFiles:
         kept = [each for each in self.rewrites if each not in parts]
         self.rewrites = (*kept, rewrite)
 
-    def _split(self, olds: Sequence[str]) -> list[Rewrite]:
-        """Return the rewrites of nested graphs, and the rest of a rewrite."""
+    def _nesting(self, olds: Sequence[str]) -> tuple[int, int] | None:
+        """Return the only If or Loop that computes some values in each file, if they are alike."""
         new = self._new[olds[0]]
-        gone = sorted({n for old in olds for n in region(self._before, old, self._new)})
+        gone = {n for old in olds for n in region(self._before, old, self._new)}
         made = region(self._after, new, self._old) if self._old[new] == olds[0] else []
         pairs = [[n for n in numbers if nested_graphs_of(side.nodes[n])]
                  for numbers, side in ((gone, self._before), (made, self._after))]  # fmt: skip
         if [len(each) for each in pairs] != [1, 1]:
-            return []
+            return None
         ((number,), (after,)) = pairs
         one, two = self._before.nodes[number], self._after.nodes[after]
-        graphs, others = nested_graphs_of(one), nested_graphs_of(two)
-        if one.op_type != two.op_type or graphs.keys() != others.keys():
+        same = nested_graphs_of(one).keys() == nested_graphs_of(two).keys()
+        return (number, after) if same and one.op_type == two.op_type else None
+
+    def inside(self, values: Sequence[str]) -> Iterator[TwoFiles]:
+        """Yield the pairs of nested graphs of an If or Loop that computes some values."""
+        pair = self._nesting(values)
+        if pair is None:
+            return
+        graphs, others = (
+            nested_graphs_of(side.nodes[number])
+            for side, number in zip((self._before, self._after), pair, strict=True)
+        )
+        for name, graph in graphs.items():
+            with suppress(PasslibError):
+                yield self._nested_files(*pair, graph, others[name])
+
+    def _split(self, olds: Sequence[str]) -> list[Rewrite]:
+        """Return the rewrites of nested graphs, and the rest of a rewrite."""
+        pair = self._nesting(olds)
+        if pair is None:
             return []
+        number, after = pair
+        one, two = self._before.nodes[number], self._after.nodes[after]
+        graphs, others = nested_graphs_of(one), nested_graphs_of(two)
         found: list[Rewrite] = []
         for name, graph in graphs.items():
             try:
@@ -293,7 +316,8 @@ class TwoFiles:
         self._pairs[number] = after
         rest = self._rewrite(olds)
         plain = [without_graphs(each) for each in (one, two)]
-        if len(gone) == len(made) == 1 and not self._changes(*plain):
+        is_alone = len(rest.lines[0]) == len(rest.lines[1]) == 1
+        if is_alone and not self._changes(*plain):
             return found
         return [*found, rest]
 
