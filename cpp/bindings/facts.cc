@@ -22,6 +22,7 @@
 #include "bindings/weights/scaled_array.h"
 #include "facts/node_view.h"
 #include "facts/onnx_source.h"
+#include "facts/table.h"
 #include "graph/attributes.h"
 
 namespace passlib {
@@ -335,9 +336,28 @@ class GraphFacts {
   std::unique_ptr<Facts> facts_;
 };
 
+/// The operators of ONNX's own domain that no rule knows, nested graphs included: the name of the
+/// first node of each.
+py::dict unknownOperators(GraphSource& source) {
+  py::dict found;
+  const std::shared_ptr<const Graph> graph = source.get();
+  mxnet::ext::host::forEachNode(
+      const_cast<Graph*>(graph.get()), [](Graph*) {},
+      [&](Graph*, Node* node) {
+        if (node->op == "null") return;
+        const std::string_view domain = attributeOf(*node, "__domain__");
+        if (!domain.empty() && domain != "ai.onnx") return;
+        if (facts::findRule("", node->op) != nullptr) return;
+        const py::str op = decode(node->op);
+        if (!found.contains(op)) found[op] = decode(node->name);
+      });
+  return found;
+}
+
 }  // namespace
 
 void bindFacts(py::module_* m) {
+  m->def("unknown_operators", &unknownOperators, py::arg("graph"));
   py::class_<GraphFacts>(*m, "GraphFacts")
       .def(py::init<py::object, GraphSource&, const facts::Opsets&, const py::dict&,
                     const GivenTypes&, bool, bool, bool>(),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import passlib
@@ -303,3 +304,24 @@ def test_commands_that_do_not_fit(command: list[str], words: str, chain: Path) -
     assert (result.returncode, result.stdout) == (1, "")
     assert words in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("op", "version", "words"),
+    [
+        ("Relu", 99, "its operator set is 99, and the newest that the installed onnx knows is"),
+        ("Cnov", 17, "ONNX has no operator Cnov (node 'n')"),
+        ("Relu", 17, ""),
+    ],
+)
+def test_what_a_runtime_may_not_know(op: str, version: int, words: str, tmp_path: Path) -> None:
+    value = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node(op, ["x"], ["y"], name="n")
+    other = onnx.helper.make_node("Other", ["y"], ["z"], domain="own")
+    graph = onnx.helper.make_graph([node, other], "g", [value("x", 1, [2])], [value("z", 1, [2])])
+    sets = [onnx.helper.make_opsetid("", version), onnx.helper.make_opsetid("own", 1)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=sets), tmp_path / "m.onnx")
+    result = passlib_command("opt", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx")
+    assert result.returncode == 0
+    assert ("warning: " in result.stderr) == bool(words)
+    assert words in result.stderr

@@ -410,6 +410,10 @@ class Dialect(ABC):
             [_described(name, results.get(name, _UNKNOWN)) for name in graph.list_outputs()],
         )
 
+    def doubts(self, graph: PlainGraph) -> list[str]:
+        """Return what a runtime may not know of a graph that was read, each as a clause."""
+        return []
+
     def about(self, model: ModelData) -> dict[str, Any]:
         """Return what else the file says of the model, as JSON values by title."""
         return {}

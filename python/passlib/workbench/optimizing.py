@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from passlib import dialects
 from passlib.errors import InputError, PasslibError, counted, listed
 from passlib.files.regular import replacing
 from passlib.files.silence import silenced
@@ -99,12 +100,12 @@ def optimize(
     dict
         JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
         ``bytes`` (the same of the file; None for a model of several), ``seconds``, ``steps``,
-        ``differences`` (a text for each output that differs) and ``files`` (the paths of
-        written files); on request also ``checked`` (the number of inputs and the largest
-        difference relative to its tolerance), ``not_covered`` (what the inputs
-        do not show), ``rewrites`` (applied, and in total) and ``report``. After ``simplify``,
-        ``more_layers`` is None, or a version of ONNX's operators and how many operators fewer the
-        model would have with it. ``certificate`` is the path of the certificate.
+        ``differences`` (a text for each output that differs), ``doubts`` (what of the model a
+        runtime may not know) and ``files`` (the paths of written files); on request also
+        ``checked`` (the number of inputs and the largest difference relative to its tolerance),
+        ``not_covered`` (what the inputs do not show), ``rewrites`` (applied, and in total),
+        ``report`` and ``certificate`` (their paths). After ``simplify``, ``more_layers`` is None,
+        or a version of ONNX's operators and how many operators fewer the model would have with it.
 
     Raises
     ------
@@ -115,6 +116,7 @@ def optimize(
     size = Path(path).stat().st_size if Path(path).is_file() else 0
     model = load(path)
     pipeline.check(model.dialect)
+    doubts = dialects.find(model.dialect).doubts(model.symbol)
     given = None if request.inputs is None else load_inputs(request.inputs, model)
     looking = [*instruments, *_instruments(request, model, given)]
     certify = Certify()
@@ -138,7 +140,7 @@ def optimize(
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
     sizes = [size, Path(files[0]).stat().st_size] if len(files) == 1 and size else None
-    more |= {"bytes": sizes, "differences": differences}
+    more |= {"doubts": doubts, "bytes": sizes, "differences": differences}
     facts = {**_facts(path, output, model, result), **more}
     if request.certify is not None and files:
         certify.save(path, files[0], request.certify)

@@ -95,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     # Keep the output of libraries out of the JSON.
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         facts = _run_one(arguments, pipeline, request)
+    for doubt in facts["doubts"]:
+        report("passlib opt", f"warning: {facts['model']}: {doubt}")
     if facts["differences"]:
         differences = "; ".join(facts["differences"])
         report(

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import passlib._core as _core
+from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.reading import (
     OUTPUTS,
@@ -218,7 +219,28 @@ class ONNX(Dialect):
         variables = {node.name: Entry(node, 0) for node in places if node.is_variable}
         names = [name for name in self.data_inputs(graph.graph) if name in variables]
         inputs = [described(name, variables[name]) for name in names]
-        return inputs, list(map(described, graph.list_outputs(), graph.entries))
+        outputs = list(map(described, graph.list_outputs(), graph.entries))
+        if any(each.dtype is None for each in outputs):  # what unknown operators compute
+            stated = super().interface(graph, model)[1]
+            outputs = [
+                one if one.dtype else other for one, other in zip(outputs, stated, strict=True)
+            ]
+        return inputs, outputs
+
+    def doubts(self, graph: PlainGraph) -> list[str]:
+        document = document_of(graph.attributes)
+        version, found = document.imports.get("", 0), []
+        if version > _ORDINARY_VERSION:
+            newest = schema.newest()
+            if version > newest:
+                found.append(
+                    f"its operator set is {version}, and the newest that the installed onnx knows "
+                    f"is {newest}"
+                )
+        if not document.file.has_functions:
+            unknown = _core.unknown_operators(graph.graph)
+            found += [f"ONNX has no operator {op} (node {node!r})" for op, node in unknown.items()]
+        return found
 
     def about(self, model: ModelData) -> dict[str, Any]:
         from passlib.dialects.onnx.nested import nested_bytes
@@ -260,14 +282,19 @@ class ONNX(Dialect):
         return {each.name: spec_of(each.type) for each in document.outline.graph.output}
 
 
+_ORDINARY_VERSION: Final = 21
+"""Package onnx is asked for the newest operator set only where it may be exceeded."""
+
 _UNNAMED: Final = re.compile(r"[^\s()]+:\d+:\d+")
 """How facts call an open size of an input that has no name in the file."""
 
 
 def _described(name: str, fact: Any, text: str) -> Described:
     code, wrappers, sizes, *_ = fact
-    if wrappers or not code:
-        return Described(name, text or None, None)
+    if wrappers:
+        return Described(name, text, None)
+    if not code:
+        return Described(name, None, None)
     dtype = ELEMENT_TYPES.get(code, text.partition("[")[0])
     return Described(name, dtype, None if sizes is None else [_named(size) for size in sizes])
 

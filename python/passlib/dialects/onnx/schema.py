@@ -20,6 +20,11 @@ def plain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
+def newest() -> int:
+    """Return the newest operator set of ONNX that the installed package knows."""
+    return int(require("onnx.defs", extra="onnx").onnx_opset_version())
+
+
 def newest_version(domain: str, ir_version: int) -> int:
     """Return the newest version of an operator set that belongs to a version of the file format.
 

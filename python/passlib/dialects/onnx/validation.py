@@ -315,6 +315,12 @@ class _Check:
                 report(f"opset_import[{number}]", f"domain {entry.domain!r} occurs twice")
             if not 0 < entry.version <= _MOST:
                 self._error(f"opset_import[{number}]", f"there is no version {entry.version}")
+            elif not domain and entry.version > schema.newest():
+                self._warn(
+                    f"opset_import[{number}]",
+                    f"version {entry.version} is newer than {schema.newest()}, the newest that the "
+                    "installed onnx knows",
+                )
             versions[domain] = entry.version
             self._imports[entry.domain] = min(max(entry.version, 0), _MOST)
         if model.ir_version >= schema.NAMED_SINCE and not model.opset_import:
