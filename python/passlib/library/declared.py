@@ -327,7 +327,8 @@ class Declaration:
     any_options : bool
         Whether it takes other options than those that it declares.
     enters_functions : bool
-        Whether `Model.optimize_for` also runs it on the bodies of local functions of ONNX models.
+        Whether `Model.optimize_for` also runs it on the bodies of local functions of ONNX models,
+        as it does with all passes that join a named pipeline.
 
     Examples
     --------

@@ -30,6 +30,7 @@ from passlib.library.backends import (
     pipelines,
 )
 from passlib.library.compiled import NumpyArrays
+from passlib.library.declared import Declaration
 from passlib.library.pipeline import (
     Step,
     Steps,
@@ -418,14 +419,17 @@ class Model:
             return False
         known = passes()
         found = [known[step.name] for step in flat(steps) if step.name in known]
-        return any(declaration.enters_functions for declaration in found)
+        return any(map(_enters_functions, found))
 
     def _after_functions(self, name: Any, options: Mapping[str, Any]) -> Model:
         """Run a pass on the bodies of local functions, if it enters them."""
         if not self._format.has_functions(self._symbol):
             return self
         backend = find_backend(name) if isinstance(name, str) else name
-        if not backend.declaration.enters_functions:
+        declaration = backend.declaration
+        # The named pipelines, which do not give names, enter functions in a step of their own.
+        enters = _enters_functions(declaration) and isinstance(name, str)
+        if not (enters or declaration.enters_functions):
             return self
         from passlib.model.edits import content_of, of_content
         from passlib.model.functions import with_functions
@@ -433,8 +437,13 @@ class Model:
         own = {key: value for key, value in options.items() if key not in INFERENCE}
 
         def change(content: bytes) -> bytes | None:
-            before = of_content(self, content)
-            after = before.after_passes(backend, **own)
+            try:
+                before = of_content(self, content)
+                after = before.after_passes(backend, **own)
+            except PasslibError:
+                if declaration.enters_functions:
+                    raise
+                return None  # a body that is no model stays as it is
             if after.symbol.graph.equals(before.symbol.graph):
                 return None
             return content_of(after)
@@ -902,6 +911,11 @@ def _refuse_types(given: Mapping[str, Any]) -> None:
             f"simplify and clean infer shapes and types themselves, and would ignore {names[0]!r}; "
             "fixed={'data': (1, 3, 224, 224)} states the sizes of inputs of an ONNX model"
         )
+
+
+def _enters_functions(declaration: Declaration) -> bool:
+    """Whether a pass is run on the bodies of local functions, as those that simplify models are."""
+    return declaration.enters_functions or declaration.joins is not None
 
 
 class ModelSteps:

@@ -392,3 +392,33 @@ def test_random_graphs_in_functions(part: int, exact: bool) -> None:
             found.append(random_graphs.compared(wrapped, drawn.feeds, simplify, exact=exact))
     assert [text for text in found if text not in random_graphs.FINE] == []
     assert found.count("equal") > 4
+
+
+ALONE = {
+    "removeNoOps": ("r = Relu(p) i = Identity(r) o = Neg(i)", ["Relu", "Neg"]),
+    "cancelTransposes": (
+        "t = Transpose<perm = [1, 0]>(p) u = Neg(t) o = Transpose<perm = [1, 0]>(u)", ["Neg"],
+    ),
+    "foldConstants": (
+        "k = Constant<value_floats = [4.0]>() l = Sqrt(k) o = Add(p, l)", ["Constant", "Add"],
+    ),
+    "mergeEqualNodes": ("r = Neg(p) s = Neg(p) o = Add(r, s)", ["Neg", "Add"]),
+    "fuseMatMulAdd": ("m = MatMul(p, p) o = Add(m, p)", ["Gemm"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_single_passes_enter_bodies(name: str, tmp_path: Any) -> None:
+    body, left = ALONE[name]
+    graph = "(float[3, 3] x) => (float[3, 3] y) { h = f.one(x) y = f.one(h) }"
+    data = model_of(Case(graph, {"one (p) => (o)": body}, {})).SerializeToString()
+    for passes in (name, [name, "removeDeadNodes"]):
+        made = passlib.load(data).optimize_for(passes)
+        made.save(tmp_path / "made.onnx")
+        proto = onnx.load(tmp_path / "made.onnx")
+        onnx.checker.check_model(proto, full_check=True)
+        assert [node.op_type for node in proto.functions[0].node] == left
+        x = np.linspace(-2, 2, 9).astype(np.float32).reshape(3, 3)
+        (want,) = results(data, {"x": x})
+        (have,) = results(proto.SerializeToString(), {"x": x})
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
