@@ -12,7 +12,9 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 import passlib.proof.meanings as meanings
-from element_values import results
+from element_values import chained, results
+from passlib.proof.conditions import lossless
+from passlib.proof.tensors import REALS, WHOLE
 
 X = ("float32", (2, 3, 4))
 _SHAPES: tuple[tuple[int, ...], ...] = ((2, 3), (0, 3), (1,), ())
@@ -93,6 +95,16 @@ CASES: list[tuple[Any, ...]] = [
     ("AveragePool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "count_include_pad": 1},
      [("float32", (1, 2, 4, 5))]),
     ("Gemm", {"transB": 1}, [("float32", (2, 3)), ("float32", (4, 3))]),
+    *((op, {}, [array, np.array(0.5, np.float32), *zero])
+      for zero in ([], [np.array(3, np.uint8)]) for op, array in (
+        ("DequantizeLinear", np.array([[0, 3, 255]], np.uint8)),
+        ("QuantizeLinear", np.array([[0.25, 0.75, -9, 1000, 1.2]], np.float32)))),
+    *((op, {"axis": axis}, [array, scales, np.arange(len(scales)).astype(np.int8)])
+      for axis, scales in ((0, np.array([0.5, 0.25], np.float32)),
+                           (-1, np.array([0.5, 0.25, 2], np.float32)))
+      for op, array in (
+        ("DequantizeLinear", np.array([[0, 3, 127], [-128, 1, 5]], np.int8)),
+        ("QuantizeLinear", np.array([[0.3, 0.7, -90], [999, -1.3, 4]], np.float32)))),
 ]  # fmt: skip
 
 
@@ -144,5 +156,75 @@ def test_a_meaning_is_that_of_the_reference(number: int) -> None:
         )
 
 
+CHAINS: list[tuple[Any, ...]] = [
+    *(([("SplitToSequence", {"axis": axis, "keepdims": keep}, []), ("SequenceAt", {}, [place])],
+       [X])
+      for axis in (0, -1) for keep in (0, 1) for place in (np.array(1), np.array(-2))),
+    *(([("SplitToSequence", {"axis": 2}, [np.array(3)]), ("SequenceAt", {}, [place])], [X])
+      for place in (np.array(0), np.array(1))),
+    *(([("SplitToSequence", {"axis": 1, "keepdims": keep}, []),
+        ("ConcatFromSequence", {"axis": axis, "new_axis": 1 - keep}, [])], [X])
+      for keep, axis in ((1, 1), (1, -2), (0, 1), (0, 0), (0, -1))),
+    *(([("SequenceConstruct", {}, []), ("SequenceAt", {}, [place])], [X, X, X])
+      for place in (np.array(2), np.array(-3))),
+    ([("SequenceConstruct", {}, []), ("SequenceLength", {}, [])], [X, X]),
+    ([("SequenceConstruct", {}, []), ("ConcatFromSequence", {"axis": -1}, [])], [X, X]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(CHAINS)))
+def test_a_meaning_of_a_sequence_is_that_of_the_reference(number: int) -> None:
+    steps, inputs = CHAINS[number]
+    generator = np.random.default_rng(number)
+    arrays = [generator.uniform(-2, 2, shape).astype(dtype) for dtype, shape in inputs]
+    nodes, feeds = [], {}
+    names = [f"x{place}" for place in range(len(arrays))]
+    feeds.update(zip(names, arrays, strict=True))
+    for place, (op, attributes, more) in enumerate(steps):
+        for item, array in enumerate(more):
+            feeds[f"m{place}{item}"] = array
+            names.append(f"m{place}{item}")
+        nodes.append(helper.make_node(op, names, [f"y{place}"], **attributes))
+        names = [f"y{place}"]
+    declared = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(each.dtype), each.shape)
+        for name, each in feeds.items()
+    ]
+    graph = helper.make_graph(nodes, "g", declared, [helper.make_empty_tensor_value_info(names[0])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    (expected,) = ReferenceEvaluator(model).run(None, feeds)
+    found = chained(steps, 20, arrays)
+    assert found.shape == np.shape(expected)
+    np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+
+
+def test_numbers_that_are_quantized_again_are_what_they_were() -> None:
+    """The law that the proofs of exact rules use, for scales of every exponent."""
+    generator = np.random.default_rng(3)
+    exponents = generator.uniform(-149, np.log2(1e30), 400_000)
+    scales = np.exp2(exponents).astype(np.float32)
+    scales = np.maximum(scales, np.float32(1e-45))
+    numbers = generator.integers(-65535, 65536, len(scales)).astype(np.float32)
+    assert np.array_equal(np.round((numbers * scales) / scales), numbers)
+
+
+@pytest.mark.parametrize("source", sorted((REALS | WHOLE) - {"bfloat16"}))
+def test_a_cast_that_is_called_lossless_loses_nothing(source: str) -> None:
+    dtype = np.dtype({"float": "float32", "double": "float64"}.get(source, source))
+    if dtype.kind == "f":
+        bits = np.random.default_rng(1).bytes(8000)
+        numbers = np.frombuffer(bits, dtype)
+        numbers = numbers[~np.isnan(numbers)]
+    else:
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        some = np.random.default_rng(1).integers(low, high, 999, dtype, endpoint=True)
+        numbers = np.concatenate([some, np.array([low, high, 0, 1], dtype)])
+    for target in REALS | WHOLE:
+        other = {"float": "float32", "double": "float64"}.get(target, target)
+        if other != "bfloat16" and lossless(source, target):
+            assert np.array_equal(numbers.astype(other).astype(dtype), numbers)
+
+
 def test_every_meaning_is_of_an_operator() -> None:
-    assert [op for op in meanings.MEANINGS if not onnx.defs.has(op)] == []
+    others = meanings._DOMAINS
+    assert [op for op in meanings.MEANINGS if not onnx.defs.has(op) and op not in others] == []

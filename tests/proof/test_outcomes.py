@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import pytest
 
 import passlib
 from commands import passlib_command
-from passlib.proof import prove
-from passlib.proof.outcomes import hash_of, kept, shipped
+from passlib.proof import outcomes, prove
+from passlib.proof.outcomes import hash_of, hash_of_meanings, kept, shipped
 
 RULES = """
 rule reluOfNeg "A sign moves out of Relu."
@@ -42,13 +43,26 @@ def test_each_rule_has_a_kept_result_of_its_text_and_the_meanings() -> None:
     assert kept().keys() - {hash_of(rule) for rule in shipped()} == set()
 
 
+def test_a_result_is_kept_for_the_meanings_of_its_operators(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operators = [frozenset({"Conv", "Mul"}), frozenset({"Relu"})]
+    before = [hash_of_meanings.__wrapped__(each) for each in operators]
+    code, used = outcomes._definitions()["_conv"]
+    changed = {**outcomes._definitions(), "_conv": (f"{code} ", used)}
+    monkeypatch.setattr(outcomes, "_definitions", lambda: changed)
+    after = [hash_of_meanings.__wrapped__(each) for each in operators]
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
 def test_no_rule_is_refuted_and_kept_results_are_fast() -> None:
     start = time.perf_counter()
-    outcomes = list(prove(shipped()))
+    found = list(prove(shipped()))
     assert time.perf_counter() - start < 5
-    assert [each.rule for each in outcomes if each.state == "refuted"] == []
-    assert all(bool(each.reason) == (each.state == "undecided") for each in outcomes)
-    assert all(each.cases for each in outcomes if each.is_proven)
+    assert [each.rule for each in found if each.state == "refuted"] == []
+    assert all(bool(each.reason) == (each.state == "undecided") for each in found)
+    assert all(each.cases for each in found if each.is_proven)
 
 
 def test_rules_prove_themselves() -> None:

@@ -10,7 +10,7 @@ from passlib.proof.prover import prove
 from wrong_rules import WRONG
 
 # Either nothing is found among a few models, or the engine refuses the example itself.
-UNSEEN: set[str] = set()
+UNSEEN: set[str] = {"absOfWholeSums"}
 
 
 @pytest.mark.parametrize("name", WRONG)

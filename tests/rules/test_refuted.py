@@ -63,3 +63,66 @@ def test_the_model_stays(name: str) -> None:
     made = passlib.load(parsed(text)).optimize_for(rules, only=[rule])
     (node,) = [node for node in made.symbol.nodes() if node.op == op]
     assert len(node.inputs) == 3
+
+
+STAYS = {
+    "a whole number that has no absolute value": (
+        "elementwise",
+        "reluOfPositive",
+        "g (int8[2] x) => (int8[2] y) { a = Abs(x) y = Relu(a) }",
+    ),
+    "a sum of whole numbers that wraps around": (
+        "elementwise",
+        "absOfPositive",
+        "g (int32[3] x) => (int32[1] y) { a = ReduceL1(x) y = Abs(a) }",
+    ),
+    "a reduction without axes that does nothing": (
+        "elementwise",
+        "absOfPositive",
+        (
+            "g (float[3] x) => (float[3] y) "
+            "{ a = ReduceL1 <noop_with_empty_axes = 1> (x) y = Abs(a) }"
+        ),
+    ),
+    "a text that has the digits of its type": (
+        "casts",
+        "castOfCast",
+        "g (float[2] x) => (string[2] y) { d = Cast <to = 11> (x) y = Cast <to = 8> (d) }",
+    ),
+    "a least number of -0.0": (
+        "elementwise",
+        "clipOfClip",
+        (
+            "g (float[2] x) => (float[2] y) "
+            "<float a = {0}, float b = {0}, float c = {-0.0}, float d = {1}> "
+            "{ m = Clip(x, a, b) y = Clip(m, c, d) }"
+        ),
+    ),
+    "a greatest number of -0.0": (
+        "elementwise",
+        "reluOfClip",
+        (
+            "g (float[2] x) => (float[2] y) <float low = {0}, float high = {-0.0}> "
+            "{ m = Clip(x, low, high) y = Relu(m) }"
+        ),
+    ),
+    "values of a stated type that lose digits": (
+        "quantization",
+        "quantizeOfDequantize",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (uint16[2] x) => (uint16[2] y) <float s = {0.5}, uint16 z = {0}> "
+            "{ d = DequantizeLinear <output_dtype = 10> (x, s, z) y = QuantizeLinear(d, s, z) }"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_the_operators_stay(name: str) -> None:
+    family, rule, text = STAYS[name]
+    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    model = passlib.load(parsed(text))
+    made = model.optimize_for(rules, only=[rule])
+    before, after = ([node.op for node in each.symbol.nodes()] for each in (model, made))
+    assert before == after

@@ -25,12 +25,7 @@ def results(op: str, opset: int, arrays: list[Any], attributes: dict[str, Any], 
         if array is None:
             tensors.append(None)
             continue
-        kind = fixed(path, _NAMES.get(str(array.dtype), str(array.dtype)))
-        tensor = Tensor(path, f"x{number}", kind, list(array.shape))
-        tensor.is_constant = True
-        if array.dtype == np.int64 and array.ndim < 2:
-            tensor.content = array.tolist()
-        tensor.array = array  # type: ignore[attr-defined]
+        tensor = _given(path, number, array)
         if array.dtype == np.int64 and array.ndim > 1 and op == "Gather":
             _as_numbers(tensor, array)
         tensors.append(tensor)
@@ -38,6 +33,29 @@ def results(op: str, opset: int, arrays: list[Any], attributes: dict[str, Any], 
     made = results_of(node)
     assert all(condition is True for condition in side.conditions), "the operation fails"
     return [_array(each) for each in made]
+
+
+def chained(steps: list[Any], opset: int, arrays: list[Any]) -> Any:
+    """Return what the meanings of operators make of arrays, each of the result before it."""
+    path = Path([], math.inf)
+    path.opsets = [opset]
+    tensors = [_given(path, number, array) for number, array in enumerate(arrays)]
+    for op, attributes, more in steps:
+        given = [_given(path, 9 + number, array) for number, array in enumerate(more)]
+        side = Side(is_left=False)
+        tensors = results_of(Node(path, side, op, [*tensors, *given], dict(attributes)))
+        assert all(condition is True for condition in side.conditions), "the operation fails"
+    return _array(tensors[0])
+
+
+def _given(path: Path, number: int, array: Any) -> Tensor:
+    kind = fixed(path, _NAMES.get(str(array.dtype), str(array.dtype)))
+    tensor = Tensor(path, f"x{number}", kind, list(array.shape))
+    tensor.is_constant = True
+    tensor.array = array  # type: ignore[attr-defined]
+    if array.dtype == np.int64 and array.ndim < 2:
+        tensor.content = array.tolist()
+    return tensor
 
 
 def _as_numbers(tensor: Tensor, array: Any) -> None:
@@ -86,6 +104,11 @@ def _gelu(x: Any, approximate: str) -> Any:
     return 0.5 * x * (1 + _erf(x / math.sqrt(2)))
 
 
+def _quantized(x: Any, scale: Any, zero: Any) -> Any:
+    bounds = np.iinfo(np.asarray(zero).dtype if hasattr(zero, "dtype") else np.uint8)
+    return np.clip(np.round(x / scale) + zero, bounds.min, bounds.max)
+
+
 def _divided(x: Any, y: Any) -> Any:
     return np.trunc(x / y).astype(x.dtype) if np.asarray(x).dtype.kind in "iu" else x / y
 
@@ -106,6 +129,7 @@ _FUNCTIONS: dict[str, Any] = {
     "BitwiseXor": np.bitwise_xor, "BitwiseNot": np.invert, "Where": np.where,
     "Max": lambda *items: np.max(items), "Min": lambda *items: np.min(items),
     "Sum": lambda *items: np.sum(items), "Mean": lambda *items: np.mean(items),
+    "Difference": lambda x, zero: float(x) - float(zero), "Quantize": _quantized,
     "lowest": lambda: -np.inf, "Softmax": lambda x, total, most: np.exp(x) / total,
     "LogSoftmax": lambda x, total, most: x - np.log(total),
 }  # fmt: skip

@@ -524,3 +524,209 @@ _add(
     "y = Mul(MatMul(x: float[2, 3], w: param float[3, 3]), s: param float[3])\n=> y = MatMul(x, v: param float[3, 3])",
     "rounding",
 )
+
+# Casts, bounds and orders.
+_add(
+    "castToText",
+    """y = Cast[to=8](Cast[to=$first](x))
+     where lossless(type(x), $first), type(x) = float
+     => y = Cast[to=8](x)""",
+    "y = Cast[to=8](Cast[to=11](x: float[2]))\n=> y = Cast[to=8](x)",
+)
+_add(
+    "castThatLoses",
+    "y = Cast[to=$last](Cast[to=$first](x))\nwhere type(x) = float\n=> y = Cast[to=$last](x)",
+    "y = Cast[to=11](Cast[to=6](x: float[2]))\n=> y = Cast[to=11](x)",
+)
+_add(
+    "reluOfWholeAbs",
+    "i = shared Abs(x)\ny = Relu(i)\n=> y = i",
+    "y = Neg(Relu(Abs(x: int8[3])))\n=> y = Neg(Abs(x))",
+    first=14,
+)
+_add(
+    "absOfWholeSums",
+    "i = shared ReduceL1(x)\ny = Abs(i)\nwhere type(x) = int32\n=> y = i",
+    "y = Neg(Abs(ReduceL1(x: int32[3])))\n=> y = Neg(ReduceL1(x))",
+)
+_add(
+    "clipsWithoutOrder",
+    """y = Clip(Clip(x, a:param, b:param), c:param, d:param)
+     where rank(a) = 0, rank(b) = 0, rank(c) = 0, rank(d) = 0, type(x) = float
+     => y = Clip(x, fold(Max(a, c)), fold(Min(b, d)))""",
+    """y = Clip[min=5.0, max=9.0](Clip[min=0.0, max=2.0](x: float[2, 3]))
+     => y = Clip[min=5.0, max=2.0](x)""",
+    "rounding",
+)
+_add(
+    "reluOfClipFromBelow",
+    """i = shared Clip(x, low:param, high:param)
+     y = Relu(i)
+     where rank(low) = 0, value(high) >= value(low)
+     => y = i""",
+    """y = Neg(Relu(Clip[min=-1.0, max=6.0](x: float[2, 3])))
+     => y = Neg(Clip[min=-1.0, max=6.0](x))""",
+)
+_add(
+    "placeOfFallingExp",
+    "y = ArgMax(Exp(Neg(x)))\n=> y = ArgMax(x)",
+    "y = ArgMax(Exp(Neg(x: float[3])))\n=> y = ArgMax(x)",
+    "rounding",
+)
+_add(
+    "placeInOtherSoftmax",
+    "y = ArgMax[axis=0](Softmax[axis=1](x))\n=> y = ArgMax[axis=0](x)",
+    "y = ArgMax[axis=0](Softmax[axis=1](x: float[4, 3]))\n=> y = ArgMax[axis=0](x)",
+    "rounding",
+)
+_add(
+    "tileBySum",
+    "y = Tile[repeats=$b](Tile[repeats=$a](x))\n=> y = Tile[repeats=$a + $b](x)",
+    "y = Tile[repeats=[3]](Tile[repeats=[2]](x: float[2]))\n=> y = Tile[repeats=[5]](x)",
+)
+
+# Operators of a family, and axes for themselves.
+_add(
+    "familyCommutes",
+    "y = Add|Sub|Mul|Div(a, b)\nwhere type(a) = float\n=> y = @y(b, a)",
+    "y = Sub(a: float[3], b: float[3])\n=> y = Sub(b, a)",
+    "rounding",
+)
+_add(
+    "expandedByNobody",
+    "y = Add|Sub|Mul(Expand(x, s), b)\nwhere shape(b) = shape(x)\n=> y = @y(x, b)",
+    "y = Sub(Expand(x: float[1, 3], i64[2, 3]), b: float[1, 3])\n=> y = Sub(x, b)",
+)
+_add(
+    "expandedWhereSmaller",
+    "e = shared Expand(x, s)\ny = Max(e, b)\nwhere broadcasts(b, e)\n=> y = Max(x, b)",
+    "y = Max(Expand(x: float[1, 3], i64[2, 3]), b: float[3])\n=> y = Max(x, b)",
+)
+
+# Quantized values.
+_add(
+    "quantizeByOtherScale",
+    """y = QuantizeLinear(DequantizeLinear(q, s:param, z:param), t:param, u:param)
+     where same(z, u), rank(s) = 0, rank(t) = 0, value(s) > 0, value(t) > 0, value(s) < 1e30, type(s) = float
+     => y = q""",
+    """y = QuantizeLinear(DequantizeLinear(q: uint8[2, 3], f32(0.5), u8(3)), f32(0.25), u8(3))
+     w = Cast[to=1](y)
+     => w = Cast[to=1](q)""",
+    first=10,
+)
+_add(
+    "quantizeByOtherZero",
+    """y = QuantizeLinear(DequantizeLinear(q, s:param, z:param), t:param, u:param)
+     where same(s, t), rank(s) = 0, value(s) > 0, value(s) < 1e30, type(s) = float, type(z) = type(u)
+     => y = q""",
+    """y = QuantizeLinear(DequantizeLinear(q: uint8[2, 3], f32(0.5), u8(3)), f32(0.5), u8(4))
+     w = Cast[to=1](y)
+     => w = Cast[to=1](q)""",
+    first=10,
+)
+_add(
+    "reluBeforeAnyQuantize",
+    """y = QuantizeLinear(Relu(x), s:param, z:param)
+     where type(z) = uint8, rank(z) = 0, rank(s) = 0, value(s) > 0, finite(s)
+     => y = QuantizeLinear(x, s, z)""",
+    """y = QuantizeLinear(Relu(x: float[2, 3]), f32(0.5), u8(9))
+     => y = QuantizeLinear(x, f32(0.5), u8(9))""",
+    "rounding",
+    10,
+)
+_add(
+    "scaledByVector",
+    """y = Mul(Cast[to=1](w:param), s:param)
+     where type(w) = int8, type(s) = float, rank(s) = 1, rank(w) = 2, dim(s, 0) = dim(w, 0)
+     => y = DequantizeLinear[axis=0](w, s)""",
+    """y = MatMul(x: float[3, 2], Mul(Cast[to=1](w: param int8[2, 2]), s: param float[2]))
+     => y = MatMul(x, DequantizeLinear[axis=0](w, s))""",
+)
+
+# Recurrent layers.
+_add(
+    "anyStateIsZero",
+    """y = GRU(x, w, r, b?, n?, i)
+     where rank(i) = 3
+     => y = @y(x, w, r, b, n)""",
+    """y = GRU[hidden_size=2](x: float[3, 1, 4], w: param float[1, 6, 4], r: param float[1, 6, 2], _, _, i: float[1, 1, 2])
+     => y = GRU[hidden_size=2](x, w, r)""",
+)
+_add(
+    "stateIsCell",
+    """y = LSTM(x, w, r, b?, n?, i, j)
+     => y = @y(x, w, r, b, n, j, i)""",
+    """y = LSTM[hidden_size=2](x: float[3, 1, 4], w: param float[1, 8, 4], r: param float[1, 8, 2], _, _, i: float[1, 1, 2], j: float[1, 1, 2])
+     => y = LSTM[hidden_size=2](x, w, r, _, _, j, i)""",
+)
+_add(
+    "shorterSequences",
+    """y = GRU(x, w, r, b?, n)
+     where all(value(n) <= dim(x, 0)), shape(n) = [dim(x, 1)]
+     => y = @y(x, w, r, b)""",
+    """y = GRU[hidden_size=2](x: float[3, 1, 4], w: param float[1, 6, 4], r: param float[1, 6, 2], _, i32[2])
+     => y = GRU[hidden_size=2](x, w, r)""",
+)
+
+# Sequences, and items of constants.
+_add(
+    "itemFromEnd",
+    """y = SequenceAt(SplitToSequence[axis=0, keepdims=1](x), i:param)
+     where type(x) = float, rank(i) = 0, value(i) < dim(x, 0), value(i) >= 0 - dim(x, 0)
+     => y = Slice[starts=[value(i)], ends=[value(i) + 1], axes=[0]](x)""",
+    """y = SequenceAt(SplitToSequence[axis=0](x: float[2, 3]), i64(-1))
+     => y = Slice[starts=[-1], ends=[0], axes=[0]](x)""",
+)
+_add(
+    "partsWithoutSize",
+    """y = SequenceAt(SplitToSequence[axis=0](x, s:param), i:param)
+     where type(x) = float, rank(s) = 0, value(s) > 0, rank(i) = 0, value(i) >= 0, value(i) * value(s) < dim(x, 0)
+     => y = Slice[starts=[value(i)], ends=[value(i) + value(s)], axes=[0]](x)""",
+    """y = SequenceAt(SplitToSequence[axis=0](x: float[6, 3], i64(2)), i64(1))
+     => y = Slice[starts=[1], ends=[3], axes=[0]](x)""",
+)
+_add(
+    "secondIsFirst",
+    "y = SequenceAt(shared SequenceConstruct(a, b), i:param)\nwhere rank(i) = 0, value(i) = 1\n=> y = a",
+    """y = Relu(SequenceAt(SequenceConstruct(a: float[2], b: float[2]), i64(1)))
+     => y = Relu(a)""",
+)
+_add(
+    "joinedBackwards",
+    """y = ConcatFromSequence[axis=0, new_axis=0](SequenceConstruct(a, b))
+     where rank(a) = 1, rank(b) = 1
+     => y = Concat[axis=0](b, a)""",
+    """y = ConcatFromSequence[axis=0](SequenceConstruct(a: float[2], b: float[3]))
+     => y = Concat[axis=0](b, a)""",
+)
+_add(
+    "joinedAlongOther",
+    """y = ConcatFromSequence[axis=0, new_axis=1](SplitToSequence[axis=1, keepdims=0](x))
+     where rank(x) = 2, dim(x, 1) > 0
+     => y = x""",
+    """y = Relu(ConcatFromSequence[axis=0, new_axis=1](SplitToSequence[axis=1, keepdims=0](x: float[2, 2])))
+     => y = Relu(x)""",
+)
+_add(
+    "anyDimension",
+    "y = Gather[axis=0](Shape(x), i:param)\nwhere rank(i) = 0, rank(x) = 2\n=> y = i64(dim(x, 0))",
+    """y = Mul(Gather[axis=0](Shape(x: float[2, 3]), i64(1)), k: int64[2])
+     => y = Mul(i64(2), k)""",
+)
+_add(
+    "gatherOfSome",
+    """y = Gather[axis=0](x, i:param)
+     where rank(i) = 1, k := value(i), len(k) > 0, k[0] >= 0, k[0] + len(k) <= dim(x, 0)
+     => y = Slice[starts=[k[0]], ends=[k[0] + len(k)], axes=[0]](x)""",
+    """y = Gather[axis=0](x: float[5], i64[0, 2])
+     => y = Slice[starts=[0], ends=[2], axes=[0]](x)""",
+)
+_add(
+    "poolWithSteps",
+    """y = MaxPool[kernel_shape=$k, pads?=$p](x)
+     where all($k = 1), not given($p) or all($p = 0), len($k) = rank(x) - 2
+     => y = x""",
+    """y = Relu(MaxPool[kernel_shape=[1], strides=[2]](x: float[1, 2, 1]))
+     => y = Relu(x)""",
+    "rounding",
+)

@@ -487,10 +487,20 @@ def _value(scope: Scope, children: Any) -> Any:
 
 def _select(scope: Scope, children: Any) -> Any:
     items = _list(scope, children[0])
-    places = scope.ints(scope.term(children[1]))
-    if any(not -len(items) <= place < len(items) for place in places):
-        raise UnknownError
-    return [items[place] for place in places]
+    found = scope.term(children[1])
+    made = []
+    for given in found if isinstance(found, list) else [found]:
+        place = given
+        if not isinstance(place, int):
+            if isinstance(place, (Symbol, ValueOf, Calculated, float, str, Type)):
+                raise UnknownError
+            if scope.path.decide(scope.path.z3.Or(place < -len(items), place >= len(items))):
+                raise UnknownError
+            place = scope.path.concrete(place, -len(items), len(items))
+        if not -len(items) <= place < len(items):
+            raise UnknownError
+        made.append(items[place])
+    return made
 
 
 def _list(scope: Scope, term: Any) -> list[Any]:
@@ -593,6 +603,12 @@ def _either(scope: Scope, children: Any) -> Any:
         return scope.term(children[1])
 
 
+def _operator(node: Node) -> str:
+    if node.family:
+        raise UnprovenError("operators of a family differ")
+    return node.op
+
+
 def _sized(scope: Scope, children: Any) -> Any:
     return product(scope.shape(children[0]))
 
@@ -655,7 +671,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Scope, Any], Any]]] = {
     "type": lambda scope, children: scope.tensor(children[0]).type,
     "size": _sized,
     "value": _value,
-    "op": lambda scope, children: scope.nodes[children[0][1]].op,
+    "op": lambda scope, children: _operator(scope.nodes[children[0][1]]),
     "results": lambda scope, children: scope.nodes[children[0][1]].results,
     "inputs": lambda scope, children: len(scope.values[children[0][1]]),
     "users": lambda scope, children: scope.path.number("users", 0),

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from passlib.proof.conditions import ValueOf
-from passlib.proof.meanings import COMMUTATIVE, Calculated, element_of
+from passlib.proof.conditions import ValueOf, lossless
+from passlib.proof.meanings import COMMUTATIVE, Calculated, element_of, known_number
 from passlib.proof.paths import Path, Size, Type, UnprovenError
 from passlib.proof.tensors import (
     REALS,
     SIGNED,
+    WHOLE,
     Choice,
     Const,
     Extent,
@@ -30,6 +31,10 @@ _MOST_TERMS: Final = 400
 _FORMATS: Final = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (11, 53)}
 _ALONE: Final = frozenset({"ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"})
 """Reductions of one element that return it."""
+
+
+_ANSWERS: Final[dict[tuple[int, ...], tuple[Any, bool]]] = {}
+"""Whether Z3 refutes a condition with some facts, by the numbers that Z3 gives to terms."""
 
 
 class Equality:
@@ -49,6 +54,7 @@ class Equality:
         self._atoms: list[tuple[Any, Any]] = []
         self._facts: list[Any] = []
         self._steps = 0
+        self._is_pattern = False
 
     def equal(self, one: Any, other: Any) -> bool:
         """Whether two elements are equal, for all values of the inputs."""
@@ -57,6 +63,8 @@ class Equality:
         if self._is_float(one) and not self.exact:
             return self._real_equal(one, other) or self._real_by_z3(one, other)
         if not self.exact and self._whole_sums(one, other):
+            return True
+        if not self.exact and self._same_quantized(one, other):
             return True
         return self._exact_by_z3(one, other)
 
@@ -83,9 +91,16 @@ class Equality:
         one, other = self._settled(one), self._settled(other)
         if isinstance(one, Reduce) or isinstance(other, Reduce):
             one, other = self._single(one), self._single(other)
-        if type(one) is not type(other):
-            return False
         path = self.path
+        if type(one) is not type(other):
+            number = one if isinstance(one, In) else other
+            kind = type_of(number)
+            return (
+                isinstance(number, In)
+                and kind is not None
+                and path.type_in(kind, WHOLE)
+                and self._same_numbers(one, other)
+            )
         if isinstance(one, In):
             return one.tensor is other.tensor and self._same_places(one.index, other.index)
         if isinstance(one, Const):
@@ -143,7 +158,7 @@ class Equality:
                 whole[place] = item
             return body(*whole)
 
-        if not kept and element.name in _ALONE:
+        if not kept and (element.name in _ALONE or (not self.exact and element.name == "Sum")):
             return self._settled(smaller())
         sizes = tuple(element.sizes[place] for place in kept)
         return Reduce(element.name, sizes, smaller, element.type, element.told)
@@ -162,18 +177,24 @@ class Equality:
 
     def _exact_by_z3(self, one: Any, other: Any) -> bool:
         self._atoms, self._facts = [], []
-        left, right = self._encoded(one), self._encoded(other)
+        self._is_pattern = True
+        left = self._encoded(one)
+        self._is_pattern = False
+        right = self._encoded(other)
         if left.sort() != right.sort():
             raise UnprovenError("two elements of different types")
         return self._refutes(left != right)
 
     def _refutes(self, condition: Any) -> bool:
-        solver = self.z3.Solver()
-        solver.set("rlimit", 8_000_000)
-        solver.add(*self._facts)
-        solver.add(condition)
-        found = solver.check()
-        return bool(found == self.z3.unsat)
+        asked = (condition, *self._facts)
+        key = tuple(each.get_id() for each in asked)
+        if key not in _ANSWERS:
+            solver = self.z3.Solver()
+            solver.set("rlimit", 8_000_000)
+            solver.add(*asked)
+            # The question is kept, so that no other term gets its number.
+            _ANSWERS[key] = (asked, bool(solver.check() == self.z3.unsat))
+        return _ANSWERS[key][1]
 
     def _sort(self, kind: Type) -> Any:
         name = self.path.type_name(kind)
@@ -205,7 +226,9 @@ class Equality:
             return self._number(element.value, sort)
         if isinstance(element, Extent):
             made = z3.IntVal(0) + element.size
-            return z3.Int2BV(made, 64) if sort is None or sort.kind() == z3.Z3_BV_SORT else made
+            if sort is not None and sort.kind() != z3.Z3_BV_SORT:
+                return made
+            return z3.Int2BV(made, 64 if sort is None else sort.size())
         if isinstance(element, In):
             sort = self._sort(element.tensor.type)
             for op, number in element.tensor.facts:
@@ -221,7 +244,7 @@ class Equality:
         if isinstance(element, Reduce):
             sort = self._sort(element.type)
             made, is_new = self._atom(element, self._alike, sort)
-            if is_new and element.name in ("ReduceL1", "ReduceL2", "ReduceSumSquare"):
+            if is_new and set(element.name.split("|")) <= _SUMS_FROM_ZERO:
                 self._facts.append(self._from_zero(made))
             return made
         if not isinstance(element, Op):
@@ -229,19 +252,110 @@ class Equality:
         sort = self._sort(element.type)
         if element.name == "symbol":
             return self._atom(element, self._alike, sort)[0]
+        parts = set(element.name.split("|"))
         if element.name == "padding":
             raise UnprovenError("what a Pad of any mode fills in")
-        args = [
-            self._encoded(each, None if element.name in _MIXED else sort) for each in element.args
-        ]
+        if element.name == "Quantize":
+            found = self._requantized(element)
+            if found is not None:
+                return self._encoded(found)
+        if element.name == "Cast":
+            element = self._direct_cast(element)
+            if not isinstance(element, Op):
+                return self._encoded(element)
+        args = [self._encoded(each, None if parts & _MIXED else sort) for each in element.args]
         found = exact_operator(self, element, args, sort)
         if found is not None:
             return found
         name = f"{element.name}:{[_print(each) for each in element.told]}"
         made = z3.Function(name, *[each.sort() for each in args], sort)(*args)
-        if element.name in _FROM_ZERO and z3.is_fp(made):
+        if parts <= _FROM_ZERO | {"Abs"} and z3.is_fp(made):
             self._facts.append(self._from_zero(made))
         return made
+
+    def _requantized(self, element: Op) -> Any:
+        """Return the numbers that are quantized again with the scale that they had.
+
+        A number of up to 17 bits, times a scale and divided by it, is rounded to itself: each
+        operator of floats errs by a factor of 1 + 2^-24 at most, unless the product is infinite.
+        """
+        value, scale, zero = map(self._settled, element.args)
+        if not isinstance(value, Op) or value.name != "Mul" or not isinstance(scale, In):
+            return None
+        number, its_scale = map(self._settled, value.args)
+        if not isinstance(number, Op) or number.name != "Difference":
+            return None
+        kinds = self.path.type_names(element.type)
+        source = type_of(self._settled(number.args[0]))
+        facts = [(op, other) for op, other in scale.tensor.facts if isinstance(other, (int, float))]
+        if (
+            source == element.type
+            and kinds <= {"int8", "uint8", "int16", "uint16"}
+            and self.path.type_in(scale.tensor.type, {"float"})
+            and any(op == ">" and other >= 0 for op, other in facts)
+            and any(op in ("<", "<=") and other <= 1e30 for op, other in facts)
+            and self._alike(scale, its_scale)
+            and self._alike(zero, number.args[1])
+        ):
+            return number.args[0]
+        return None
+
+    def _same_quantized(self, one: Any, other: Any) -> bool:
+        """Whether two numbers are quantized equally: rounded in order, and cut to the type."""
+        one, other = self._settled(one), self._settled(other)
+        if not all(isinstance(each, Op) and each.name == "Quantize" for each in (one, other)):
+            return False
+        if not all(map(self._alike, one.args[1:], other.args[1:])):
+            return False
+        z3, name = self.z3, self.path.type_name(one.type)
+        if name not in WHOLE:
+            return False
+        bits = int(name.lstrip("uint"))
+        low = -(1 << (bits - 1)) if name in SIGNED else 0
+        high = low + (1 << bits) - 1
+        self._atoms, self._facts = [], []
+        scale, zero = self._as_real(one.args[1]), self._as_real(one.args[2])
+        self._facts += [z3.IsInt(zero), zero >= low, zero <= high]
+        made, places = [], []
+        for number, each in enumerate((one, other)):
+            place, rounded = z3.Real(f"place.{number}"), z3.Int(f"rounded.{number}")
+            self._facts.append(place * scale == self._as_real(each.args[0]))
+            self._facts += [rounded - place <= 0.5, place - rounded <= 0.5]
+            places.append((place, rounded))
+            whole = z3.ToReal(rounded) + zero
+            made.append(z3.If(whole < low, low, z3.If(whole > high, high, whole)))
+        (first, its_first), (second, its_second) = places
+        self._facts += [
+            z3.Implies(first <= second, its_first <= its_second),
+            z3.Implies(second <= first, its_second <= its_first),
+        ]
+        # A scale of 0 makes no numbers.
+        return self._refutes(z3.And(scale != 0, made[0] != made[1]))
+
+    def _direct_cast(self, element: Op) -> Any:
+        """Return a Cast without one before it that loses nothing.
+
+        What a Cast of reals makes of numbers outside of whole numbers is not specified: it is taken
+        to depend on the number and the type. Of whole numbers it is specified, so that one of reals
+        is no replacement for it.
+        """
+        path = self.path
+        while True:
+            inner = self._settled(element.args[0])
+            if not isinstance(inner, Op) or inner.name != "Cast":
+                return element
+            source = type_of(self._settled(inner.args[0]))
+            if source is None:
+                return element
+            names = [path.type_name(each) for each in (source, inner.type, element.type)]
+            if "string" in names or not lossless(names[0], names[1]):
+                return element
+            specifies = names[1] in REALS and names[0] not in REALS and names[2] in WHOLE
+            if specifies and not self._is_pattern and not lossless(names[0], names[2]):
+                return element
+            if names[0] == names[2]:
+                return inner.args[0]
+            element = Op("Cast", inner.args, element.type)
 
     def _from_zero(self, made: Any) -> Any:
         """Return that a value is no negative number and no -0.0; it may be NaN."""
@@ -300,7 +414,8 @@ class Equality:
             tensor = other.tensor if isinstance(other, ValueOf) else other
             if tensor.rank or not tensor.is_input:
                 return None
-            its = self._encoded(In(tensor, ()))
+            scalar = In(tensor, ())
+            its = self._as_real(scalar) if z3.is_real(made) else self._encoded(scalar)
             if its.sort() != made.sort():
                 return None
         elif isinstance(other, bool) or (z3.is_bool(made) and isinstance(other, int)):
@@ -393,8 +508,19 @@ class Equality:
             if isinstance(value, float) and not math.isfinite(value):
                 return [_Term(1, (), (), ((element, 1),))]
             return [_Term(_fraction(value), (), (), ())]
-        if isinstance(element, Extent) and isinstance(element.size, int):
-            return [_Term(Fraction(element.size), (), (), ())]
+        if isinstance(element, In):
+            element = _stated(element)
+            if isinstance(element, Const):
+                return self._terms(element)
+        if isinstance(element, Extent):
+            if isinstance(element.size, int):
+                return [_Term(Fraction(element.size), (), (), ())]
+            if self.z3.is_mul(element.size):
+                made = [_Term(Fraction(1), (), (), ())]
+                for size in element.size.children():
+                    plain = size.as_long() if self.z3.is_int_value(size) else size
+                    made = self._multiplied(made, self._terms(Extent(plain)))
+                return made
         if isinstance(element, Op):
             element = expanded(element)
         if isinstance(element, Reduce):
@@ -514,6 +640,8 @@ class Equality:
         if name in ("Add", "Sum"):
             return [term for each in args for term in self._terms(each)]
         if name == "Sub":
+            return self._terms(args[0]) + [_scaled(each, -1) for each in self._terms(args[1])]
+        if name == "Difference":
             return self._terms(args[0]) + [_scaled(each, -1) for each in self._terms(args[1])]
         if name == "Neg":
             return [_scaled(each, -1) for each in self._terms(args[0])]
@@ -691,9 +819,27 @@ class Equality:
                 turned: list[Any] = [0] * len(order)
                 for place, item in enumerate(order):
                     turned[item] = inner[place]
-                if self._real_equal(first.body(*inner), second.body(*turned)):
+                mine, its = first.body(*inner), second.body(*turned)
+                if first.name in ("ArgMax", "ArgMin"):
+                    mine = self._ordered(mine, first, inner)
+                    its = self._ordered(its, second, turned)
+                if self._real_equal(mine, its):
                     return True
         return False
+
+    def _ordered(self, element: Any, whole: Reduce, inner: Sequence[Any]) -> Any:
+        """Return an element that is ordered as another is, along the axes of a reduction."""
+        while isinstance(element, Op):
+            if element.name in ("Softmax", "LogSoftmax"):
+                # The sum must be the same for each element that is compared.
+                others = tuple(self.path.number("k") for _ in inner)
+                again = whole.body(*others)
+                if not isinstance(again, Op) or not self._alike(element.args[1], again.args[1]):
+                    return element
+            elif element.name != "Exp":
+                return element
+            element = self._settled(element.args[0])
+        return element
 
     # ---- in real arithmetic, by Z3 ----
 
@@ -717,6 +863,8 @@ class Equality:
                 raise UnprovenError("an infinite number in real arithmetic")
             return z3.RealVal(_fraction(element.value))
         if isinstance(element, Extent):
+            if self.path.same(element.size, 1):
+                return z3.RealVal(1)
             return z3.ToReal(z3.IntVal(0) + element.size)
         is_bool = False
         kind = type_of(element)
@@ -742,9 +890,26 @@ class Equality:
                 self._facts.append(made >= 0)
             return made
         made, is_new = self._atom(element, self._same_atom, sort)
-        if is_new and element.name in ("ReduceL1", "ReduceL2", "ReduceSumSquare"):
+        if is_new and set(element.name.split("|")) <= _SUMS_FROM_ZERO:
             self._facts.append(made >= 0)
         return made
+
+
+def same_tensors(path: Path, one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether two tensors have the same shape and elements, bit for bit."""
+    if one is None or other is None:
+        return one is other
+    if one is other:
+        return True
+    if one.rank != other.rank or not all(map(path.same, one.shape, other.shape)):
+        return False
+    with path.scope():
+        index = tuple(path.number("i") for _ in one.shape)
+        for item, size in zip(index, one.shape, strict=True):
+            path.solver.add(item < size)
+        if not path.possible(True):
+            return True
+        return Equality(path, exact=True).equal(one.at(index), other.at(index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -779,6 +944,17 @@ def _fraction(value: Any) -> Any:
     return Fraction(value)
 
 
+def _stated(element: In) -> Any:
+    """Return the number that a condition says each element of a constant is."""
+    for op, number in element.tensor.facts:
+        if op != "=" or isinstance(number, (ValueOf, Tensor, Symbol, Calculated, str, bool)):
+            continue
+        if isinstance(number, (int, float)):
+            return Const(number, element.tensor.type)
+        return Extent(number)
+    return element
+
+
 def same_number(one: Any, other: Any) -> bool:
     """Whether two numbers have the same bits."""
     if isinstance(one, float) or isinstance(other, float):
@@ -790,6 +966,7 @@ def same_told(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether attributes are equal."""
 
     def same(mine: Any, its: Any) -> bool:
+        mine, its = known_number(mine), known_number(its)
         if mine is its or (isinstance(mine, (int, float, str)) and mine == its):
             return True
         floats = isinstance(mine, float) and isinstance(its, float)
@@ -827,6 +1004,7 @@ def _is_positive(element: Any) -> bool:
 
 
 _FROM_ZERO: Final = frozenset({"Exp", "Sigmoid", "Softmax", "HardSigmoid"})
+_SUMS_FROM_ZERO: Final = frozenset({"ReduceL1", "ReduceL2", "ReduceSumSquare"})
 _MIXED: Final = frozenset(
     [
         "Equal",
@@ -838,8 +1016,9 @@ _MIXED: Final = frozenset(
         "Cast",
         "IsNaN",
         "Pow",
-        "Dequantize",
+        "Difference",
         "Quantize",
+        "trained",
     ]
 )
 
@@ -869,7 +1048,7 @@ def expanded(element: Op) -> Any:
     if name == "HardSwish":
         return op("Mul", x, expanded(Op("HardSigmoid", args, kind, (1 / 6, 0.5))))
     if name == "HardSigmoid":
-        alpha, beta = (element_of(each, kind) for each in element.told)
+        alpha, beta = (element_of(known_number(each), kind) for each in element.told)
         return op("Max", op("Min", op("Add", op("Mul", x, alpha), beta), 1), 0)
     if name == "Gelu":
         if element.told[0] == "none":
@@ -916,12 +1095,12 @@ def exact_operator(owner: Equality, element: Op, args: Sequence[Any], sort: Any)
 def _extreme(owner: Equality, greatest: bool, one: Any, other: Any, kind: Any) -> Any:
     z3 = owner.z3
     if z3.is_fp(one):
-        # Implementations differ in which zero they return if the zeros have both signs.
+        # Of zeros of both signs, implementations return the first, or the second, or as IEEE 754.
         first = z3.Bool("zeros:first")
         zero_of = z3.If(
             z3.Bool("zeros:by place"),
             z3.If(first, one, other),
-            z3.If(first, z3.fpPlusZero(one.sort()), z3.fpMinusZero(one.sort())),
+            z3.fpPlusZero(one.sort()) if greatest else z3.fpMinusZero(one.sort()),
         )
         above = z3.fpGT(one, other) if greatest else z3.fpLT(one, other)
         below = z3.fpLT(one, other) if greatest else z3.fpGT(one, other)
@@ -940,7 +1119,11 @@ def _exact_float(owner: Equality, name: str, args: Sequence[Any]) -> Any:
     zero = z3.If(z3.Bool(f"zero:{name}"), z3.fpPlusZero(sort), z3.fpMinusZero(sort))
     one = z3.FPVal(1.0, sort)
     if name == "Relu":
-        # The sign of Relu(-0.0) is not specified.
+        # The sign of Relu(-0.0) is not specified: it is that of Max(-0.0, 0.0).
+        zero = z3.If(
+            z3.And(z3.Bool("zeros:by place"), z3.Bool("zeros:first")),
+            z3.fpMinusZero(sort), z3.fpPlusZero(sort),
+        )  # fmt: skip
         return z3.If(z3.fpIsNaN(x), x, z3.If(
             z3.fpGT(x, z3.fpPlusZero(sort)), x,
             z3.If(x == z3.fpMinusZero(sort), zero, z3.fpPlusZero(sort))))  # fmt: skip
@@ -972,9 +1155,9 @@ def _exact_float(owner: Equality, name: str, args: Sequence[Any]) -> Any:
         "LessOrEqual": lambda: z3.fpLEQ(x, y),
         "GreaterOrEqual": lambda: z3.fpGEQ(x, y),
     }
-    if name == "Pow" and z3.is_fp(y):
+    if name == "Pow":
         made = z3.Function("Pow", sort, y.sort(), sort)(x, y)
-        return z3.If(y == z3.FPVal(1.0, y.sort()), x, made)
+        return z3.If(y == (z3.FPVal(1.0, y.sort()) if z3.is_fp(y) else 1), x, made)
     return binary[name]() if name in binary else None
 
 

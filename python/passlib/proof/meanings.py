@@ -14,7 +14,6 @@ import passlib._core as _core
 from passlib.files.optional import require
 from passlib.proof.paths import DeadEndError, Path, Size, Type, UnprovenError
 from passlib.proof.tensors import (
-    MOST_AXES,
     PLAIN,
     Choice,
     Const,
@@ -24,12 +23,14 @@ from passlib.proof.tensors import (
     Reduce,
     Symbol,
     Tensor,
+    TensorSequence,
     axes_of,
     broadcast_index,
     broadcast_shape,
     divided,
     moved_index,
     product,
+    quotient_and_rest,
     schema_of,
 )
 
@@ -110,7 +111,8 @@ _REDUCTIONS: Final = [
     "ReduceLogSum",
     "ReduceLogSumExp",
 ]
-OPAQUE: Final = ("padding",)
+_ALONE: Final = frozenset({"ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd"})
+"""Reductions of one element that return it."""
 CHANGED: Final[dict[str, tuple[int, ...]]] = {
     "Softmax": (13,), "LogSoftmax": (13,), "Hardmax": (13,), "BatchNormalization": (7, 9, 14),
     "Dropout": (7, 12), "Add": (7,), "Sub": (7,), "Mul": (7,), "Div": (7,), "Pow": (7,),
@@ -124,6 +126,9 @@ CHANGED: Final[dict[str, tuple[int, ...]]] = {
     **{name: (11, 18) for name in _REDUCTIONS if name != "ReduceSum"},
 }  # fmt: skip
 """Operator sets in which an operator changes more than its types."""
+
+_DOMAINS: Final = {"DynamicQuantizeLSTM": "com.microsoft"}
+"""Domains of operators that are not ONNX's own."""
 
 COMMUTATIVE: Final = frozenset(
     [
@@ -144,6 +149,34 @@ COMMUTATIVE: Final = frozenset(
 )
 
 
+_FAMILIES: Final = (
+    frozenset(name for name, told in _UNARY.items() if not told) - {"IsNaN", "Not", "BitwiseNot"},
+    frozenset({"Add", "Sub", "Mul", "Div"}),
+    frozenset({"Greater", "Less", "Equal", "GreaterOrEqual", "LessOrEqual"}),
+    frozenset({"And", "Or", "Xor"}),
+    frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor"}),
+    frozenset({"Max", "Min"}),
+    frozenset({"Sum", "Mean"}),
+    frozenset(_REDUCTIONS) - {"ReduceSum"},
+)
+"""Operators whose meanings differ in nothing but the name of an operator of elements."""
+
+
+def families(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return operators by families."""
+    found: dict[Any, list[str]] = {}
+    for name in names:
+        family = next((each for each in _FAMILIES if name in each), name)
+        found.setdefault(family, []).append(name)
+    return [tuple(sorted(each)) for each in found.values()]
+
+
+BY_ELEMENT: Final = frozenset(
+    [*_UNARY, *_BINARY, *_VARIADIC, "Identity", "Where", "Clip", "Cast", "Expand"]
+)
+"""Operators that treat each axis alike: sizes are equal, or one is 1."""
+
+
 def means(*names: str) -> Callable[[Meaning], Meaning]:
     """Register the meaning of operators."""
 
@@ -157,9 +190,10 @@ def means(*names: str) -> Callable[[Meaning], Meaning]:
 
 def results_of(node: Node) -> list[Tensor]:
     """Return the results of an operation, whose types and inputs are checked."""
-    if node.op not in MEANINGS or node.domain:
+    if node.op not in MEANINGS or node.domain != _DOMAINS.get(node.op, ""):
         raise UnprovenError(f"{node.op} has no meaning here")
-    _check_types(node)
+    if not node.domain:
+        _check_types(node)
     made = MEANINGS[node.op](node)
     for part, tensor in enumerate(made):
         tensor.node = node
@@ -184,14 +218,21 @@ def _formal(schema: Any, place: int) -> Any:
 def _check_types(node: Node) -> None:
     """Make the inputs' types those that the schema allows, in every operator set of the path."""
     path = node.path
-    known = lambda opset: schema_of(node.op, node.domain, opset) is not None  # noqa: E731
+    operators = node.family or (node.op,)
+    path.split_opsets(lambda opset: tuple(signature(op, node.domain, opset) for op in operators))
+    known = lambda opset: any(schema_of(op, node.domain, opset) for op in operators)  # noqa: E731
     if node.side.is_left and not path.opset_where(known):
         raise DeadEndError
     groups: dict[str, Type] = {}
     for place, tensor in enumerate(node.inputs):
         if tensor is None:
             continue
-        pairs, name, missing = _allowed(node.op, node.domain, place, tuple(path.opsets))
+        every = not node.side.is_left and (
+            node.family_types[place : place + 1] != (tensor.type,) or node.op not in node.family
+        )
+        pairs, name, missing = _allowed(
+            operators, node.domain, place, tuple(path.opsets), every=every
+        )
         if missing is not None and not node.side.is_left:
             node.fails(f"operator set {missing} has no input {place}")
         if node.side.is_left:
@@ -209,21 +250,31 @@ def _check_types(node: Node) -> None:
 
 @cache
 def _allowed(
-    op: str, domain: str, place: int, opsets: tuple[int, ...]
+    operators: tuple[str, ...], domain: str, place: int, opsets: tuple[int, ...], *, every: bool
 ) -> tuple[frozenset[tuple[int, str]], str, int | None]:
-    """Return the types of an input, its type parameter, and an operator set that lacks it."""
+    """Return the types of an input, its type parameter, and an operator set that lacks it.
+
+    The types are those of some of the operators, or of every one that an operator set has.
+    """
     pairs: set[tuple[int, str]] = set()
     name, missing = "", None
     for opset in opsets:
-        schema = schema_of(op, domain, opset)
-        formal = None if schema is None else _formal(schema, place)
-        if formal is not None:
-            pairs |= {(opset, each[7:-1]) for each in formal.types if each.startswith("tensor(")}
-            name = formal.type_str
-        elif schema is not None and _is_moved(op, place):
-            pairs |= {(opset, each) for each in PLAIN}  # an attribute in this operator set
-        else:
+        found: list[set[str]] = []
+        for op in operators:
+            schema = schema_of(op, domain, opset)
+            formal = None if schema is None else _formal(schema, place)
+            if formal is not None:
+                found.append(_element_types(op, formal.types))
+                name = formal.type_str
+            elif schema is not None and _is_moved(op, place):
+                found.append(set(PLAIN))  # an attribute in this operator set
+            elif schema is not None:
+                missing = opset
+        if not found:
             missing = opset
+            continue
+        types = set.intersection(*found) if every else set.union(*found)
+        pairs |= {(opset, each) for each in types}
     return frozenset(pairs), name, missing
 
 
@@ -249,6 +300,35 @@ ALL_MOVED: Final = [
     "scales",
     "depth",
 ]
+
+
+def _element_types(op: str, types: Sequence[str]) -> set[str]:
+    """Return the element types of tensors, and of sequences where an operator is of those."""
+    starts = ["tensor("]
+    if op in ("SequenceAt", "SequenceLength", "ConcatFromSequence"):
+        starts.append("seq(tensor(")
+    if op.startswith("Optional"):
+        starts.append("optional(tensor(")
+    return {
+        each[len(start) :].rstrip(")") for each in types for start in starts
+        if each.startswith(start)
+    }  # fmt: skip
+
+
+@cache
+def signature(op: str, domain: str, opset: int) -> Any:
+    """Return what an operator is in an operator set, but for its types; None if it has none."""
+    schema = schema_of(op, domain, opset)
+    if schema is None:
+        return None
+    changes = sum(opset >= since for since in CHANGED.get(op, ()))
+    defaults = tuple(
+        (name, str(each.default_value))
+        for name, each in sorted(schema.attributes.items())
+        if name not in ("consumed_inputs", "axes", "saturate", "precision", "block_size",
+                        "output_dtype", "round_mode")
+    )  # fmt: skip
+    return changes, defaults
 
 
 def _unify(node: Node, one: Type, other: Type) -> None:
@@ -280,6 +360,7 @@ def any_type() -> Type:
 
 def element_of(value: Any, kind: Type) -> Any:
     """Return a number of an attribute or a term as an element."""
+    value = known_number(value)
     if isinstance(value, (int, float)):
         return Const(value, kind)
     value = getattr(value, "tensor", value)
@@ -290,6 +371,14 @@ def element_of(value: Any, kind: Type) -> Any:
     if isinstance(value, Calculated):
         return Op(value.op, tuple(element_of(each, kind) for each in value.args), kind)
     return Extent(value)
+
+
+def known_number(value: Any) -> Any:
+    """Return the number that a condition says an attribute is, if one does."""
+    if isinstance(value, Symbol):
+        stated = value.node.chosen.get(value.name)
+        return stated if isinstance(stated, (int, float)) else value
+    return value
 
 
 class Calculated:
@@ -352,7 +441,7 @@ def _unary(node: Node) -> list[Tensor]:
     kind = fixed(node.path, "bool") if node.op == "IsNaN" else x.type
     if len(node.inputs) != 1:
         node.fails("it has one input")
-    return [elementwise(node, node.op, [x], kind, _told(node, _UNARY[node.op]))]
+    return [elementwise(node, node.name, [x], kind, _told(node, _UNARY[node.op]))]
 
 
 def _legacy_shapes(node: Node, since: int, inputs: Sequence[Tensor]) -> None:
@@ -385,7 +474,7 @@ def _binary(node: Node) -> list[Tensor]:
         _legacy_shapes(node, 7, [one, other])
     compares = node.op in ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual")
     kind = fixed(node.path, "bool") if compares else one.type
-    return [elementwise(node, node.op, [one, other], kind)]
+    return [elementwise(node, node.name, [one, other], kind)]
 
 
 @means(*_VARIADIC)
@@ -396,7 +485,7 @@ def _variadic(node: Node) -> list[Tensor]:
     _legacy_shapes(node, 8, inputs)
     if len(inputs) == 1:
         return [alias(inputs[0])]
-    return [elementwise(node, node.op, inputs, inputs[0].type)]
+    return [elementwise(node, node.name, inputs, inputs[0].type)]
 
 
 def alias(tensor: Tensor) -> Tensor:
@@ -419,16 +508,27 @@ def _dropout(node: Node) -> list[Tensor]:
     """In inference: a mode that is given must be a constant that says so."""
     path = node.path
     if path.opset_where(lambda opset: opset < 7):
-        if node.number("is_test") in (None, 0):
-            raise UnprovenError("Dropout in training has no meaning here")
-        if path.decide(node.number("is_test") == 0):
-            raise UnprovenError("Dropout in training has no meaning here")
+        is_test = node.number("is_test")
+        if is_test is None or path.decide(is_test == 0):
+            return [_trained(node, node.input(0))] * node.results
     mode = node.optional(2)
     if mode is not None:
         mode.set_rank(0)
         mode.is_mode = True  # type: ignore[attr-defined]
         node.chosen["training"] = mode
     return [alias(node.input(0))]
+
+
+def _trained(node: Node, x: Tensor) -> Tensor:
+    """Return what an operator makes in training: nothing is known of it."""
+    kind = x.type
+    return Tensor(
+        node.path,
+        node.op,
+        kind,
+        x.shape,
+        lambda index: Op("trained", (x.at(index),), kind, (node,)),
+    )
 
 
 @means("Where")
@@ -441,6 +541,7 @@ def _where(node: Node) -> list[Tensor]:
 def _clip(node: Node) -> list[Tensor]:
     x = node.input(0)
     bounds: list[Tensor | None] = []
+    has_attributes = node.path.opset_where(lambda opset: opset < 11)
     for place, name in ((1, "min"), (2, "max")):
         value = node.attributes.get(name)
         tensor = node.optional(place)
@@ -450,14 +551,13 @@ def _clip(node: Node) -> list[Tensor]:
             elif tensor.rank != 0:
                 node.fails("its bounds are scalars")
             bounds.append(tensor)
+        elif value is None and name not in node.attributes and has_attributes:
+            value = node.real(name)
+            bounds.append(None if value is None else filled(node.path, value, x.type))
         elif value is not None:
             bounds.append(filled(node.path, value, x.type))
         else:
             bounds.append(None)
-    if node.path.opset_where(lambda opset: opset < 11) and node.side.is_left:
-        named = "min" in node.attributes or "max" in node.attributes
-        if not named and node.path.choose(2):
-            raise UnprovenError("Clip: any bounds are possible")
     made = x
     for op, bound in zip(("Max", "Min"), bounds, strict=True):
         if bound is not None:
@@ -536,8 +636,11 @@ def _reshape(node: Node) -> list[Tensor]:
         # A shape that is computed: any of that many elements.
         if not node.is_open:
             raise UnprovenError("Reshape to a shape that is computed")
-        shape = node.chosen.get("computed shape") or _any_shape(node)
-        node.chosen["computed shape"] = shape
+        if len(node.inputs) < 2 and not node.opened and path.opset_where(lambda each: each >= 5):
+            node.fails("its shape is missing")
+        if "computed shape" not in node.chosen:
+            node.chosen["computed shape"] = _any_shape(node)
+        shape = node.chosen["computed shape"]
         if not path.same(product(shape), product(x.shape)):
             node.requires(product(shape) == product(x.shape))
         return [reordered(node, x, shape)]
@@ -569,7 +672,7 @@ def _reshape(node: Node) -> list[Tensor]:
 
 
 def _any_shape(node: Node) -> list[Size]:
-    rank = node.path.choose(MOST_AXES + 1)
+    rank = node.path.choose(node.path.most_axes + 1)
     return [node.path.number("size") for _ in range(rank)]
 
 
@@ -703,8 +806,13 @@ def _broadcast_to(node: Node, x: Tensor, shape: Sequence[Size]) -> Tensor:
 
 @means("Concat")
 def _concat(node: Node) -> list[Tensor]:
-    path = node.path
     inputs = [node.input(place) for place in range(len(node.inputs))]
+    return [joined(node, inputs, _concat_axis(node, inputs))]
+
+
+def _concat_axis(node: Node, inputs: Sequence[Tensor]) -> int:
+    """Return the axis along which values are joined; their other sizes must be equal."""
+    path = node.path
     if not inputs:
         node.fails("it has no input")
     rank = inputs[0].rank
@@ -718,7 +826,7 @@ def _concat(node: Node) -> list[Tensor]:
         for place in range(rank):
             if place != axis and not path.same(each.shape[place], inputs[0].shape[place]):
                 node.requires(each.shape[place] == inputs[0].shape[place])
-    return [joined(node, inputs, axis)]
+    return axis
 
 
 def joined(node: Node, inputs: Sequence[Tensor], axis: int) -> Tensor:
@@ -946,7 +1054,7 @@ def _tile(node: Node) -> list[Tensor]:
 
     def at(index: tuple[Size, ...]) -> Any:
         made = [
-            item if path.same(size, whole) else item % size
+            item if path.same(size, whole) else quotient_and_rest(path, item, size)[1]
             for item, size, whole in zip(index, x.shape, shape, strict=True)
         ]
         return x.at(tuple(made))
@@ -963,8 +1071,8 @@ def _gather(node: Node) -> list[Tensor]:
         node.fails("it has no axis")
     axis = node.axis("axis", x.rank)
     size = x.shape[axis]
-    shape = [*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]]
     place_of = whole_number(node, places)
+    shape = [*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]]
     least = 0 if path.opset_where(lambda opset: opset < 11) else -size
     node.requires(in_range(node, places, least, size))
 
@@ -982,8 +1090,12 @@ def _gather(node: Node) -> list[Tensor]:
 def whole_number(node: Node, tensor: Tensor) -> Callable[[tuple[Size, ...]], Size]:
     """Return a function of an index: the whole number of a tensor there."""
     path = node.path
-    if tensor.content is None and tensor.is_constant and tensor.is_input and tensor.rank == 0:
-        tensor.numbers()
+    if tensor.content is None and tensor.is_constant and tensor.is_input:
+        is_listed = tensor.rank == 1 and getattr(tensor, "is_listed", False)
+        if is_listed:
+            path.bounds.add(f"up to {path.most_axes} numbers in {tensor.name}")
+        if tensor.rank == 0 or is_listed:
+            tensor.numbers()
     return lambda index: number_at(path, tensor, index)
 
 
@@ -1068,8 +1180,8 @@ def _sized(tensor: Tensor) -> list[tuple[str, Any]]:
 
 @means("Shape")
 def _shape(node: Node) -> list[Tensor]:
-    x = node.input(0)
-    kind = fixed(node.path, "int64")
+    path, x = node.path, node.input(0)
+    kind = fixed(path, "int64")
     ends = {"start": 0, "end": x.rank}
     if node.path.opset_where(lambda opset: opset >= 15):
         for name in ends:
@@ -1085,7 +1197,7 @@ def _shape(node: Node) -> list[Tensor]:
                     raise UnprovenError(f"Shape with {name!r} of another rank")
                 ends[name] = place
     sizes = x.shape[ends["start"] : ends["end"]]
-    made = Tensor(node.path, "Shape", kind, [len(sizes)], lambda index: _item(sizes, index))
+    made = Tensor(path, "Shape", kind, [len(sizes)], lambda index: _item(path, sizes, index))
     made.content = list(sizes)
     return [made]
 
@@ -1107,10 +1219,15 @@ def _cut_place(path: Path, value: Size, rank: int) -> Size:
     return path.either(value > rank, rank, value)
 
 
-def _item(items: Sequence[Size], index: tuple[Size, ...]) -> Any:
+def _item(path: Path, items: Sequence[Size], index: tuple[Size, ...]) -> Any:
     if isinstance(index[0], int):
         return Extent(items[index[0]])
-    raise UnprovenError("an item of a shape at an open place")
+    if not items:
+        raise DeadEndError
+    made = items[-1]
+    for place in reversed(range(len(items) - 1)):
+        made = path.either(index[0] == place, items[place], made)
+    return Extent(made)
 
 
 @means("Size")
@@ -1135,10 +1252,13 @@ def _reduce(node: Node) -> list[Tensor]:
     keep = node.number("keepdims", 0, 2)
     axes = list(range(x.rank))
     if moved and not values and node.number("noop_with_empty_axes", 0, 2):
-        raise UnprovenError(f"{node.op} that does nothing without axes has no meaning here")
+        if all(name in _ALONE for name in node.family or (node.op,)):
+            return [alias(x)]
+        # ONNX does not say whether each element becomes, for example, its absolute value.
+        return [elementwise(node, f"{node.name}:one", [x], x.type)]
     if values:
         axes = sorted(axes_of(path, values, x.rank))
-    return [reduced(node, node.op, x, axes, bool(keep), x.type)]
+    return [reduced(node, node.name, x, axes, bool(keep), x.type)]
 
 
 def reduced(
@@ -1462,13 +1582,12 @@ def _batch_normalization(node: Node) -> list[Tensor]:
     if path.opset_where(lambda opset: opset >= 14):
         training = node.number("training_mode", 0, 2)
     elif path.opset_where(lambda opset: opset < 7):
-        training = 1 - (node.number("is_test", 0, 2) or 0)
-        if "is_test" not in node.attributes:
-            raise UnprovenError("BatchNormalization in training has no meaning here")
+        is_test = node.number("is_test")
+        training = is_test is None or path.decide(is_test == 0)
     else:
         training = 0
     if training:
-        raise UnprovenError("BatchNormalization in training has no meaning here")
+        return [_trained(node, x)]
     if path.opset_where(lambda opset: opset < 9) and not node.number("spatial", 0, 2):
         raise UnprovenError("BatchNormalization of each place has no meaning here")
     if x.rank < 2:
@@ -1503,6 +1622,8 @@ def _normalization(node: Node) -> list[Tensor]:
     if node.op == "LayerNormalization" and node.optional(2) is not None:
         given.append(node.input(2))
     for each in given:
+        if each.rank > x.rank:
+            node.fails("scale and bias have no more axes than the value")
         shape, fits = broadcast_shape(path, [each.shape, x.shape])
         for condition in fits:
             node.requires(condition)
@@ -1537,6 +1658,13 @@ def _global_pool(node: Node) -> list[Tensor]:
     return [reduced(node, name, x, range(2, x.rank), True, x.type)]
 
 
+def _unknown(node: Node, x: Tensor, name: str) -> Tensor:
+    """Return a result of pooling whose sizes and elements have no meaning here."""
+    at = _without_meaning(node, f"{node.op} with {name} has no meaning here")
+    sizes = [node.path.number("size") for _ in x.shape[2:]]
+    return Tensor(node.path, node.op, x.type, [*x.shape[:2], *sizes], at)
+
+
 @means("MaxPool", "AveragePool")
 def _pool(node: Node) -> list[Tensor]:
     path, x = node.path, node.input(0)
@@ -1558,7 +1686,7 @@ def _pool(node: Node) -> list[Tensor]:
     all_one = all(path.decide(each == 1) for each in kernel)
     if node.chosen.get("auto_pad") == "SAME":
         if not all_one:
-            raise UnprovenError(f"{node.op} with auto_pad has no meaning here")
+            return [_unknown(node, x, "auto_pad")]
         pads: list[Size] = [0] * (2 * space)
     else:
         pads = _pads(node, space)
@@ -1567,7 +1695,7 @@ def _pool(node: Node) -> list[Tensor]:
             node.fails("a pad is as large as the window")
     rounds_up = node.number("ceil_mode", 0, 2) if path.opset_where(lambda v: v >= 10) else 0
     if rounds_up and not all_one:
-        raise UnprovenError(f"{node.op} with ceil_mode has no meaning here")
+        return [_unknown(node, x, "ceil_mode")]
     counts_all = 0
     if node.op == "AveragePool" and path.opset_where(lambda opset: opset >= 7):
         counts_all = node.number("count_include_pad", 0, 2)
@@ -1594,9 +1722,266 @@ def _pool(node: Node) -> list[Tensor]:
 
         total: Any = Reduce(name, tuple(kernel), body, kind)
         if name == "Sum":
-            if not counts_all and not all(isinstance(pad, int) and pad == 0 for pad in pads):
+            if not counts_all and not all(path.same(pad, 0) for pad in pads):
                 raise UnprovenError("AveragePool that counts inner elements has no meaning here")
             total = Op("Div", (total, Extent(product(kernel))), kind)
         return total
 
     return [Tensor(path, node.op, kind, shape, at)]
+
+
+# ---- quantization ----
+
+
+def _scale_at(node: Node, x: Tensor, given: Tensor) -> Callable[[tuple[Size, ...]], Any]:
+    """Return a scale or zero point as a function of the index: of all elements, or of an axis."""
+    path = node.path
+    if given.rank == 0:
+        return lambda index: given.at(())
+    if path.opset_where(lambda opset: opset < 13):
+        node.fails("before operator set 13, scales are numbers")
+    has_blocks = path.opset_where(lambda opset: opset >= 21)
+    if given.rank > 1 or (has_blocks and node.number("block_size", 0, 2)):
+        if "block_size" in node.attributes and node.attributes["block_size"] == 0:
+            node.fails("scales are a number or a vector")
+        return _without_meaning(node, "scales of blocks have no meaning here")
+    if path.decide(given.shape[0] == 1):
+        return lambda index: given.at((0,))
+    if x.rank == 0:
+        node.fails("scales of an axis that is not there")
+    axis = node.axis("axis", x.rank)
+    _demanded(node, given.shape[0], x.shape[axis])
+    return lambda index: given.at((index[axis],))
+
+
+def _without_meaning(node: Node, reason: str) -> Callable[[tuple[Size, ...]], Any]:
+    """Return elements of a match without a meaning, which the conditions may yet exclude."""
+
+    def at(index: tuple[Size, ...]) -> Any:
+        raise UnprovenError(reason)
+
+    if not node.side.is_left:
+        at(())
+    return at
+
+
+def _quantization(node: Node) -> tuple[Tensor, Callable[..., Any], Callable[..., Any] | None]:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    if zero is not None and zero.rank != scale.rank:
+        if zero.is_input and zero._shape is None:
+            zero.set_rank(scale.rank)
+        node.fails("scale and zero point differ in rank")
+    scale_at = _scale_at(node, x, scale)
+    if zero is None:
+        return x, scale_at, None
+    for mine, its in zip(scale.shape, zero.shape, strict=True):
+        _demanded(node, mine, its)
+    return x, scale_at, _scale_at(node, x, zero)
+
+
+@means("DequantizeLinear")
+def _dequantize(node: Node) -> list[Tensor]:
+    path = node.path
+    if path.opset_where(lambda opset: opset >= 23) and "output_dtype" not in node.attributes:
+        if node.is_open and path.choose(2):
+            raise UnprovenError("DequantizeLinear to a stated type has no meaning here")
+    elif node.attributes.get("output_dtype"):
+        raise UnprovenError("DequantizeLinear to a stated type has no meaning here")
+    x, scale_at, zero_at = _quantization(node)
+    kind = node.input(1).type
+
+    def at(index: tuple[Size, ...]) -> Any:
+        number = x.at(index)
+        if zero_at is None:
+            return Op("Mul", (Op("Cast", (number,), kind), scale_at(index)), kind)
+        return Op("Mul", (Op("Difference", (number, zero_at(index)), kind), scale_at(index)), kind)
+
+    made = Tensor(path, node.op, kind, x.shape, at)
+    made.is_constant = x.is_constant
+    return [made]
+
+
+@means("QuantizeLinear")
+def _quantize(node: Node) -> list[Tensor]:
+    path = node.path
+    x, scale_at, zero_at = _quantization(node)
+    zero = node.optional(2)
+    kind = fixed(path, "uint8") if zero is None else zero.type
+    stated = node.attributes.get("output_dtype", None if node.is_open else 0)
+    if zero is None and stated != 0 and path.opset_where(lambda opset: opset >= 21):
+        raise UnprovenError("QuantizeLinear to a stated type has no meaning here")
+
+    def at(index: tuple[Size, ...]) -> Any:
+        least = Const(0, kind) if zero_at is None else zero_at(index)
+        return Op("Quantize", (x.at(index), scale_at(index), least), kind)
+
+    made = Tensor(path, node.op, kind, x.shape, at)
+    made.is_constant = x.is_constant
+    return [made]
+
+
+# ---- sequences and optional values ----
+
+
+@means("Optional", "OptionalGetElement")
+def _optional(node: Node) -> list[Tensor]:
+    return [alias(node.input(0))]
+
+
+@means("OptionalHasElement")
+def _has_element(node: Node) -> list[Tensor]:
+    node.input(0)
+    return [filled(node.path, 1, fixed(node.path, "bool"))]
+
+
+@means("SequenceConstruct")
+def _sequence(node: Node) -> list[Tensor]:
+    items = [node.input(place) for place in range(len(node.inputs))]
+    if not items:
+        node.fails("it has no input")
+
+    def item(place: Size) -> Tensor:
+        for number, each in enumerate(items):
+            if node.path.decide(place == number):
+                return each
+        return items[-1]
+
+    return [TensorSequence(node.path, items[0].type, len(items), item, items)]
+
+
+@means("SplitToSequence")
+def _split_to_sequence(node: Node) -> list[Tensor]:
+    path, x = node.path, node.input(0)
+    if x.rank == 0:
+        raise DeadEndError
+    axis = node.axis("axis", x.rank)
+    whole = x.shape[axis]
+    split = node.optional(1)
+    keeps = True
+    if split is None:
+        size: Size = 1
+        keeps = bool(node.number("keepdims", 0, 2))
+        count = whole
+    else:
+        if split.rank != 0:
+            raise UnprovenError("SplitToSequence into parts of listed sizes has no meaning here")
+        (size,) = split.numbers()
+        if path.decide(size <= 0):
+            node.fails("the size of parts is not positive")
+        count = divided(whole + size - 1, size)
+
+    def item(place: Size) -> Tensor:
+        start = place if split is None else place * size
+        rest = whole - start
+        part = 1 if split is None else path.either(rest < size, rest, size)
+        shape = [*x.shape[:axis], part, *x.shape[axis + 1 :]]
+        kept = _shifted(node, x, shape, {axis: (start, 1)})
+        if keeps:
+            return kept
+        return Tensor(
+            path, node.op, x.type, [*x.shape[:axis], *x.shape[axis + 1 :]],
+            lambda index: kept.at((*index[:axis], 0, *index[axis:])),
+        )  # fmt: skip
+
+    made = TensorSequence(path, x.type, count, item)
+    made.unit = axis if split is None else None  # type: ignore[attr-defined]
+    made.keeps = keeps  # type: ignore[attr-defined]
+    return [made]
+
+
+def _sequence_of(node: Node) -> TensorSequence:
+    found = node.input(0)
+    if not isinstance(found, TensorSequence):
+        raise UnprovenError(f"{node.op} of any sequence has no meaning here")
+    return found
+
+
+@means("SequenceAt")
+def _sequence_at(node: Node) -> list[Tensor]:
+    path, sequence, place = node.path, _sequence_of(node), node.input(1)
+    if place.is_input and place.content is None:
+        place.set_rank(0)
+    elif place.rank != 0:
+        node.fails("the place is a number")
+    (number,) = place.numbers()
+    number = path.either(number < 0, number + sequence.count, number)
+    node.requires(all_of(path, [number >= 0, number < sequence.count]))
+    return [alias(sequence.item(number))]
+
+
+@means("SequenceLength")
+def _sequence_length(node: Node) -> list[Tensor]:
+    count = _sequence_of(node).count
+    made = filled(node.path, count, fixed(node.path, "int64"))
+    made.content = count
+    return [made]
+
+
+@means("ConcatFromSequence")
+def _concat_from_sequence(node: Node) -> list[Tensor]:
+    path, sequence = node.path, _sequence_of(node)
+    adds = bool(node.number("new_axis", 0, 2))
+    if sequence.items is not None:
+        items = list(sequence.items)
+        if not adds:
+            axis = _concat_axis(node, items)
+            return [joined(node, items, axis)]
+        raise UnprovenError("ConcatFromSequence of listed values along a new axis")
+    first = sequence.item(0)
+    axis = node.axis("axis", first.rank + adds)
+    node.requires(sequence.count > 0)
+    keeps = getattr(sequence, "keeps", adds)
+    if keeps == adds or (keeps and getattr(sequence, "unit", None) != axis):
+        unknown = [path.number("size") for _ in range(first.rank + adds)]
+        found = _without_meaning(node, "ConcatFromSequence along another axis has no meaning here")
+        return [Tensor(path, node.op, first.type, unknown, found)]
+    shape = [*first.shape[:axis], sequence.count, *first.shape[axis + keeps :]]
+
+    def at(index: tuple[Size, ...]) -> Any:
+        inner = (*index[:axis], *([0] if keeps else []), *index[axis + 1 :])
+        return sequence.item(index[axis]).at(inner)
+
+    return [Tensor(path, node.op, first.type, shape, at)]
+
+
+# ---- recurrent layers ----
+
+
+@means("RNN", "GRU", "LSTM", "DynamicQuantizeLSTM")
+def _recurrent(node: Node) -> list[Tensor]:
+    """Results are functions of all inputs and attributes; inputs that are absent have defaults."""
+    path = node.path
+    x, weight, state = (node.input(place) for place in range(3))
+    for each in (x, weight, state):
+        if each.rank != 3:
+            node.fails("its matrices have rank 3")
+    layout = 0
+    if not node.domain and path.opset_where(lambda opset: opset >= 14):
+        layout = int(node.number("layout", 0, 2))
+    steps, batch = (x.shape[1], x.shape[0]) if layout else (x.shape[0], x.shape[1])
+    hidden = state.shape[1 if node.domain else 2]
+    parts = [batch, weight.shape[0]] if layout else [weight.shape[0], batch]
+    inputs = [*node.inputs, *[None] * (8 - len(node.inputs))]
+    kind = fixed(path, "float") if node.domain else x.type
+    if inputs[4] is None:
+        inputs[4] = filled(path, steps, fixed(path, "int32"), [batch])
+    states = (5,) if node.op in ("RNN", "GRU") else (5, 6)
+    for place in states:
+        given = inputs[place]
+        if given is None:
+            inputs[place] = filled(path, 0.0, kind, [*parts, hidden])
+        elif node.domain and node.side.is_left:
+            path.unify(given.type, kind)
+    if node.side.is_left:
+        node.whole_inputs = inputs
+        node.whole_results = [
+            Tensor(path, f"{node.op}:{place}", kind) for place in range(node.results)
+        ]
+        return list(node.whole_results)
+    origin = node.origin
+    if origin is None or len(origin.whole_results) < node.results:
+        raise UnprovenError(f"{node.op} with other attributes has no meaning here")
+    for one, other in zip(origin.whole_inputs, inputs, strict=True):
+        if not path.same_tensors(one, other):
+            raise UnprovenError(f"{node.op} has other inputs")
+    return origin.whole_results[: node.results]

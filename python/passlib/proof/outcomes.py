@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from passlib.errors import PasslibError
 from passlib.passes.rules import Rule, books
+from passlib.proof import meanings
 from passlib.proof.counterexamples import Counterexample, search
-from passlib.proof.prover import Proof
+from passlib.proof.prover import Proof, _operations
 from passlib.proof.prover import prove as prove_on_symbols
 
 KEPT: Final = Path(__file__).with_name("results.json")
@@ -60,18 +61,17 @@ class Outcome:
         return self.state in ("exact", "real")
 
 
-@cache
-def hash_of_meanings() -> str:
-    """Return a hash of the code that proves, without its layout, comments and docstrings."""
-    made = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem not in ("__init__", "outcomes", "models", "counterexamples"):
-            tree = ast.parse(path.read_text("utf-8"))
-            for node in ast.walk(tree):
-                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-                    node.body = [each for each in node.body if not _is_text(each)]
-            made.update(ast.dump(tree).encode())
-    return made.hexdigest()
+_OF_ALL_RULES: Final = ("conditions", "equality", "paths", "prover", "sides", "tensors")
+"""Modules of which each proof makes use; of the meanings, it uses those of the rule's operators."""
+
+
+def _plain(name: str) -> ast.Module:
+    """Return the code of a module without its layout, comments and docstrings."""
+    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            node.body = [each for each in node.body if not _is_text(each)]
+    return tree
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -79,9 +79,60 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+@cache
+def _shared() -> tuple[str, frozenset[str]]:
+    """Return the code that all proofs use, and the names that it takes from the meanings."""
+    trees = [_plain(name) for name in _OF_ALL_RULES]
+    names = {
+        each.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == meanings.__name__
+        for each in node.names
+    }
+    return "\n".join(map(ast.dump, trees)), frozenset(names)
+
+
+@cache
+def _definitions() -> dict[str, tuple[str, frozenset[str]]]:
+    """Return the code that defines each name of the meanings, and the names that it uses."""
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for statement in _plain("meanings").body:
+        used = frozenset(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+        targets = [*getattr(statement, "targets", []), getattr(statement, "target", None)]
+        names = [getattr(statement, "name", ""), *(getattr(each, "id", "") for each in targets)]
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            names.append(getattr(getattr(statement.value.func, "value", None), "id", ""))
+        for name in filter(None, names):
+            code, more = found.get(name, ("", frozenset()))
+            found[name] = (code + ast.dump(statement), used | more)
+    return found
+
+
+@cache
+def hash_of_meanings(operators: frozenset[str]) -> str:
+    """Return a hash of the code that proves rules of these operators."""
+    code, names = _shared()
+    definitions = _definitions()
+    functions = (meanings.MEANINGS.get(op) for op in operators | {"Transpose"})
+    pending = [*names, *(each.__name__ for each in functions if each is not None)]
+    reached: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in definitions and name not in reached:
+            reached.add(name)
+            pending += definitions[name][1]
+    made = hashlib.sha256(code.encode())
+    for name in sorted(reached):
+        made.update(definitions[name][0].encode())
+    return made.hexdigest()
+
+
 def hash_of(rule: Rule) -> str:
     """Return the hash under which the outcome of a rule is kept."""
-    return hashlib.sha256(f"{hash_of_meanings()}\n{rule.text}".encode()).hexdigest()[:24]
+    names = {name for each in _operations(rule.sides) for name in each["names"]}
+    operators = frozenset(name.rpartition("::")[2] for name in names)
+    return hashlib.sha256(f"{hash_of_meanings(operators)}\n{rule.text}".encode()).hexdigest()[:24]
 
 
 @cache

@@ -16,6 +16,7 @@ from passlib.files.optional import require
 Size = Any
 """A whole number, or Z3's term for one."""
 
+MOST_AXES: Final = 5
 _QUERY_STEPS: Final = 2_000_000
 _MOST_PATHS: Final = 60_000
 
@@ -57,6 +58,94 @@ class Type:
         return id(self.root())
 
 
+class _Assumptions:
+    """Assumptions of a path: given to Z3's solver when a question needs it.
+
+    Numbers that fit all assumptions answer most questions whether something is possible.
+    """
+
+    def __init__(self, z3: Any) -> None:
+        self._z3 = z3
+        self._solver: Any = None
+        self._held: list[Any] = []
+        self._levels: list[int] = []
+        self._told: list[int] = []  # how many the solver has on each of its levels
+        self._models: list[list[Any]] = []  # with how many assumptions each is known to meet
+
+    def add(self, *conditions: Any) -> None:
+        """Assume more."""
+        self._held += conditions
+
+    def push(self) -> None:
+        """Begin assumptions that `pop` forgets."""
+        self._levels.append(len(self._held))
+
+    def pop(self) -> None:
+        """Forget the assumptions since the last `push`."""
+        del self._held[self._levels.pop() :]
+        if len(self._told) > len(self._levels) + 1:
+            self._told.pop()
+            self._solver.pop()
+        self._told[-1:] = [min(each, len(self._held)) for each in self._told[-1:]]
+        for model in self._models:
+            model[1] = min(model[1], len(self._held))
+
+    def allow(self, condition: Any) -> bool:
+        """Whether a condition may hold, too; True if Z3 does not know."""
+        if isinstance(condition, bool):
+            if not condition:
+                return False
+            condition = self._z3.BoolVal(True)
+        if self._is_met(condition):
+            return True
+        solver = self._informed()
+        solver.push()
+        solver.add(condition)
+        found = solver.check()
+        if found == self._z3.sat:
+            self._models = [[solver.model(), len(self._held)], *self._models[:3]]
+        solver.pop()
+        return bool(found != self._z3.unsat)
+
+    def _is_met(self, condition: Any) -> bool:
+        """Whether known numbers meet the condition and all assumptions."""
+        fitting = []
+        met = False
+        for model in self._models:
+            numbers, seen = model
+            while seen < len(self._held) and self._holds(numbers, self._held[seen]):
+                seen += 1
+            if seen == len(self._held):
+                model[1] = seen
+                met = met or self._holds(numbers, condition)
+                fitting.append(model)
+            elif self._levels and seen >= self._levels[-1]:
+                model[1] = seen
+                fitting.append(model)  # it may fit again after `pop`
+        self._models = fitting
+        return met
+
+    def _holds(self, numbers: Any, condition: Any) -> bool:
+        if isinstance(condition, bool):
+            return condition
+        return bool(self._z3.is_true(numbers.eval(condition, model_completion=True)))
+
+    def _informed(self) -> Any:
+        if self._solver is None:
+            self._solver = self._z3.Solver()
+            self._solver.set("rlimit", _QUERY_STEPS)
+            self._told = [0]
+        ends = [*self._levels, len(self._held)]
+        for level, end in enumerate(ends):
+            if level == len(self._told):
+                self._solver.push()
+                self._told.append(self._told[-1])
+            if self._told[level] < end and level == len(self._told) - 1:
+                self._solver.add(*self._held[self._told[level] : end])
+                self._told[level] = end
+        return self._solver
+
+
 class Path:
     """One way through a computation.
 
@@ -74,28 +163,51 @@ class Path:
         self.script = script
         self.place = 0
         self.deadline = deadline
-        self.solver = self.z3.Solver()
-        self.solver.set("rlimit", _QUERY_STEPS)
+        self.solver = _Assumptions(self.z3)
         self.opsets: list[int] = []
         self.bound: list[Any] = []
         self.closed = False
         """Whether the replacement is built: nothing more may be assumed."""
         self.bounds: set[str] = set()
         """Limits up to which the rule is proven."""
+        self.most_axes = MOST_AXES
+        """The largest rank."""
+        self.joins = False
+        """Whether operators of a family are matched together."""
         self.unordered: frozenset[str] = frozenset()
         """Attributes whose order counts for nothing in the rule."""
+        self.same_tensors: Callable[[Any, Any], bool] = lambda one, other: one is other
+        """Whether two tensors are equal, bit for bit."""
         self._number = 0
+        self._asked = 0
         self._axes: dict[int, tuple[Any, int, int]] = {}
 
     def choose(self, count: int) -> int:
         """Return a number below `count`; other runs return the others."""
-        if time.process_time() > self.deadline:
-            raise OutOfTimeError("the time limit is reached")
+        self._check_time()
         if self.place == len(self.script):
             self.script.append([0, count])
         taken = self.script[self.place][0]
         self.place += 1
         return taken
+
+    def _check_time(self) -> None:
+        self._asked += 1
+        if self._asked % 64 == 1 and time.process_time() > self.deadline:
+            raise OutOfTimeError("the time limit is reached")
+
+    def _recalled(self) -> bool | None:
+        """Return the answer that an earlier run found at this place."""
+        if self.place == len(self.script):
+            return None
+        self.place += 1
+        return self.script[self.place - 1][0] == 1
+
+    def _noted(self, answer: bool) -> bool:
+        """Note an answer, so that runs that begin alike need not ask again."""
+        self.script.append([int(answer), int(answer) + 1])
+        self.place += 1
+        return answer
 
     def pick(self, items: Sequence[Any]) -> Any:
         """Return one of the items."""
@@ -107,15 +219,14 @@ class Path:
         """Whether a condition holds on this path; others take the other way."""
         if isinstance(condition, bool):
             return condition
-        condition = self.z3.simplify(condition)
-        if self.z3.is_true(condition):
-            return True
-        if self.z3.is_false(condition):
-            return False
         if self.place == len(self.script):
-            yes = self.possible(condition)
-            no = not yes or self.possible(self.z3.Not(condition))
-            if not yes and not self.possible(True):
+            self._check_time()
+            condition = self.z3.simplify(condition)
+            if self.z3.is_true(condition) or self.z3.is_false(condition):
+                return not self._noted(not self.z3.is_true(condition))
+            yes = self.solver.allow(condition)
+            no = not yes or self.solver.allow(self.z3.Not(condition))
+            if not yes and not self.solver.allow(True):
                 raise DeadEndError
             self.script.append([0, 2] if yes and no else [0 if yes else 1, 1 if yes else 2])
         taken = self.script[self.place][0] == 0
@@ -141,24 +252,25 @@ class Path:
 
     def possible(self, condition: Any) -> bool:
         """Whether a condition may hold; True if Z3 does not know."""
-        if time.process_time() > self.deadline:
-            raise OutOfTimeError("the time limit is reached")
-        self.solver.push()
-        self.solver.add(condition)
-        found = self.solver.check()
-        self.solver.pop()
-        return bool(found != self.z3.unsat)
+        known = self._recalled()
+        if known is not None:
+            return known
+        self._check_time()
+        return self._noted(self.solver.allow(condition))
 
     def proves(self, condition: Any) -> bool:
         """Whether a condition follows from the assumptions."""
         if isinstance(condition, bool):
             return condition
+        known = self._recalled()
+        if known is not None:
+            return known
+        self._check_time()
         condition = self.z3.simplify(condition, som=True)
         if self.z3.is_true(condition):
-            return True
-        if self.z3.is_false(condition):
-            return not self.possible(True)
-        return not self.possible(self.z3.Not(condition))
+            return self._noted(True)
+        against = True if self.z3.is_false(condition) else self.z3.Not(condition)
+        return self._noted(not self.solver.allow(against))
 
     def same(self, one: Size, other: Size) -> bool:
         """Whether two sizes are equal, for all values of the symbols."""
@@ -168,7 +280,8 @@ class Path:
             not isinstance(one, int) and not isinstance(other, int) and one.eq(other)
         ):
             return True
-        return self.proves(one == other)
+        known = self._recalled()
+        return self.proves(one == other) if known is None else known
 
     def number(self, name: str, low: int | None = 0) -> Any:
         """Return a new symbol for a whole number."""
@@ -271,6 +384,13 @@ class Path:
             if self.type_in(kind, {name}):
                 return name
         raise DeadEndError
+
+    def split_opsets(self, key: Callable[[int], Any]) -> None:
+        """Go on with operator sets that are equal in something; other paths take others."""
+        groups: dict[Any, list[int]] = {}
+        for opset in self.opsets:
+            groups.setdefault(key(opset), []).append(opset)
+        self.opsets = self.pick(list(groups.values()))
 
     def opset_where(self, test: Callable[[int], bool]) -> bool:
         """Whether the operator set meets a condition."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlib.proof.meanings import CHANGED
+from passlib.proof.meanings import BY_ELEMENT
 from passlib.proof.paths import (
+    MOST_AXES,
     DeadEndError,
     OutOfTimeError,
     Path,
@@ -17,7 +18,6 @@ from passlib.proof.paths import (
     explore,
 )
 from passlib.proof.sides import Match, compare, compare_failures
-from passlib.proof.tensors import schema_of
 
 NEWEST = 23
 
@@ -29,6 +29,8 @@ class Proof:
     reason: str
     cases: int
     bounds: tuple[str, ...] = ()
+    is_late: bool = False
+    """Whether time was short."""
 
 
 def prove(rule: Any, limit: float = 20.0) -> Proof:
@@ -40,14 +42,42 @@ def prove(rule: Any, limit: float = 20.0) -> Proof:
     limit : float
         Seconds of processor time.
     """
-    sides = rule.sides
     deadline = time.process_time() + limit
+    if _is_by_axis(rule.sides):
+        return _prove_joined(rule, deadline, 2)
+    # Small ranks first: if time is not enough for all, they are what is proven.
+    best = None
+    for most_axes in (3, 4, MOST_AXES):
+        found = _prove_joined(rule, deadline, most_axes)
+        if found.is_late:
+            return best or found
+        if found.reason and (found.cases or most_axes == MOST_AXES):
+            return found
+        if not found.reason:
+            bound = f"ranks up to {most_axes}"
+            best = Proof("", found.cases, tuple(sorted({*found.bounds, bound})))
+    return found
+
+
+def _prove_joined(rule: Any, deadline: float, most_axes: int) -> Proof:
+    """Prove a rule for operators of a family at once, or for each if their names count."""
+    found = _prove(rule, deadline, most_axes, joins=True)
+    several = any(len(each["names"]) > 1 for each in _operations(rule.sides, ("left",)))
+    if found.reason and several and not found.is_late:
+        found = _prove(rule, deadline, most_axes, joins=False)
+    return found
+
+
+def _prove(rule: Any, deadline: float, most_axes: int, *, joins: bool) -> Proof:
+    sides = rule.sides
     reached = 0
     bounds: set[str] = set()
 
     def run(path: Path) -> None:
         nonlocal reached
-        path.opsets = list(path.pick(groups))
+        path.opsets = list(opsets)
+        path.joins = joins
+        path.most_axes = most_axes
         path.unordered = unordered
         match = Match(path, sides)
         match.build_left()
@@ -77,59 +107,86 @@ def prove(rule: Any, limit: float = 20.0) -> Proof:
         bounds.update(path.bounds)
 
     try:
-        groups = list(opset_groups(rule, sides))
+        opsets = _opsets(rule)
         unordered = frozenset({"axes"}) if _is_unordered(sides) else frozenset()
-        cases = explore(run, deadline)
+        explore(run, deadline)
     except OutOfTimeError as error:
-        return Proof(f"{error} after {reached} cases", reached)
+        return Proof(f"{error} after {reached} cases", reached, is_late=True)
     except UnprovenError as error:
         return Proof(str(error), reached)
     except RecursionError:
         return Proof("the terms are too deep", reached)
     if not reached:
-        return Proof("no model is known that it changes", cases)
+        return Proof("no model is known that it changes", 0)
     return Proof("", reached, tuple(sorted(bounds)))
 
 
-def opset_groups(rule: Any, sides: Any) -> Iterator[Sequence[int]]:
-    """Yield operator sets in which the rule's operators differ in types only.
-
-    Raises
-    ------
-    UnprovenError
-        The rule uses operators that are not ONNX's own.
-    """
+def _opsets(rule: Any) -> list[int]:
+    """Return the operator sets of ONNX for which a rule is."""
     first, last = 1, NEWEST
     for domain, low, high in rule.sets:
         if domain:
-            raise UnprovenError(f"operators of {domain} have no meaning here")
+            continue
         first, last = low, min(high or NEWEST, NEWEST)
-    operators = sorted(set(_operators(sides)))
-    groups: dict[Any, list[int]] = {}
-    for opset in range(first, last + 1):
-        signature = tuple(_signature(op, opset) for op in operators)
-        groups.setdefault(signature, []).append(opset)
-    yield from groups.values()
+    return list(range(first, last + 1))
 
 
-def _operators(sides: Any) -> Iterator[str]:
-    for each in _operations(sides):
-        if each["kind"] == "operation":
-            yield from (name for name in each["names"] if not name.startswith("@"))
+def _is_by_axis(sides: Any) -> bool:
+    """Whether all that a rule demands and claims of shapes is a claim of each axis for itself.
+
+    Operators of elements and Expand join sizes axis by axis, and each condition demands something
+    of every axis: what holds for all sizes of two axes, each of which an input may have or lack,
+    holds for any number of them.
+    """
+    names = {name for name, _ in sides["where"] if name}
+    if names:
+        return False
+    for expression in _operations(sides):
+        kind, (name, *_) = expression["kind"], expression["names"] or [""]
+        if kind == "operation":
+            if not all(each in BY_ELEMENT or each.startswith("@") for each in expression["names"]):
+                return False
+            if any(not _is_free(each[5]) for each in expression["settings"] if each[5]):
+                return False
+        elif kind == "constant" and (
+            name not in ("fold", "either", "like") or not all(map(_is_free, expression["terms"]))
+        ):
+            return False
+    return all(_is_of_each_axis(term) for _, term in sides["where"])
 
 
-def _signature(op: str, opset: int) -> Any:
-    schema = schema_of(op, "", opset)
-    if schema is None:
-        return None
-    changes = sum(opset >= since for since in CHANGED.get(op, ()))
-    defaults = tuple(
-        (name, str(each.default_value))
-        for name, each in sorted(schema.attributes.items())
-        if name not in ("consumed_inputs", "axes", "saturate", "precision", "block_size",
-                        "output_dtype", "round_mode")
-    )  # fmt: skip
-    return changes, defaults
+_FREE = frozenset(
+    ["type", "value", "given", "all", "any", "is_real", "is_whole", "lossless", "finite", "signbit"]
+)
+
+
+def _is_free(term: Any) -> bool:
+    """Whether a term depends on no shape."""
+    kind, text, children = term
+    return (kind != "call" or text in _FREE) and all(map(_is_free, children))
+
+
+def _is_of_each_axis(term: Any) -> bool:
+    """Whether a condition demands something of every axis, and nothing of several together."""
+    kind, text, children = term
+    if _is_free(term):
+        return True
+    if kind == "operator" and text == "and":
+        return all(map(_is_of_each_axis, children))
+    if kind == "operator" and text == "or":
+        bound = [child for child in children if not _is_free(child)]
+        return len(bound) == 1 and _is_of_each_axis(bound[0])
+    if kind == "call" and text in ("broadcasts", "scalar"):
+        return all(child[0] in ("name", "starred") for child in children)
+    if kind == "operator" and text == "=":
+        if children[0][:2] == ("call", "rank"):
+            return bool(children[1][:2] == ("integer", 0))
+        return all(
+            child[:2] in (("call", "shape"), ("call", "broadcast"))
+            and all(each[0] in ("name", "starred") or _is_free(each) for each in child[2])
+            for child in children
+        )
+    return False
 
 
 _THROUGH = frozenset({"normalize", "concat", "select"})

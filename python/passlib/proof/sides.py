@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import passlib._core as _core
 from passlib.proof.conditions import _SHORT, Scope, UnknownError
-from passlib.proof.equality import Equality
+from passlib.proof.equality import Equality, same_tensors
 from passlib.proof.meanings import (
     any_type,
     element_of,
+    families,
     filled,
     fixed,
     results_of,
 )
 from passlib.proof.paths import DeadEndError, Path, SkippedError, UnprovenError
-from passlib.proof.tensors import Extent, Node, Side, Tensor, moved_index, product
+from passlib.proof.tensors import (
+    PLAIN,
+    Extent,
+    Node,
+    Side,
+    Tensor,
+    TensorSequence,
+    moved_index,
+    product,
+)
 
 MOST_INPUTS: Final = 3
 """The most values that a starred name stands for."""
@@ -35,6 +46,9 @@ class Match:
         self.made: dict[str, Any] = {}
         self.inputs: list[Tensor] = []
         self._folding = 0
+        path.same_tensors = partial(same_tensors, path)
+        self._left = list(sides["where"])
+        self._listed = set(_listed(sides))
         self._ranks = dict(_ranks(sides["where"]))
 
     # ---- the pattern ----
@@ -53,6 +67,7 @@ class Match:
                 self.scope.values[target] = results[number] if number < len(results) else None
                 if node is not None:
                     self.scope.nodes[target] = node
+            self._assume_known()
         for name in names - self.scope.values.keys():
             self.scope.values[name] = None  # of an alternative that is not chosen
         for name in _attribute_names(self.sides["left"]) - self.scope.attributes.keys():
@@ -60,15 +75,32 @@ class Match:
 
     def assume_conditions(self) -> None:
         """Go on where the conditions are met."""
-        for name, term in self.sides["where"]:
-            if name:
-                self.scope.define(name, term)
-            else:
-                self.scope.assume(term)
+        for name, term in self._left:
+            self._assume_one(name, term)
+        self._left = []
         for tensor in self.inputs:
             for low, end, holds in getattr(tensor, "ranges", []):
                 if self._implies(tensor, low, end):
                     self.path.assume(holds)
+
+    def _assume_known(self) -> None:
+        """Go on where the conditions on what is matched so far are met."""
+        scope = self.scope
+        while self._left:
+            name, term = self._left[0]
+            if not all(
+                each in scope.terms or each in scope.values or each in scope.attributes
+                for each in _names_of(term)
+            ):
+                return
+            self._assume_one(name, term)
+            del self._left[0]
+
+    def _assume_one(self, name: str, term: Any) -> None:
+        if name:
+            self.scope.define(name, term)
+        else:
+            self.scope.assume(term)
 
     def _implies(self, tensor: Tensor, low: Any, end: Any) -> bool:
         plain = [
@@ -92,9 +124,12 @@ class Match:
             return [made], None
         if kind != "operation":
             raise UnprovenError("a pattern of this form is not understood")
-        op = self.path.pick(chosen["names"])
-        domain, _, op = op.rpartition("::")
+        names = chosen["names"]
+        family = self.path.pick(families(names) if self.path.joins else [(each,) for each in names])
+        domain, _, op = family[0].rpartition("::")
         node = Node(self.path, self.left, op, [], domain=domain, results=count)
+        if len(family) > 1:
+            node.family = family
         for each in chosen["inputs"]:
             if each["starred"]:
                 name = each["names"][0]
@@ -131,6 +166,7 @@ class Match:
         if constraint not in ("", ":param", ":value"):
             raise UnprovenError(f"the constraint {constraint!r} is not understood")
         made.is_constant = constraint == ":param"
+        made.is_listed = name in self._listed  # type: ignore[attr-defined]
         if name in self._ranks:
             made.ranks = self._ranks[name]
         self.inputs.append(made)
@@ -223,6 +259,17 @@ class Match:
             node.chosen = dict(copied.chosen)
             node.bound, node.linked = dict(copied.bound), dict(copied.linked)
             node.copied = True
+            if (
+                copied.op == op
+                and copied.attributes.keys() <= node.attributes.keys()
+                and not [setting for setting in expression["settings"] if setting[1] != "spread"]
+            ):
+                node.origin = copied
+            if copied.op == op:
+                node.family = copied.family
+                node.family_types = tuple(
+                    None if each is None else each.type for each in copied.inputs
+                )
             inputs = len(expression["inputs"])
             for name in ("shape", "axes", "starts", "ends", "steps", "pads", "repeats", "split"):
                 place = _core.moved_input(op, name, 99)
@@ -317,7 +364,11 @@ class Match:
                     path.assume(total == wanted)
             return _arranged(path, source, [total])
         if name == "aligned":
-            axis, rank = (self.scope._int(each) for each in terms[-2:])
+            rank, axis = self.scope._int(terms[-1]), terms[-2]
+            if not isinstance(axis, int):
+                if path.decide(path.z3.Or(axis < 0, axis >= rank)):
+                    raise SkippedError
+                axis = path.concrete(axis, 0, rank)
             if not 0 <= axis < rank:
                 raise SkippedError
             sizes: list[Any] = [1] * rank
@@ -401,6 +452,38 @@ def _names(expression: Any) -> Iterator[str]:
             yield from _names(inner)
 
 
+def _listed(sides: Any) -> Iterator[str]:
+    """Yield constants whose numbers a rule uses as a list."""
+    pending = [(term, not name) for name, term in sides["where"]]
+    for _, _, expression in sides["right"]:
+        expressions = [expression]
+        while expressions:
+            each = expressions.pop()
+            expressions += each["inputs"]
+            pending += [(term, False) for term in each["terms"]]
+            pending += [(setting[5], False) for setting in each["settings"] if setting[5]]
+    while pending:
+        (kind, text, children), is_claim = pending.pop()
+        if (kind, text) == ("call", "value") and not is_claim:
+            yield children[0][1]
+        claims = kind == "operator" and text in ("and", "or", "not", *_CLAIMS)
+        claims = claims or (kind == "call" and text in ("all", "any"))
+        pending += [(child, is_claim and claims) for child in children]
+
+
+_CLAIMS: Final = ("=", "!=", "<", "<=", ">", ">=", "near", "in", "+", "-", "*", "/", "negative")
+
+
+def _names_of(term: Any) -> Iterator[str]:
+    """Yield the names that a term uses, but for those of types and truths."""
+    kind, text, children = term
+    known = PLAIN | {"true", "false", "opset"}
+    if kind in ("attribute", "starred") or (kind == "name" and _SHORT.get(text, text) not in known):
+        yield text
+    for child in children:
+        yield from _names_of(child)
+
+
 def _attribute_names(statements: Any) -> set[str]:
     found: set[str] = set()
 
@@ -481,6 +564,10 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _compare(path: Path, one: Tensor, other: Tensor, exact: bool) -> None:
+    if one is other:
+        return
+    if isinstance(one, TensorSequence) or isinstance(other, TensorSequence):
+        raise UnprovenError("a sequence is replaced")
     if one.type != other.type:
         first, second = path.type_names(one.type), path.type_names(other.type)
         if first != second or len(first) != 1:

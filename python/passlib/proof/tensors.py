@@ -10,7 +10,6 @@ from typing import Any, Final
 from passlib.files.optional import require
 from passlib.proof.paths import DeadEndError, Path, Size, Type, UnprovenError
 
-MOST_AXES: Final = 5
 REALS: Final = frozenset({"float16", "bfloat16", "float", "double"})
 SIGNED: Final = frozenset({"int8", "int16", "int32", "int64"})
 UNSIGNED: Final = frozenset({"uint8", "uint16", "uint32", "uint64"})
@@ -117,7 +116,7 @@ class Tensor:
         self.is_constant = False
         self.node: Node | None = None
         self.facts: list[tuple[str, Any]] = []
-        self.ranks: Sequence[int] = range(MOST_AXES + 1)
+        self.ranks: Sequence[int] = range(path.most_axes + 1)
         self.part = 0
 
     @property
@@ -173,11 +172,28 @@ class Tensor:
             if self.rank == 0:
                 self.content = self.path.number(self.name, None)
             else:
-                count = self.path.choose(MOST_AXES + 1)
+                count = self.path.choose(self.path.most_axes + 1)
                 self.path.assume(self.shape[0] == count)
                 self._shape = [count]
                 self.content = [self.path.number(self.name, None) for _ in range(count)]
         return self.content if isinstance(self.content, list) else [self.content]
+
+
+class TensorSequence(Tensor):
+    """A sequence of tensors: listed, or a function of the place."""
+
+    def __init__(
+        self,
+        path: Path,
+        kind: Type,
+        count: Size,
+        item: Callable[[Size], Tensor],
+        items: Sequence[Tensor] | None = None,
+    ) -> None:
+        super().__init__(path, "sequence", kind, [])
+        self.count = count
+        self.item = item
+        self.items = items
 
 
 def product(sizes: Sequence[Size]) -> Size:
@@ -200,6 +216,59 @@ def _flat(index: Sequence[Size], shape: Sequence[Size]) -> Size:
 def divided(one: Size, other: Size) -> Size:
     """Return the whole quotient of a size from 0 on and a positive one."""
     return one // other if isinstance(one, int) and isinstance(other, int) else one / other
+
+
+def quotient_and_rest(path: Path, value: Size, size: Size) -> tuple[Size, Size]:
+    """Return the quotient and the rest of a place and a size, without a division if it shows."""
+    z3 = path.z3
+    if isinstance(value, int):
+        return divided(value, size), value % size
+    if isinstance(size, int):
+        size = z3.IntVal(size)
+    if z3.is_mod(value) and _has_factor(z3, value.arg(1), size):
+        # A rest of a multiple of the size leaves the same rest.
+        if value.arg(1).eq(size):
+            return 0, value
+        return value / size, quotient_and_rest(path, value.arg(0), size)[1]
+    whole: list[Any] = []
+    rest: list[Any] = []
+    for each in _summands(z3, value):
+        factors = _factors(z3, each)
+        place = next((n for n, factor in enumerate(factors) if factor.eq(size)), None)
+        if place is None:
+            rest.append(each)
+        else:
+            whole.append(product([*factors[:place], *factors[place + 1 :]]))
+    left = z3.IntVal(0) if not rest else rest[0] if len(rest) == 1 else z3.Sum(*rest)
+    if (whole or len(rest) == 1) and path.proves(z3.And(left >= 0, left < size)):
+        return (z3.Sum(*whole) if len(whole) > 1 else whole[0] if whole else 0), left
+    return value / size, value % size
+
+
+def _summands(z3: Any, value: Any) -> list[Any]:
+    found, pending = [], [value]
+    while pending:
+        each = pending.pop()
+        if z3.is_add(each):
+            pending += reversed(each.children())
+        else:
+            found.append(each)
+    return found
+
+
+def _factors(z3: Any, value: Any) -> list[Any]:
+    found, pending = [], [value]
+    while pending:
+        each = pending.pop()
+        if z3.is_mul(each):
+            pending += reversed(each.children())
+        else:
+            found.append(each)
+    return found
+
+
+def _has_factor(z3: Any, value: Any, size: Any) -> bool:
+    return any(factor.eq(size) for factor in _factors(z3, value))
 
 
 def moved_index(
@@ -242,8 +311,8 @@ def moved_index(
                 elif place == 0:
                     parts.append(rest)
                 else:
-                    parts.append(rest % size)
-                    rest = divided(rest, size)
+                    rest, part = quotient_and_rest(path, rest, size)
+                    parts.append(part)
             made += reversed(parts)
         mine, its = first, second
     whole: list[Size] = [0] * rank
@@ -306,12 +375,26 @@ class Node:
     """Whether it is computed when the rule is applied."""
     copied: bool = False
     """Whether its attributes are those of an operation of the left side."""
+    origin: Node | None = None
+    """The operation of which it has the attributes."""
+    whole_results: list[Tensor] = field(default_factory=list)
+    """Results of which nothing is known but that equal inputs have equal ones."""
+    whole_inputs: list[Tensor | None] = field(default_factory=list)
     bound: dict[str, bool] = field(default_factory=dict)
     """Attributes that the pattern names, and whether they may be missing."""
     linked: dict[str, tuple[Node, str]] = field(default_factory=dict)
     """Attributes that are equal to others."""
     chosen: dict[str, Any] = field(default_factory=dict)
     """Attributes that only this match has: shared with copies of it."""
+    family: tuple[str, ...] = ()
+    """Operators that `op` stands for, of which nothing but the name differs."""
+    family_types: tuple[Type | None, ...] = ()
+    """Types of the inputs that each of the family has where it is matched."""
+
+    @property
+    def name(self) -> str:
+        """The operator, or all that it stands for, as an operator of elements."""
+        return "|".join(self.family) or self.op
 
     @property
     def is_open(self) -> bool:
@@ -341,6 +424,9 @@ class Node:
 
     def number(self, name: str, low: int | None = None, end: int | None = None) -> int | Any:
         """Return an attribute that is a whole number; one that lies in a range as such."""
+        if low is not None and end is not None and self._is_any(name):
+            # The default is one of the numbers.
+            self.chosen[name] = low + self.path.choose(end - low)
         value = self._value(name, lambda: self.path.number(name, None))
         if isinstance(value, list):
             (value,) = value
@@ -350,9 +436,32 @@ class Node:
 
     def axis(self, name: str, rank: int, value: Any = None) -> int:
         """Return an attribute that is an axis, counted from the front."""
+        if value is None and rank and self._is_any(name) and self.default(name) is not None:
+            place = self.path.choose(rank)
+            self.chosen[name] = self.path.axis(name, place, rank)
+            return place
         if value is None:
-            value = self.number(name)
+            value = self._value(name, lambda: self._any_axis(name, rank))
         return axis_of(self.path, value, rank)
+
+    def _any_axis(self, name: str, rank: int) -> Any:
+        if not rank:
+            raise DeadEndError
+        return self.path.axis(name, self.path.choose(rank), rank)
+
+    def _is_any(self, name: str) -> bool:
+        """Whether nothing is said of an attribute, so that its default is like another value."""
+        return (
+            self.is_open
+            and name not in self.linked
+            and name not in self.attributes
+            and name not in self.chosen
+            and name not in self.bound
+            and any(
+                schema is not None and name in schema.attributes
+                for schema in (schema_of(self.op, self.domain, each) for each in self.path.opsets)
+            )
+        )
 
     def text(self, name: str) -> Any:
         """Return an attribute that is a text, or another value that is used as it is."""
@@ -421,7 +530,7 @@ class Node:
             found = self.chosen[name]
         elif name in self.bound or (self.is_open and (place is None or self.opened)):
             if not self.bound.get(name, True) or self.path.choose(2):
-                length = count if count is not None else 1 + self.path.choose(MOST_AXES)
+                length = count if count is not None else 1 + self.path.choose(self.path.most_axes)
                 found = [self.path.number(name, None) for _ in range(length)]
                 if name in ("axes", "starts", "ends", "pads") and self.path.closed:
                     raise UnprovenError(f"{self.op}: any {name!r} is possible")
@@ -486,14 +595,17 @@ class Node:
             return None
         if self.path.closed:
             raise UnprovenError(f"{self.op}: any {name!r} are possible")
-        most = MOST_AXES if rank is None else rank
+        most = self.path.most_axes if rank is None else rank
         count = self.path.choose(most + 1)
         if count == 0 and source is None:
             raise DeadEndError
         total = rank if rank is not None else more + count
         axes: list[int] = []
         made: list[Size] = []
-        is_set = name in self.path.unordered and self.op.startswith(("Reduce", "Squeeze", "Unsq"))
+        # An order that the pattern does not name counts for nothing in these operators.
+        is_set = self.op.startswith(("Reduce", "Squeeze", "Unsq")) and (
+            name in self.path.unordered or (name not in self.bound and source is None)
+        )
         for _ in range(count):
             low = axes[-1] + 1 if axes and is_set else 0
             axes.append(self.path.pick([axis for axis in range(low, total) if axis not in axes]))
