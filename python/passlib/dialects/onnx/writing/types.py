@@ -113,14 +113,14 @@ def renewed_types(
             and v.name in certain
             and (restated or not _agree(v.type, found[v.name]))
         ]
-        if other and not before:
+        whole = {v.name: v.type for v in graph.output if v.type.tensor_type.HasField("shape")}
+        if not before and any(name in whole for name in other):
             file = original()
             names_before = {p: {v.name for v in g.output} for p, g in _placed(file.graph)}
             bare_file = _without(file, names_before)
             with suppress(GraphError):
                 before = dict(_placed(inferred_by_onnx(bare_file).graph))
         as_before = {v.name: v.type for v in before[place].output} if place in before else {}
-        whole = {v.name: v.type for v in graph.output if v.type.tensor_type.HasField("shape")}
         outputs = {
             name: _with_shape_of(whole.get(name), found[name]).SerializeToString()
             for name in other
