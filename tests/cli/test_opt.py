@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -278,6 +279,19 @@ def test_the_summary(options: Sequence[str], words: str, chain: Path, tmp_path: 
     result = passlib_command("opt", chain, "-o", out, *options)
     last = result.stdout.splitlines()[-1:] or [""]
     assert re.fullmatch(words.format(out=re.escape(str(out))), last[0]), result
+
+
+def test_the_summary_of_a_change_in_a_function(tmp_path: Path) -> None:
+    model = """<ir_version: 9, opset_import: ["": 17, "l": 1]>
+    g (float[2] x) => (float[2] y) { y = l.f(x) }
+    <domain: "l", opset_import: ["": 17]>
+    f (a) => (b) { c = Relu(a)  d = Relu(c)  b = Identity(d) }"""
+    paths = [save(model, tmp_path / "a.onnx"), tmp_path / "b.onnx", tmp_path / "c.onnx"]
+    said = []
+    for before, after in itertools.pairwise(paths):
+        result = passlib_command("opt", before, "-o", after)
+        said.append(result.stdout.splitlines()[-1].partition(": ")[2].partition(",")[0])
+    assert said == ["1 -> 1 operators", "nothing to change"]
 
 
 @pytest.mark.parametrize(

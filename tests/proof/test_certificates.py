@@ -315,7 +315,7 @@ FORGED: dict[str, tuple[Forge, str]] = {
     ),
     "a rule for a step that none made": (
         lambda m: _of(m, "same").update(claim="rule", rules=["identity"]),
-        "the rule does not fit at 'u'",
+        "the rule does not fit at '",
     ),
     "a rule of several values": (
         lambda m: _rule(m, "identity")["same"].append(["r2", "r1"]),

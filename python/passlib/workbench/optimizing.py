@@ -99,9 +99,10 @@ def optimize(
     -------
     dict
         JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
-        ``bytes`` (the same of the file; None for a model of several), ``seconds``, ``steps``,
-        ``differences`` (a text for each output that differs), ``doubts`` (what of the model a
-        runtime may not know) and ``files`` (the paths of written files); on request also
+        ``bytes`` (the same of the file; None for a model of several), ``seconds``, ``changed``
+        (whether anything was), ``steps``, ``differences`` (a text for each output that differs),
+        ``doubts`` (what of the model a runtime may not know) and ``files`` (the paths of written
+        files); on request also
         ``checked`` (the number of inputs and the largest difference relative to its tolerance),
         ``not_covered`` (what the inputs do not show), ``rewrites`` (applied, and in total),
         ``report`` and ``certificate`` (their paths). After ``simplify``, ``more_layers`` is None,
@@ -140,7 +141,14 @@ def optimize(
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
     sizes = [size, Path(files[0]).stat().st_size] if len(files) == 1 and size else None
-    more |= {"doubts": doubts, "bytes": sizes, "differences": differences}
+    # Passes may change local functions alone, and `opset` the operator set: both are behind the
+    # attributes of the graph.
+    own, others = model.symbol.attributes, result.model.symbol.attributes
+    changed = result.modified or any(
+        others.get(key) != text or (type(text) is not str and others[key] is not text)
+        for key, text in own.items()
+    )
+    more |= {"changed": changed, "doubts": doubts, "bytes": sizes, "differences": differences}
     facts = {**_facts(path, output, model, result), **more}
     if request.certify is not None and files:
         certify.save(path, files[0], request.certify)

@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([facts])
     elif not arguments.quiet:
-        _print(facts, with_time=arguments.time, is_converted=arguments.opset is not None)
+        _print(facts, with_time=arguments.time)
     return DIFFERENT if facts["differences"] else FINE
 
 
@@ -201,7 +201,7 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
     return FAILED_PASS if "failed" in states else DIFFERENT if "different" in states else FINE
 
 
-def _print(facts: dict[str, Any], *, with_time: bool, is_converted: bool) -> None:
+def _print(facts: dict[str, Any], *, with_time: bool) -> None:
     rows = [
         (op, *pair, "" if pair[0] == pair[1] else "*") for op, pair in facts["operators"].items()
     ]
@@ -229,8 +229,7 @@ def _print(facts: dict[str, Any], *, with_time: bool, is_converted: bool) -> Non
         if name in facts:
             sys.stdout.write(f"{printable(facts[name])}\n")
     if not facts["differences"]:
-        is_changed = is_converted or any(step["modified"] for step in facts["steps"])
-        summary = _summary(facts) if is_changed else "nothing to change"
+        summary = _summary(facts) if facts["changed"] else "nothing to change"
         output, seconds = printable(facts["output"]), facts["seconds"]
         sys.stdout.write(f"wrote {output}: {summary}, in {seconds:.1f} s\n")
 
