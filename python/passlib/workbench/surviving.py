@@ -6,11 +6,19 @@ import os
 import pickle
 import signal
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from passlib.errors import PasslibError
 
 _T = TypeVar("_T")
+
+_CRASHES: Final = (
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGSEGV,
+)
 
 
 class CrashError(PasslibError):
@@ -51,6 +59,8 @@ def survived(work: Callable[[], _T]) -> _T:
 def _answer(work: Callable[[], object], writer: int) -> None:
     code = 1
     try:
+        for number in _CRASHES:  # the caller reports them
+            signal.signal(number, signal.SIG_DFL)
         try:
             answer = pickle.dumps((work(), None))
         except (PasslibError, OSError) as error:
