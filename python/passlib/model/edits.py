@@ -42,6 +42,16 @@ def content_of(model: Any, **options: Any) -> bytes | None:
         return path.read_bytes() if alone else None
 
 
+def whole_content_of(model: Any, **options: Any) -> bytes:
+    """Return an ONNX model with all of its weights as the bytes of a file.
+
+    ``options``: of `Model.save`. Raises `UnsupportedError` if it is larger than 2 GB.
+    """
+    content = content_of(model, external_data=False, **options)
+    assert content is not None
+    return content
+
+
 def with_opset(model: M, opset: int) -> M:
     """Return an ONNX model with another version of ONNX's operators, as `Model.with_opset` does."""
     like: Any = model
@@ -50,13 +60,7 @@ def with_opset(model: M, opset: int) -> M:
             f"only ONNX models have versions of operators, and this one is of {like.dialect}; "
             "passlib convert --opset writes it as ONNX"
         )
-    content = content_of(model, opset=opset)
-    if content is None:
-        raise UnsupportedError(
-            "a model with data in several files is converted from file to file: "
-            f"passlib convert IN OUT --opset {opset}"
-        )
-    return of_content(model, content)
+    return of_content(model, whole_content_of(model, opset=opset))
 
 
 def of_content(model: M, content: bytes) -> M:

@@ -13,7 +13,13 @@ from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.model.appearance import described_type
-from passlib.model.edits import content_of, every_graph, names_of, of_content, rename_values
+from passlib.model.edits import (
+    every_graph,
+    names_of,
+    of_content,
+    rename_values,
+    whole_content_of,
+)
 from passlib.model.loading import load
 from passlib.model.model import Model
 
@@ -95,10 +101,7 @@ def _message(model: Model) -> Any:
         raise UnsupportedError(
             f"only ONNX models are merged, and one is of {model.dialect}; convert it with to_onnx"
         )
-    content = content_of(model)
-    if content is None:
-        raise UnsupportedError("a model with data in several files cannot be merged")
-    message = require("onnx", extra="onnx").ModelProto.FromString(content)
+    message = require("onnx", extra="onnx").ModelProto.FromString(whole_content_of(model))
     if message.training_info:
         raise UnsupportedError("a model with training information cannot be merged")
     return message

@@ -712,6 +712,10 @@ class Model:
         UnsupportedError
             The model is of another dialect, an operator has no form in this version, or the model
             does not fit into one file of 2 GB.
+
+        Notes
+        -----
+        The weights of the result are in the model's file, unless `save` is told otherwise.
         """
         from passlib.model.edits import with_opset
 
