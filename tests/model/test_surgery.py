@@ -204,3 +204,19 @@ def test_functions_of_both_models(tmp_path: Path) -> None:
     other = loaded(FUNCTION.format(x="y", y="z", op="Neg"))
     with pytest.raises(pl.GraphError, match=r"differ in function \'f\.act\'"):
         pl.merge(loaded(first), other)
+
+
+def test_opset_and_merge_of_models_with_data_in_other_files(tmp_path: Path) -> None:
+    """PyTorch's exporter puts weights into a file of their own."""
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[n, 4] x) => (float[n, 4] y) <float[4] w = {1, 2, 3, 4}> { y = Mul (x, w) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "a.onnx")
+    pl.load(tmp_path / "a.onnx").save(tmp_path / "b.onnx", external_data=True, size_threshold=0)
+    model = pl.load(tmp_path / "b.onnx")
+    x = {"x": np.ones((2, 4), np.float32)}
+    raised = model.with_opset(18)
+    raised.save(tmp_path / "c.onnx")
+    assert onnx.load(tmp_path / "c.onnx").opset_import[0].version == 18
+    (result,) = model.run(x).values()
+    np.testing.assert_array_equal(*raised.run(x).values(), result)
+    np.testing.assert_array_equal(*pl.merge(model, model, prefix="b_").run(x).values(), result**2)

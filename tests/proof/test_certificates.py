@@ -100,7 +100,7 @@ class TestGenuine:
         assert {each.step.claim for each in verdicts} == set(certificate_checker.CLAIMS)
         assert [(str(e.step), e.reason) for e in verdicts if e.state == "believed"] == []
         proven = {e.step.rules for e in verdicts if e.state == "proven"}
-        assert proven == {("identity",), ("reluTwice",), ("addOfMatMul",)}
+        assert proven == {("identity",), ("reluTwice",), ("transposeBack",), ("addOfMatMul",)}
         bound = next(e.step.bound for e in verdicts if e.step.rules == ("addOfMatMul",))
         assert (bound["a"], bound["m"], bound["y"]) == ("x", "m", "a")
 
@@ -584,10 +584,10 @@ class TestCommand:
         assert main(["check-certificate", *paths, "--strict"]) == 0
         lines = capsys.readouterr().out.splitlines()
         count = len(lines) - 1
-        assert lines[-1] == f"{count} steps: 3 proven, {count - 3} recomputed, 0 believed"
+        assert lines[-1] == f"{count} steps: 4 proven, {count - 4} recomputed, 0 believed"
         assert main(["check-certificate", *paths, "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
-        assert [row["state"] for row in rows].count("proven") == 3
+        assert [row["state"] for row in rows].count("proven") == 4
 
     def test_what_cannot_be_computed_is_believed(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -66,7 +66,9 @@ for _op in ("Sigmoid", "LeakyRelu", "Softmax"):
 
 @fusion("QLinearConcat", "QLinearConcat")
 def _qlinear_concat(drawing: Drawing, x: str) -> str:
-    parts = [_quantized(drawing, part) for part in drawing("Split", x, axis=1, outputs=2)]
+    # Integers of one scale move through Concat without the scale.
+    halves = drawing("Split", x, axis=1, outputs=2)
+    parts = [_quantized(drawing, half, s) for half, s in zip(halves, (0.05, 0.04), strict=True)]
     return _quantized(drawing, drawing("Concat", *parts, axis=1))
 
 

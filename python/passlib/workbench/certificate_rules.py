@@ -470,6 +470,9 @@ class Terms:
             items, places = map(self._of, arguments)
             gone = {place % len(items) for place in places}
             return [item for place, item in enumerate(items) if place not in gone]
+        if name == "compose":
+            one, two = map(self._of, arguments)
+            return [one[place] for place in two]
         if name == "broadcast":
             return self._broadcast([self._shape(each) for each in arguments])
         if name == "is_real":
