@@ -144,13 +144,13 @@ def test_an_onnx_model_passes_through_few_modules(tmp_path: Path) -> None:
     assert len(files_of(lambda: loaded.save(tmp_path / "again.onnx"))) <= 8
 
     @passlib.graph_pass
-    def drop_identity(graph: passlib.Graph) -> None:
+    def leave_identity_out(graph: passlib.Graph) -> None:
         for node in graph.sorted():
             if node.op == "Identity" and not node.output(0).is_output:
                 graph.replace(node.output(0), node.inputs[0])
                 graph.remove(node)
 
     passlib.library.load_standard()
-    for name in ("drop_identity", "removeDeadNodes"):
+    for name in ("leave_identity_out", "removeDeadNodes"):
         loaded.optimize_for(name)
         assert len(files_of(lambda name=name: loaded.optimize_for(name))) <= 8, name
