@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<InterruptWatch*> active_watch{nullptr};
 
-/// What runs native code in this thread; or null.
+/// The call that runs native code in this thread; null if there is none.
 thread_local const std::string* current_call = nullptr;
 
 /// The beginning of a command's messages; null in other programs.

@@ -18,7 +18,7 @@ from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
 from passlib.dialects.onnx.attributes import DIM_PARAMS, INPUTS_ALSO
-from passlib.dialects.onnx.nested import value_info
+from passlib.dialects.onnx.nested import graphs_within, rename_values, value_info
 from passlib.dialects.onnx.soundness.inference import facts_by_place
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
@@ -496,7 +496,7 @@ def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> 
     for name in _defined(made):
         if name and name not in known and (name not in own or name in captured):
             renamed[name] = outside.names.fresh(name)
-    rename_values(made, renamed)
+    rename_values(renamed, made)
     for tensor in [tensor for tensor in made.initializer if tensor.name in fixed]:
         # An output needs a node.
         node = made.node.add(op_type="Constant", output=[tensor.name])
@@ -517,20 +517,9 @@ def _same(left: Any, right: Any) -> bool:
     )  # fmt: skip
 
 
-def every_graph(graph: Any) -> Iterator[Any]:
-    """Iterate over a graph and the graphs nested in it."""
-    pending = [graph]
-    while pending:
-        item = pending.pop()
-        yield item
-        for node in item.node:
-            pending += [a.g for a in node.attribute if a.HasField("g")]
-            pending += [inner for a in node.attribute for inner in a.graphs]
-
-
 def names_of(graph: Any) -> Iterator[str]:
     """Iterate over the names of all values of a graph, nested graphs included."""
-    for inner in every_graph(graph):
+    for inner in graphs_within(graph):
         yield from (value.name for value in (*inner.input, *inner.output, *inner.initializer))
         for node in inner.node:
             yield from (*node.input, *node.output)
@@ -538,7 +527,7 @@ def names_of(graph: Any) -> Iterator[str]:
 
 def _defined(graph: Any) -> Iterator[str]:
     """Iterate over the names that a graph gives to values, nested graphs included."""
-    for inner in every_graph(graph):
+    for inner in graphs_within(graph):
         yield from (tensor.name for tensor in inner.initializer)
         for node in inner.node:
             yield from node.output
@@ -560,17 +549,3 @@ def _captured(graph: Any) -> list[str]:
             graphs += [item for a in node.attribute for item in a.graphs]
             pending += [(item, here) for item in graphs]
     return list(found)
-
-
-def rename_values(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename values of a graph, but not its inputs, nested graphs included."""
-    for inner in every_graph(graph):
-        for tensor in inner.initializer:
-            tensor.name = names.get(tensor.name, tensor.name)
-        for value in inner.output:
-            value.name = names.get(value.name, value.name)
-        for node in inner.node:
-            for place, name in enumerate(node.input):
-                node.input[place] = names.get(name, name)
-            for place, name in enumerate(node.output):
-                node.output[place] = names.get(name, name)

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 import passlib._core as _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT
-from passlib.dialects.onnx.nested import graphs_within, value_info
+from passlib.dialects.onnx.nested import graphs_within, rename_values, value_info
 from passlib.dialects.onnx.reading import Document, Reference, document_of
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.graph.plain import PlainGraph
-from passlib.model.edits import Change, names_of, rename_values
+from passlib.model.edits import Change, names_of
 from passlib.model.graph import graph_of
 
 M = TypeVar("M")
@@ -241,7 +241,7 @@ class _Body:
         for name in self._function.output:
             if name in taken and name not in names:
                 names[name] = fresh.fresh(name)
-        rename_values(graph, names)
+        rename_values(names, graph)
         for source, name in copies:
             graph.node.append(
                 onnx.NodeProto(op_type="Identity", input=[names.get(source, source)], output=[name])

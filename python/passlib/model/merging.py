@@ -9,15 +9,14 @@ from typing import Any
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.lowering.types import fit, spec_of
+from passlib.dialects.onnx.nested import graphs_within, rename_values
 from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.model.appearance import described_type
 from passlib.model.edits import (
-    every_graph,
     names_of,
     of_content,
-    rename_values,
     whole_content_of,
 )
 from passlib.model.loading import load
@@ -167,10 +166,10 @@ def _check_types(before: Any, after: Any, pairs: Mapping[str, str]) -> None:
 
 def _rename(graph: Any, names: Mapping[str, str], prefix: str, nodes: NameSource) -> None:
     """Rename values of a graph and those nested in it, and nodes so that each name is new."""
-    rename_values(graph, names)
-    for inner in every_graph(graph):
+    rename_values(names, graph, inputs=True)
+    for inner in graphs_within(graph):
         sparse = (tensor.values for tensor in inner.sparse_initializer)
-        for value in (*inner.input, *inner.value_info, *sparse):
+        for value in (*inner.value_info, *sparse):
             value.name = names.get(value.name, value.name)
         for note in inner.quantization_annotation:
             note.tensor_name = names.get(note.tensor_name, note.tensor_name)

@@ -17,7 +17,7 @@ from passlib.library.backends import NamedPipeline, register_pipeline
 from passlib.library.declared import Declaration, Option, OptionError
 from passlib.library.pipeline import Step
 from passlib.model import Model, load
-from passlib.model.edits import content_of, of_content
+from passlib.model.edits import of_content, whole_content_of
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
 
@@ -72,10 +72,8 @@ class WholeModel(NamedPipeline):
         raise NotImplementedError
 
     def _changed(self, model: Model, options: Mapping[str, Any]) -> Model:
-        content = content_of(model, external_data=False)
-        assert content is not None  # an error if one file cannot hold it
         onnx: Any = require("onnx", extra="onnx")
-        proto = onnx.ModelProto.FromString(content)
+        proto = onnx.ModelProto.FromString(whole_content_of(model))
         if not self.change(proto, options):
             return model
         return of_content(model, proto.SerializeToString())
@@ -91,7 +89,7 @@ class _Inlining(WholeModel):
 
 
 class Key(NamedTuple):
-    """What a call names."""
+    """The function that a call names."""
 
     domain: str
     name: str

@@ -142,7 +142,7 @@ class _Outliner:
 
     def _kind(self, node: Any) -> int:
         if any(is_graph(each) for each in node.attribute):
-            # What a nested graph captures is no input.
+            # Values that a nested graph captures are no inputs.
             return -1 - len(self._kinds) - id(node)
         attributes = sorted(each.SerializeToString() for each in node.attribute)
         key = (call_of(node), tuple(attributes), len(node.input), len(node.output))

@@ -1095,7 +1095,7 @@ def exact_operator(owner: Equality, element: Op, args: Sequence[Any], sort: Any)
 def _extreme(owner: Equality, greatest: bool, one: Any, other: Any, kind: Any) -> Any:
     z3 = owner.z3
     if z3.is_fp(one):
-        # Of zeros of both signs, implementations return the first, or the second, or as IEEE 754.
+        # Implementations return the first of two zeros, the second, or that of IEEE 754.
         first = z3.Bool("zeros:first")
         zero_of = z3.If(
             z3.Bool("zeros:by place"),

@@ -258,7 +258,7 @@ def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> G
     compares = isinstance(failing, Differs)
     tolerance = failing.tolerance if isinstance(failing, Differs) else Tolerance()
     numbers = _numbers(before, failing)
-    # What a command fails on may crash this process, too.
+    # A model on which a command fails may crash this process, too.
     files = TwoFiles.of(before, after, numbers, tolerance, isolate=not compares)
     suspects = files.suspects if _part_fails(files, files.suspects, fails) else []
     if not suspects and not _part_fails(files, files.rewrites, fails):
@@ -368,7 +368,7 @@ def _inside(
             guilty.append(whole)
             continue
         kept = _smallest_with(files, rest, parts, fails)
-        # What else changes at the node itself is as small as it gets.
+        # Other changes at the node itself cannot be divided.
         guilty += [each for each in kept if each.items == whole.items]
         pending += [each for each in kept if each.items != whole.items]
     return guilty

@@ -345,7 +345,7 @@ def _number(
             for tensor in [*([each.t] if each.HasField("t") else []), *each.tensors]:
                 _plain_tensor(tensor)
             for inner in _graphs_of(each):
-                # What an inner graph captures from this one has a name already.
+                # Values that an inner graph captures from this one have names.
                 _number(inner, names, captures, count)
         node.ClearField("attribute")
         node.attribute.extend(stated)
@@ -705,14 +705,14 @@ def _attribute(where: str, name: str, found: Any) -> bytes:
 # The replay.
 
 CLAIMS: Final = ("rule", "rewrite", "fold", "equal", "same", "dead")
-"""What a step may say of itself: the application of one rule; operators replaced by others;
+"""The claims of steps: the application of one rule; operators replaced by others;
 operators on constants by their results; an operator by an equal one; a value by another; nothing
 but operators without users."""
 
 
 @dataclass
 class Verdict:
-    """What was found out about a step."""
+    """The verdict on a step."""
 
     step: Step
     state: str
@@ -984,7 +984,7 @@ _CLOSE: Final = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-4, "float64": 
 
 @dataclass
 class Compared:
-    """What the runs say of two values."""
+    """A comparison of two values in the runs."""
 
     runs: int = 0
     elements: int = 0

@@ -162,7 +162,7 @@ class _Certificate:
             left = wrong.keys() - settled
             if not left:
                 break
-            # What follows a wrong pair is computed from it.
+            # Values behind a wrong pair are computed from it.
             first = min(place for place, _, _ in left)
             keys = {key for key in left if key[0] == first}
             if keys <= self._banned:
@@ -277,7 +277,7 @@ def _stated(rule: Rule) -> dict[str, str]:
 
 
 class _Change:
-    """What one pass changed: a graph before, as it is replayed, and the graph after."""
+    """A change by one pass: the graph before, as it is replayed, and the graph after."""
 
     def __init__(
         self,

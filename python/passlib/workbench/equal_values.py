@@ -19,6 +19,7 @@ from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.model import load
+from passlib.workbench.inner import rename_within
 from passlib.workbench.numbers import Tolerance, difference
 from passlib.workbench.parts import outputs_of
 from passlib.workbench.surviving import survived
@@ -264,15 +265,7 @@ def rename_used(node: Any, names: Mapping[str, str], prefix: str = "") -> None:
     graphs = list(graphs_within(*_nested(node)))
     inner = {value.name for graph in graphs for value in (*graph.input, *graph.initializer)}
     inner |= {name for graph in graphs for each in graph.node for name in each.output if name}
-    names = {**names, **{name: f"{prefix}{name}" for name in inner}}
-    for graph in graphs:
-        del graph.value_info[:]
-        for each in graph.node:
-            for field in (each.input, each.output):
-                for i, name in enumerate(field):
-                    field[i] = names.get(name, name)
-        for value in (*graph.input, *graph.initializer, *graph.output):
-            value.name = names.get(value.name, value.name)
+    rename_within({**names, **{name: f"{prefix}{name}" for name in inner}}, *_nested(node))
 
 
 def _nested(node: Any) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
+from passlib.dialects.onnx.nested import copy_of, graphs_within, rename_values, used_by
 from passlib.errors import GraphError, listed
 from passlib.files.optional import require
 
@@ -118,7 +118,7 @@ def as_nested(made: Any, original: Any, outer: Collection[str], prefix: str) -> 
     graph.initializer.extend(kept)
     new = {tensor.name for tensor in kept}
     new |= {name for node in graph.node for name in node.output}
-    _rename(graph, {name: f"{prefix}{name}" for name in new if "//" in name})
+    rename_within({name: f"{prefix}{name}" for name in new if "//" in name}, graph)
     return graph
 
 
@@ -147,19 +147,14 @@ def rename_all(
             *(output for node in each.node for output in node.output),
         )
     }
-    _rename(graph, {**{name: f"after//{name}" for name in own & set(taken)}, **names})
+    rename_within({**{name: f"after//{name}" for name in own & set(taken)}, **names}, graph)
 
 
-def _rename(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename values of a graph and of those nested in it."""
-    for each in graphs_within(graph):
+def rename_within(names: Mapping[str, str], *graphs: Any) -> None:
+    """Rename values of graphs and of those nested in them, which lose the types of inner values."""
+    for each in graphs_within(*graphs):
         del each.value_info[:]
-        for node in each.node:
-            for field in (node.input, node.output):
-                for i, name in enumerate(field):
-                    field[i] = names.get(name, name)
-        for value in (*each.input, *each.initializer, *each.output):
-            value.name = names.get(value.name, value.name)
+    rename_values(names, *graphs, inputs=True)
 
 
 def without_graphs(node: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What nested graphs compute in a run of a model: branches of If, iterations of Loop."""
+"""Values of nested graphs in a run of a model: branches of If, iterations of Loop."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,18 @@ def graphs_within(*bodies: Any) -> Iterator[Any]:
                 if attribute.HasField("g"):
                     pending.append(attribute.g)
                 pending.extend(attribute.graphs)
+
+
+def rename_values(names: Mapping[str, str], *graphs: Any, inputs: bool = False) -> None:
+    """Rename values of graphs and of those nested in them; their inputs only if ``inputs``."""
+    for graph in graphs_within(*graphs):
+        fields = [graph.initializer, graph.output, *([graph.input] if inputs else [])]
+        for value in (value for field in fields for value in field):
+            value.name = names.get(value.name, value.name)
+        for node in graph.node:
+            for places in (node.input, node.output):
+                for place, name in enumerate(places):
+                    places[place] = names.get(name, name)
 
 
 def used_by(node: Any) -> Iterator[str]:
