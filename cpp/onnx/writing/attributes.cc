@@ -9,7 +9,6 @@
 #include "onnx/types/messages.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
-#include "onnx/writing/made_attribute.h"
 
 namespace passlib::onnx {
 namespace {
@@ -106,11 +105,8 @@ class AttributeWriter {
                              "the list itself");
     }
     const bool typed = was != nullptr && was->attribute.reference.empty();
-    const Kind kind = typed ? was->attribute.kind : Kind::kUnknown;
-    if (auto plain = makeAttribute(key, text, kind != Kind::kUnknown ? kind : newType(key))) {
-      return arena_.emplace_back(std::move(*plain));
-    }
-    MadeAttribute made = host_.attribute(node_, key, text, static_cast<int>(kind));
+    MadeAttribute made =
+        host_.attribute(node_, key, text, typed ? static_cast<int>(was->attribute.kind) : 0);
     if (!made.place) return arena_.emplace_back(std::move(made.message));
     const Bytes place = *made.place;
     const std::size_t slash = place.find('/');
@@ -126,12 +122,6 @@ class AttributeWriter {
     }
     throw UnsupportedError(title() + ": attribute " + shown(key) + " refers to " + shown(place) +
                            ", which the file does not have");
-  }
-
-  /// The type of a new attribute.
-  Kind newType(Bytes key) const {
-    const Bytes domain = attributeOf(node_, keys::kDomain);
-    return domain.empty() || domain == "ai.onnx" ? typeByName(key) : Kind::kUnknown;
   }
 
   /// Makes an attribute that holds nested graphs.

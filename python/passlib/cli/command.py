@@ -150,7 +150,6 @@ example:
 
 _OTHER_WORDS = {
     "check": "validate",
-    "convert-onnx": "convert",
     "draw": "view",
     "export": "convert",
     "info": "inspect",

@@ -197,6 +197,14 @@ class Model:
                 return False
         return True
 
+    def differs_from(self, other: Model) -> bool:
+        """Whether the graph, a weight or what only the file has, such as functions, is another."""
+        return (
+            self._template is not other._template
+            or not self._symbol.graph.equals(other._symbol.graph)
+            or not self.has_weights_of(other)
+        )
+
     @property
     def dialect(self) -> str:
         """The family of models that this one belongs to."""
@@ -945,7 +953,5 @@ class ModelSteps:
         return run()
 
     def differs(self, before: Model, after: Model) -> bool:
-        """Whether the graph or a weight changed."""
-        return not before.symbol.graph.equals(after.symbol.graph) or not after.has_weights_of(
-            before
-        )
+        """Whether anything changed."""
+        return after.differs_from(before)

@@ -105,7 +105,7 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
         len(old),
         len(new),
         changed,
-        not same or not after.has_weights_of(before),
+        not same or after.differs_from(before),
         tuple(printed.splitlines()),
     )
 

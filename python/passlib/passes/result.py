@@ -31,7 +31,7 @@ class StepResult:
     changed_nodes : int
         Number of nodes that are new, removed, or have another operator, attributes or inputs.
     modified : bool
-        Whether the graph or a weight changed.
+        Whether the graph, a weight or a local function changed.
     messages : tuple of str
         The lines that the pass printed.
 

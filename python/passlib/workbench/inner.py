@@ -47,9 +47,9 @@ def inner_model(outer: Any, graph: Any, arrays: Arrays) -> Any:
         A type is not known.
     """
     helper = require("onnx.helper", extra="onnx")
-    made = copy_of(outer)
-    made.graph.Clear()
-    made.graph.CopyFrom(graph)
+    made = type(outer)(ir_version=outer.ir_version, graph=graph)
+    made.opset_import.extend(outer.opset_import)
+    made.functions.extend(outer.functions)
     own = made.graph
     own.name = own.name or "nested"
     weights = {tensor.name: tensor for tensor in outer.graph.initializer}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,6 @@ import numpy as np
 from passlib import dialects
 from passlib.errors import InputError, PasslibError, counted, listed
 from passlib.files.regular import replacing
-from passlib.files.silence import silenced
 from passlib.graph.plain import operators_of
 from passlib.library.pipeline import Step
 from passlib.model import Model, load
@@ -141,14 +142,12 @@ def optimize(
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
     sizes = [size, Path(files[0]).stat().st_size] if len(files) == 1 and size else None
-    # Passes may change local functions alone, and `opset` the operator set: both are behind the
-    # attributes of the graph.
-    own, others = model.symbol.attributes, result.model.symbol.attributes
-    changed = result.modified or any(
-        others.get(key) != text or (type(text) is not str and others[key] is not text)
-        for key, text in own.items()
-    )
-    more |= {"changed": changed, "doubts": doubts, "bytes": sizes, "differences": differences}
+    more |= {
+        "changed": result.modified or first is not model,
+        "doubts": doubts,
+        "bytes": sizes,
+        "differences": differences,
+    }
     facts = {**_facts(path, output, model, result), **more}
     if request.certify is not None and files:
         certify.save(path, files[0], request.certify)
@@ -231,7 +230,7 @@ def _unstable(
 ) -> list[str]:
     """Return a sentence if another run of the pipeline is right, or makes another model."""
     runs = [_States(), _States()]
-    with silenced():  # the passes said it already
+    with redirect_stdout(io.StringIO()):  # the passes said it already
         results = [pipeline.run(model, [run]).model for run in runs]
     for (name, one), (_, two) in zip(*(run.steps for run in runs), strict=False):
         if not diff(one, two).equal:
