@@ -248,6 +248,13 @@ PAIRS = {
         "=> (float[2, 3, 4] y, float[2, 3, 4] z) { a = Exp(x) y = Sin(a) z = Sin(a) }",
         ["node_z (Cos)", "node_z (Sin)"],
     ),
+    "other sizes of a value that two nodes read": (
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) { k = ReduceMax<axes = [2]>(x)
+        a = Add(k, x) y = Sub(a, x) z = Mul(x, a) }""",
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) { k = ReduceMax<axes = [2]>(x)
+        a = Add(k, k) y = Sub(a, x) z = Mul(x, a) }""",
+        ["node_a (Add): input 1: x -> k"],
+    ),
     "a lost operator behind a fusion": (
         """=> (float[2, 3, 4] y) <float[4] w = {0.0, -0.5, 0.5, -1.0}> {
         a = Sin(x) b = Add(a, w) d = Add(b, w) r = Relu(d) f = Exp(r) y = Mul(f, r) }""",
@@ -300,6 +307,7 @@ PARTS = {
     "another operator set": (["Softmax"], ["Softmax"]),
     "a repeated value": (["Cos"], ["Sin"]),
     "an opposite condition": (["Relu"], ["Abs"]),
+    "other sizes of a value that two nodes read": (["Add"], ["Add"]),
 }
 """The operators that are left of the pairs."""
 

@@ -442,7 +442,7 @@ class _Search:
             given = {}
             for new, old in self._old.items():
                 array, own = known.get(old), plain.get(new)
-                if array is not None and own is not None and array.shape == own.shape:
+                if array is not None and own is not None:
                     given[new] = array.astype(own.dtype)
             found.append(self._after.computed(fed, wanted, given))
         return found
@@ -642,14 +642,22 @@ class _Search:
         return proposed
 
     def _is_possible(self, new: str, old: str) -> bool:
-        """Whether two computed values may be a pair: they have the same sizes."""
+        """Whether two computed values may be a pair.
+
+        They have the same sizes or operator: an operator that reads a wrong value may make others.
+        """
         return (
             new in self._after.producers
             and old in self._before.producers
             and new not in self._old
             and (new, old) not in self._refused
-            and self._fits(new, old)
+            and (self._fits(new, old) or self._are_alike(new, old))
         )
+
+    def _are_alike(self, new: str, old: str) -> bool:
+        """Whether two values are results of one operator with as many inputs."""
+        one, two = self._producer(self._before, old), self._producer(self._after, new)
+        return one is not None and two is not None and _are_alike(one, two)
 
     def _producer(self, side: Side, name: str) -> Any:
         """Return the node whose first value this is; None if there is none."""
