@@ -23,6 +23,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import passlib as pl
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.workbench import Differs, NothingFailsError, Tolerance, bisect
 
 
@@ -105,12 +106,14 @@ LOOSE = {"float16": Tolerance(0.05, 0.05)}
 
 
 class Change:
-    """Changes a model in place, and names the values that become wrong."""
+    """Changes a graph of a model in place, and names the values that become wrong."""
 
-    def __init__(self, model: Any) -> None:
-        self.graph = model.graph
-        self.constants = {tensor.name: tensor for tensor in self.graph.initializer}
-        self.made: list[str] = []
+    def __init__(self, model: Any, graph: Any) -> None:
+        self.graph = graph
+        self.constants = {
+            tensor.name: tensor for each in (model.graph, graph) for tensor in each.initializer
+        }
+        self.made: list[Any] = []
 
     def array(self, name: str) -> Any:
         """Return the elements of a constant; None for another value."""
@@ -118,7 +121,7 @@ class Change:
 
     def new_constant(self, array: Any) -> str:
         """Add a constant."""
-        name = f"planted_{len(self.graph.initializer)}"
+        name = f"planted_{self.graph.name}_{len(self.graph.initializer)}"
         self.graph.initializer.append(numpy_helper.from_array(array, name))
         return name
 
@@ -284,24 +287,30 @@ _MOVING = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Un
 
 
 def plant(model: Any, kind: str, seed: int) -> Iterator[tuple[Any, set[str]]]:
-    """Iterate over models with one fault of a kind, at nodes in random order.
+    """Iterate over models with one fault of a kind, at nodes of all graphs in random order.
 
     Result: also the names of the node and of its values, also with other sizes or types.
     """
-    order = np.random.default_rng(seed).permutation(len(model.graph.node))
-    for number in order:
+    places = [
+        (which, number)
+        for which, graph in enumerate(graphs_within(model.graph))
+        for number in range(len(graph.node))
+    ]
+    for place in np.random.default_rng(seed).permutation(len(places)):
+        which, number = places[place]
         made = onnx.ModelProto()
         made.CopyFrom(model)
-        change = Change(made)
-        node = made.graph.node[number]
+        graph = list(graphs_within(made.graph))[which]
+        change = Change(made, graph)
+        node = graph.node[number]
         names = {node.name, *node.output} - {""}
         if not FAULTS[kind](change, node):
             continue
-        nodes = list(made.graph.node)
+        nodes = list(graph.node)
         nodes[number + 1 : number + 1] = change.made
         copies = [type(each).FromString(each.SerializeToString()) for each in nodes]
-        del made.graph.node[:]
-        made.graph.node.extend(copies)
+        del graph.node[:]
+        graph.node.extend(copies)
         names |= {name for each in change.made for name in each.output}
         for each in copies:
             if each.op_type in _MOVING and each.input[0] in names:

@@ -255,6 +255,30 @@ PAIRS = {
         a = Add(k, k) y = Sub(a, x) z = Mul(x, a) }""",
         ["node_a (Add): input 1: x -> k"],
     ),
+    "a fault behind which other numbers agree by chance": (
+        """=> (float[2, 3, 4] y) <float one = {1.0}, float half = {0.5}> { e = Erf(x)
+        a = Add(e, one) m = Mul(x, a) h = Mul(m, half) y = Add(h, x) }""",
+        """=> (float[2, 3, 4] y) <float one = {1.0}, float half = {0.5}> { n0 = Erf(x)
+        n1 = Add(n0, one) n2 = Add(half, n1) n3 = Mul(x, n2) y = Add(x, n3) }""",
+        [
+            *("node_m (Mul)", "node_h (Mul)", "node_y (Add)"),
+            *("node_n2 (Add)", "node_n3 (Mul)", "node_y (Add)"),
+        ],
+    ),
+    "two copies of a wrong value": (
+        "=> (float[2, 3, 4] y, float[2, 3, 4] z) { a = Exp(x) y = Sin(a) z = Cos(a) }",
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) { n1 = Neg(x) n2 = Neg(x)
+        y = Sin(n1) z = Cos(n2) }""",
+        ["node_a (Exp)", "node_n2 (Neg)"],
+    ),
+    "a fault before a sum with zeros": (
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) <float[4] w = {0.0, 0.0, 0.0, 0.0}> {
+        a = Exp(x) b = Add(w, a) y = Add(b, x) z = Mul(b, x) }""",
+        """=> (float[2, 3, 4] y, float[2, 3, 4] z) <float[4] w = {0.0, 0.0, 0.0, 0.0}> {
+        n0 = Exp(x) n1 = Cast<to = 3>(n0) n2 = CastLike(n1, n0) n3 = Add(n2, w)
+        y = Add(x, n3) z = Mul(x, n3) }""",
+        ["node_a (Exp)", "node_n0 (Exp)", "node_n1 (Cast)", "node_n2 (CastLike)"],
+    ),
     "a lost operator behind a fusion": (
         """=> (float[2, 3, 4] y) <float[4] w = {0.0, -0.5, 0.5, -1.0}> {
         a = Sin(x) b = Add(a, w) d = Add(b, w) r = Relu(d) f = Exp(r) y = Mul(f, r) }""",

@@ -333,7 +333,8 @@ class Pairing:
     new : dict of str to str
         For values before, those after that compute the same.
     old : dict of str to str
-        For values after, one of those before. No value before stands for two.
+        For values after, one of those before. A value before stands for two only if these are
+        computed alike from such values.
     wrong : set of str
         Values after that differ from those before although all values that they are computed from
         are given the same numbers.
@@ -356,12 +357,12 @@ class _Search:
         self._before, self._after = before, after
         self._inputs = inputs
         self._tolerance = tolerance
-        self._old = _paired_names(before.inputs, after.inputs)
+        self._starts = _paired_names(before.inputs, after.inputs)
         self._known = [
             {**each, **before.computed(each, list(before.producers), {})} for each in inputs
         ]
         self._fed = [
-            {new: after.cast(new, each[old]) for new, old in self._old.items() if old in each}
+            {new: after.cast(new, each[old]) for new, old in self._starts.items() if old in each}
             for each in inputs
         ]
         self._plain = [
@@ -369,18 +370,49 @@ class _Search:
         ]
         # Paired whatever they compute.
         self._ends = _paired_names(before.outputs, after.outputs)
-        self._taken = set(self._old.values())
+        self._old: dict[str, str] = {}
+        self._taken: set[str] = set()
+        # Unpaired values after, with paired ones that are computed alike.
+        self._copies: dict[str, str] = {}
         # Pairs by place that were wrong.
         self._refused: set[tuple[str, str]] = set()
         self._order = {name: i for i, name in enumerate(before.producers)}
 
     def found(self) -> Pairing:
         """Return the pairs."""
+        found, doubtful = self._searched()
+        # Numbers behind a wrong value may agree by chance with another value before. Then a fault
+        # is split into two wrong rewrites.
+        coincidences: set[tuple[str, str]] = set()
+        while doubtful and len(found.wrong) > 1:
+            new = doubtful.pop()
+            pair = (new, found.old[new])
+            self._refused = {*coincidences, pair}
+            other, others = self._searched()
+            is_fewer = len(other.wrong) < len(found.wrong)
+            if is_fewer and self._size_of_wrong(other) <= self._size_of_wrong(found):
+                found, doubtful = other, others
+                coincidences.add(pair)
+        return found
+
+    def _size_of_wrong(self, pairing: Pairing) -> int:
+        """Return how many nodes the wrong rewrites have."""
+        return sum(
+            len(region(self._after, new, pairing.old))
+            + len(region(self._before, pairing.old[new], pairing.new))
+            for new in pairing.wrong
+        )
+
+    def _searched(self) -> tuple[Pairing, list[str]]:
+        """Return the pairs, and those of wrong values behind inserted nodes."""
+        self._old = dict(self._starts)
+        self._taken = set(self._old.values())
         for new, old in self._ends.items():
             if new not in self._old and old not in self._taken and old in self._before.producers:
                 self._pair(new, old)
         self._pair_by_structure()
         self._pair_by_numbers(self._plain)
+        inserted: dict[str, str] = {}
         for _ in range(_MOST_ROUNDS):
             count = len(self._old)
             self._pair_by_structure()
@@ -389,15 +421,28 @@ class _Search:
             if len(self._old) > count or self._confirm(self._in_place()):
                 continue
             self._pair_by_numbers(values, with_other_names=True)
-            if len(self._old) == count and not self._confirm(self._behind_inserted()):
-                break
+            if len(self._old) == count:
+                proposed = self._behind_inserted()
+                inserted |= proposed
+                if not self._confirm(proposed):
+                    break
         values = self._computed()
         while (inverted := self._inverted(values)) is not None:
             self._taken.discard(self._old.pop(inverted))
             values = self._computed()
-        wrong = {new for new, old in self._old.items() if not self._agrees(new, old, values)}
+        wrong = {
+            new
+            for new, old in self._old.items()
+            if new in self._after.producers and not self._agrees(new, old, values)
+        }
         news = {old: new for new, old in self._old.items()}
-        return Pairing({**self._repeated(), **news}, self._old, wrong, self._types())
+        # A copy that found no pair of its own stands for what it is a copy of.
+        copies = {copy: self._old[new] for copy, new in self._copies.items() if new in self._old}
+        olds = {**copies, **self._old}
+        pairing = Pairing({**self._repeated(), **news}, olds, wrong, self._types(olds))
+        return pairing, [
+            new for new, old in inserted.items() if new in wrong and news.get(old) == new
+        ]
 
     def _inverted(self, values: Sequence[Arrays]) -> str | None:
         """Return a value after that must not have its pair, since the order before is opposite.
@@ -416,13 +461,13 @@ class _Search:
                         return new if is_wrong and new not in self._ends else name
         return None
 
-    def _types(self) -> dict[str, tuple[np.dtype[Any], np.dtype[Any]]]:
+    def _types(self, pairs: Mapping[str, str]) -> dict[str, tuple[np.dtype[Any], np.dtype[Any]]]:
         if not self._inputs:
             return {}
         known, plain = self._known[0], self._plain[0]
         return {
             new: (known[old].dtype, plain[new].dtype)
-            for new, old in self._old.items()
+            for new, old in pairs.items()
             if old in known and new in plain and known[old].dtype != plain[new].dtype
         }
 
@@ -444,6 +489,7 @@ class _Search:
                 array, own = known.get(old), plain.get(new)
                 if array is not None and own is not None:
                     given[new] = array.astype(own.dtype)
+            given |= {copy: given[new] for copy, new in self._copies.items() if new in given}
             found.append(self._after.computed(fed, wanted, given))
         return found
 
@@ -454,9 +500,16 @@ class _Search:
         for name, key in self._before.keys(starts).items():
             if name not in self._taken:
                 places[key].append(name)
-        for name, key in self._after.keys(ends).items():
+        made = self._after.keys(ends)
+        for name, key in made.items():
             if name not in self._old and places.get(key):
                 self._pair(name, places[key].pop(0))
+        paired = {key: name for name, key in made.items() if name in self._old}
+        self._copies = {
+            name: paired[key]
+            for name, key in made.items()
+            if name not in self._old and key in paired
+        }
 
     def _pair_by_numbers(self, values: Sequence[Arrays], *, with_other_names: bool = False) -> None:
         """Pair values of equal numbers.
@@ -476,6 +529,7 @@ class _Search:
             for shape, names in groups.items()
         }
         named: dict[tuple[int, ...], list[np.ndarray[Any, Any]]] = defaultdict(list)
+        near: list[tuple[str, list[str]]] = []
         for new in self._free():
             array = values[0].get(new)
             if array is None or array.shape not in probes or not _is_informative(array):
@@ -493,13 +547,20 @@ class _Search:
             with np.errstate(invalid="ignore", over="ignore"):
                 far = np.abs(others - own) > _NEAR * (1 + np.abs(own))
             names = groups[array.shape]
-            fitting = [
-                names[i]
-                for i in np.flatnonzero(~far.any(axis=1))
-                if names[i] not in self._taken and self._agrees(new, names[i], values)
-            ]
-            if fitting:
-                self._pair(new, min(fitting, key=lambda old: self._strangeness(new, old)))
+            near.append((new, [names[i] for i in np.flatnonzero(~far.any(axis=1))]))
+        # Results of one operator come first: a sum with zeros has the numbers of its other input.
+        for is_alike in (True, False):
+            for new, names in near:
+                fitting = [
+                    old
+                    for old in names
+                    if old not in self._taken
+                    and new not in self._old
+                    and (self._operator(new) == self._operator_before(old)) is is_alike
+                    and self._agrees(new, old, values)
+                ]
+                if fitting:
+                    self._pair(new, min(fitting, key=lambda old: self._strangeness(new, old)))
 
     def _repeated(self) -> dict[str, str]:
         """Return the values before that repeat the numbers of an earlier pair, with its new name.
@@ -528,9 +589,9 @@ class _Search:
             and self._operator(new) == self._operator_before(new)
         )
 
-    def _strangeness(self, new: str, old: str) -> tuple[bool, bool, int]:
+    def _strangeness(self, new: str, old: str) -> tuple[bool, int]:
         """Order the values that have the numbers of another one: the likeliest comes first."""
-        return new != old, self._operator(new) != self._operator_before(old), self._order[old]
+        return new != old, self._order[old]
 
     def _operator(self, new: str) -> str:
         return str(self._after.nodes[self._after.producers[new][0]].op_type)
