@@ -309,10 +309,10 @@ def test_standard_passes_are_always_there(line: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_standard_passes_yield_their_names() -> None:
+def test_a_standard_pass_of_a_replaced_name_does_not_come_back() -> None:
     code = (
         "import passlib as pl\n"
-        "@pl.graph_pass\n"
+        "@pl.graph_pass(replace=True)\n"
         "def removeDeadNodes(graph: pl.Graph) -> None:\n"
         "    print('mine')\n"
         "x = pl.sym.relu(pl.sym.var('x'))\n"

@@ -42,7 +42,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no state": (("-DWITHOUT_STATE",), "is not complete: setCreateOpState was not called"),
     "no entry point": (("-DWITHOUT_ENTRY",), "has no function _opCallFCompute"),
     "name of MXNet's": (("-DNAME=Convolution",), "'Convolution' is one that MXNet itself has"),
-    "alias of MXNet's": (("-DNAME=relu",), r"'relu' is one that MXNet itself has; load with repl"),
+    "alias of MXNet's": (("-DNAME=relu",), r"'relu' is one that MXNet itself has; rename it, or"),
     "name twice": (("-DTWICE",), "registers the operator 'plain_double11' twice"),
     "name of another's": (("-DNAME=plugin_abs",), r"already registered by '.*operators\.so'"),
 }

@@ -227,7 +227,7 @@ if TYPE_CHECKING:
 
 
 def add_libraries(parser: argparse.ArgumentParser) -> None:
-    """Add ``-l``."""
+    """Add ``-l`` and ``--override``."""
     parser.add_argument(
         "-l",
         "--library",
@@ -235,6 +235,11 @@ def add_libraries(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="library or file with passes (repeatable)",
+    )
+    parser.add_argument(
+        "--override",
+        action="store_true",
+        help="let these files replace passes of the same name",
     )
 
 
@@ -281,7 +286,7 @@ def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pi
     from passlib.passes.rules import load_passes
 
     for path in [*(arguments.library if is_loading else ()), *arguments.rules]:
-        load_passes(path)
+        load_passes(path, replace=arguments.override)
     rules = [Step(Path(path).stem) for path in arguments.rules]
     preset = "" if rules else "simplify"
     try:

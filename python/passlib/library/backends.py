@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,10 +23,23 @@ _SHOWN = 30
 _lock = ForkLock()
 _backends: dict[str, Backend] = {}
 _standard: dict[str, Backend] = {}
-"""Passes that come with passlib. They yield their names to all others."""
+"""Passes that come with passlib. Others take their names over only with ``replace=True``."""
 
 _pipelines: dict[str, NamedPipeline] = {}
-"""They yield their names, too."""
+"""Their names are taken over in the same way."""
+
+_STANDARD_NAMES = """
+    cancelTransposes clean constantsToWeights dropZeroStates foldBatchNormalization foldConstants
+    foldLinear foldShapes fuseDequantize fuseFunctions fuseLayers fuseMatMulAdd fuseSpaceToDepth
+    fuseTransposes inlineFunctions mergeClips mergeConcats mergeEqualNodes mergeEqualWeights
+    mergeFactors mergeReshapes mergeSigns mergeSlices nameUniquely outline propagateCasts
+    quantizeWeights rebuildShapes removeDeadNodes removeNoOps removeSequences resolveIf simplify
+    toHalf weightsToConstants
+"""
+STANDARD_NAMES: Final = frozenset(_STANDARD_NAMES.split())
+"""Names of the standard passes and pipelines, whose registration takes 0.3 s."""
+
+_is_replacing: ContextVar[bool] = ContextVar("_is_replacing", default=False)
 
 _OWN: Final = __name__.partition(".")[0] + "."
 """Where the functions of those in Python are defined."""
@@ -161,26 +176,52 @@ def passes() -> dict[str, Declaration]:
 def require_free(new: Mapping[str, Backend], prefix: str) -> None:
     """Check that names are free, or held by a library that registers them again.
 
-    Standard passes yield their names and are not checked. Raises `PasslibError` if a name is
-    taken; the message begins with ``prefix`` and says by whom.
+    Standard passes are not checked. Raises `PasslibError` if a name is taken; the message begins
+    with ``prefix`` and says by whom.
     """
+    if _is_replacing.get():
+        return
     with _lock:
         for name, backend in new.items():
             holder = _backends.get(name)
-            if holder is None or _is_standard(backend) or _same_source(holder, backend):
+            if _is_standard(backend) or (holder is not None and _same_source(holder, backend)):
                 continue
-            kind = "partitioner" if holder.declaration.is_partitioner else "pass"
+            if holder is not None:
+                kind = "partitioner" if holder.declaration.is_partitioner else "pass"
+                taken = f"the {kind} {name!r} is already registered by {_owner(holder, backend)}"
+            elif name in STANDARD_NAMES:
+                taken = f"{name!r} is the name of a standard pass"
+            else:
+                continue
             raise PasslibError(
-                f"{prefix}the {kind} {name!r} is already registered by {_owner(holder, backend)}; "
-                "use replace=True to let the new one take over"
+                f"{prefix}{taken}; rename it, or let it take the name over with replace=True "
+                "(--override in commands)"
             )
+
+
+@contextlib.contextmanager
+def replacing() -> Iterator[None]:
+    """Let all passes that are registered meanwhile take names over."""
+    token = _is_replacing.set(True)
+    try:
+        yield
+    finally:
+        _is_replacing.reset(token)
 
 
 def register(new: Mapping[str, Backend]) -> None:
     """Add passes and partitioners, in place of those that have their names."""
     with _lock:
         for name, backend in new.items():
-            (_standard if _is_standard(backend) else _backends)[name] = backend
+            table = _standard if _is_standard(backend) else _backends
+            table.pop(name, None)  # see `order_of`
+            table[name] = backend
+
+
+def order_of(name: str) -> int:
+    """Return the place of a pass in the order of registration; -1 for a standard one."""
+    with _lock:
+        return list(_backends).index(name) if name in _backends else -1
 
 
 def is_one_of_ours(backend: str | Backend) -> bool:

@@ -46,9 +46,9 @@ def load(
     verbose : bool
         Log the registered names at level INFO.
     replace : bool
-        Let the library take over names that other libraries hold, or that MXNet has for an
-        operator of its own. Also needed after a library was rebuilt, because the old build still
-        holds its names.
+        Let the library take over names of other libraries and of standard passes, and names that
+        MXNet has for an operator of its own. Also needed after a library was rebuilt, because the
+        old build still holds its names.
     version : int
         The version of MXNet that the library's ``initialize`` gets: ``10000 * major +
         100 * minor + patch``.
@@ -96,8 +96,8 @@ def load_standard(*, replace: bool = False) -> Library:
     """Load the passes that come with passlib.
 
     They run on the models of every dialect. `Library.passes` of the result lists their names;
-    docs/standard-passes.md describes them. Passes of other libraries, and those in Python, may have
-    the same names: then the names are theirs.
+    docs/standard-passes.md describes them. Passes of other libraries, and those in Python, may take
+    their names over only with ``replace=True``.
 
     Parameters
     ----------

@@ -58,8 +58,8 @@ def require_names(library: Library, *, replace: bool) -> None:
         else:
             continue
         message = (
-            f"{prefix}the operator {name!r} is {other}; load with replace=True to let the new one "
-            "take over"
+            f"{prefix}the operator {name!r} is {other}; rename it, or let it take the name over "
+            "with replace=True (--override in commands)"
         )
         raise LoadError(message)
 

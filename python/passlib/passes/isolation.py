@@ -37,7 +37,7 @@ from passlib.files.fork_lock import ForkLock
 from passlib.files.installation import checked_version
 from passlib.files.regular import read_regular
 from passlib.library import find_backend
-from passlib.library.backends import find_pipeline
+from passlib.library.backends import find_pipeline, is_one_of_ours, order_of
 from passlib.library.pipeline import Steps, flat, text_of
 from passlib.library.python import PythonPass
 from passlib.model import Model
@@ -85,6 +85,8 @@ class Reproducer:
         Limit of the address space in bytes.
     path : list of str
         ``sys.path`` of the process.
+    overrides : bool
+        Whether the passes of a source may take over the names of earlier ones.
     """
 
     model: str
@@ -95,6 +97,7 @@ class Reproducer:
     memory: int | None = None
     path: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    overrides: bool = True
 
     @classmethod
     def write(
@@ -105,6 +108,8 @@ class Reproducer:
         text: str,
         inference: Mapping[str, Any],
         memory: int | None,
+        *,
+        overrides: bool = True,
     ) -> Reproducer:
         """Write a folder with everything except the libraries themselves.
 
@@ -137,6 +142,7 @@ class Reproducer:
                 "numpy": np.__version__,
                 "machine": platform.machine(),
             },
+            overrides,
         )
         made.store(folder)
         return made
@@ -191,6 +197,7 @@ class Reproducer:
             "path": isinstance(self.path, list) and all(map(_is_text, self.path)),
             "versions": isinstance(self.versions, dict)
             and all(map(_is_text, self.versions.values())),
+            "overrides": isinstance(self.overrides, bool),
         }
         return next((name for name, is_right in checks.items() if not is_right), "")
 
@@ -228,18 +235,22 @@ class Reproducer:
                 raise LoadError(
                     f"{path} changed since the reproducer was written (sha256 was {digest})"
                 )
-            load_passes(path)
+            load_passes(path, replace=self.overrides)
 
 
 def sources_of(steps: Steps) -> list[str]:
-    """Return the files that define the passes of a pipeline.
+    """Return the files that define the passes of a pipeline, without those of passlib in Python.
+
+    A file whose pass took over a name of another file comes after it.
 
     Raises
     ------
     UnsupportedError
         A pass is a function without a source file.
     """
-    return sorted({_source(step.name) for step in flat(steps) if not find_pipeline(step.name)})
+    names = {step.name for step in flat(steps) if not find_pipeline(step.name)}
+    found = {_source(name): None for name in sorted(names, key=lambda n: (order_of(n), n))}
+    return [path for path in found if path]
 
 
 def _source(name: str) -> str:
@@ -247,6 +258,8 @@ def _source(name: str) -> str:
     if backend.library is not None:
         return backend.library.path
     assert isinstance(backend, PythonPass)
+    if is_one_of_ours(backend):
+        return ""
     try:
         path = rules_file(backend) or inspect.getsourcefile(inspect.unwrap(backend.body))
     except TypeError:

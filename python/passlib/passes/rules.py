@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -17,7 +18,7 @@ import passlib._core as _core
 from passlib.errors import GraphError, LoadError, PasslibError, PatternError
 from passlib.files.regular import read_regular
 from passlib.library import load
-from passlib.library.backends import register, require_free
+from passlib.library.backends import register, replacing, require_free
 from passlib.library.declared import Declaration, Option
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
@@ -377,15 +378,22 @@ def rules_file(backend: PythonPass) -> str | None:
     return owner.file or None if isinstance(owner, Rules) else None
 
 
-def load_passes(path: str | os.PathLike[str]) -> None:
+def load_passes(path: str | os.PathLike[str], *, replace: bool = False) -> None:
     """Load a library or a file of rules, or run a Python file that registers passes, once.
 
     A file of rules becomes a pass that has the name of the file without its suffix.
 
+    Parameters
+    ----------
+    path : path-like
+    replace : bool
+        Let the passes take over the names of others, standard ones included.
+
     Raises
     ------
     LoadError
-        The file is not a library, or raises an exception, which is the cause.
+        The file is not a library, a name is taken, or the file raises an exception, which is the
+        cause.
     PatternError
         A file of rules is malformed.
     OSError
@@ -393,10 +401,11 @@ def load_passes(path: str | os.PathLike[str]) -> None:
     """
     place = Path(path).resolve()
     if place.suffix == ".rules":
-        Rules.load(place)
+        with replacing() if replace else contextlib.nullcontext():
+            Rules.load(place)
         return
     if place.suffix != ".py":
-        load(path, verbose=False)
+        load(path, verbose=False, replace=replace)
         return
     digest = hashlib.sha256(place.read_bytes() + bytes(place)).hexdigest()[:8]
     name = f"{place.stem}@{digest}"
@@ -408,7 +417,8 @@ def load_passes(path: str | os.PathLike[str]) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with replacing() if replace else contextlib.nullcontext():
+            spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, PasslibError) or not isinstance(error, Exception):

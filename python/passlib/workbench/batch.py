@@ -452,9 +452,11 @@ def run_isolated_job(job: Job, read: list[str] | None = None) -> dict[str, Any]:
         if is_remote(output):
             (folder / "out").mkdir()
             output = str(folder / "out" / output.rpartition("/")[2])
-        Reproducer.write(folder, model, job.libraries, job.pipeline, {}, None)
+        request = job.request
+        overrides = request.libraries is None or request.overrides
+        Reproducer.write(folder, model, job.libraries, job.pipeline, {}, None, overrides=overrides)
         path = str(Path(model).absolute())
-        (folder / "job").write_bytes(pickle.dumps((path, output, job.request)))
+        (folder / "job").write_bytes(pickle.dumps((path, output, request)))
         try:
             answer = run_child(folder, f"{__name__}:run_job_of", job.timeout)
         finally:
@@ -488,7 +490,8 @@ def check_isolated(pipeline: Pipeline, model: str, request: Request, timeout: fl
         A library cannot be loaded, or the pipeline is invalid, see `Pipeline.check`.
     """
     with reproducer_folder() as folder:
-        Reproducer.write(folder, model, request.libraries or (), str(pipeline), {}, None)
+        libraries, overrides = request.libraries or (), request.overrides
+        Reproducer.write(folder, model, libraries, str(pipeline), {}, None, overrides=overrides)
         answer = run_child(folder, f"{__name__}:check_pipeline_of", timeout)
         if answer.errors:
             raise linked(answer.errors, None, None)

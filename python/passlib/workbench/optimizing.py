@@ -57,6 +57,8 @@ class Request:
     libraries : tuple of str, or None
         Paths of the libraries and Python files that processes load; by default the files that
         define the passes.
+    overrides : bool
+        Whether the passes of these files may replace others of the same name.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Request:
     rewrite_limit: int | None = None
     opset: int | None = None
     libraries: tuple[str, ...] | None = None
+    overrides: bool = False
 
 
 def optimize(

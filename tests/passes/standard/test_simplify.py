@@ -153,7 +153,7 @@ def test_other_passes_may_have_the_names(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(backends, "_backends", {})
     called = []
 
-    @passlib.graph_pass(name="removeNoOps")
+    @passlib.graph_pass(name="removeNoOps", replace=True)
     def mine(graph: passlib.Graph) -> None:
         called.append(len(graph))
 

@@ -146,6 +146,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
         rewrite_limit=arguments.rewrite_limit,
         opset=arguments.opset,
         libraries=None if is_here else tuple(str(Path(p).absolute()) for p in files),
+        overrides=arguments.override,
     )
 
 

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     from passlib.passes.rules import load_passes
 
     for path in arguments.library:
-        load_passes(path)
+        load_passes(path, replace=arguments.override)
     if arguments.name is not None:
         name = arguments.name
         declaration = (find_pipeline(name) or find_backend(name)).declaration

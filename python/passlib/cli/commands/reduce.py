@@ -194,6 +194,7 @@ def _how(arguments: argparse.Namespace) -> str:
         ("-l", arguments.library),
     ):
         words += [word for value in values for word in (option, value)]
+    words += ["--override"] if arguments.override else []
     return shlex.join(words)
 
 
