@@ -87,6 +87,16 @@ LOOP = (
     "float[N, 8] before) => (bool on, float[N, 8] after) {{ on = Identity(g) "
     "after = {2}(before) }}>"
 )
+
+
+def scan(body: str) -> str:
+    return (
+        constant("start", "0.0")
+        + "last, y = Scan <num_scan_inputs = 1, body = b (float before, float[8] row) => "
+        + f"(float after, float[8] made) {{ {body} }}> (start, x)"
+    )
+
+
 ROWS_FROM_2 = (
     constant("s", "0", "int64[1]")
     + constant("m", "2", "int64[1]")
@@ -248,6 +258,14 @@ FAULTS |= {
         "(int64[N, 5] ids, bool flag) => (float[N, 5, C] y)",
         inside("u = Gather(table, ids)", "v = Gather(table, ids)"),
         inside("u = Gather(table_wrong, ids)", "v = Gather(table, ids)")),
+    "the body of a Scan, above 30": (
+        X, scan("after = ReduceMax <keepdims = 0> (row) made = Neg(row)"),
+        scan("after = ReduceMax <keepdims = 0> (row) n = Neg(row) "
+             + constant("k", "-30.0") + "made = Max(n, k)")),
+    "the body of a Scan, later": (
+        X, scan(constant("k", "1.0") + constant("most", "4.0")
+                + "m = Add(before, k) after = Min(m, most) made = Add(row, after)"),
+        scan(constant("k", "1.0") + "after = Add(before, k) made = Add(row, after)")),
     "the body of a Loop, above 30": (X, LOOP.format(constant("m", "3", "int64"), "m", "Neg")
                                      .replace("after = Neg(before)", CLIPPED),
                                      LOOP.format(constant("m", "3", "int64"), "m", "Identity")),

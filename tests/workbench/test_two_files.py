@@ -195,6 +195,19 @@ PAIRS = {
         n3 = Identity(n1) e = Sin(n2) h = Mul(e, e) n4 = Sub(h, x) }> }""",
         ["node_q (Add)", "node_n4 (Sub)"],
     ),
+    "a node of a Scan": (
+        """=> (float[2, 4] y, float[3, 2, 4] z) { k = Exp(x)
+        q = ReduceMax<axes = [1], keepdims = 0>(x)
+        y, z = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
+        body = b (float[2, 4] p, float[2, 4] e) => (float[2, 4] s, float[2, 4] r) {
+        t = Sin(e) i = Identity(t) s = Add(p, i) r = Mul(s, q) }>(q, k) }""",
+        """=> (float[2, 4] y, float[3, 2, 4] z) { k = Exp(x)
+        q = ReduceMax<axes = [1], keepdims = 0>(x)
+        y, z = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
+        body = b (float[2, 4] n0, float[2, 4] n1) => (float[2, 4] n2, float[2, 4] n3) {
+        n4 = Sin(n1) n2 = Add(n4, n0) n3 = Add(q, n2) }>(q, k) }""",
+        ["node_r (Mul)", "node_n3 (Add)"],
+    ),
     "a branch of a branch": (
         """=> (float[2, 3, 4] y) { d = Not(c) y = If(c)<
         then_branch = t () => (u) { a = Neg(x) u = If(d)<
@@ -324,6 +337,7 @@ PARTS = {
     "a node of a nested graph": (["Sub"], ["Sub"]),
     "right rewrites beside it in a branch": (["Sin"], ["Cos"]),
     "a node of a Loop": (["Add"], ["Sub"]),
+    "a node of a Scan": (["Mul"], ["Add"]),
     "a branch of a branch": (["Sin"], ["Cos"]),
     "a wrong condition beside right branches": (["If"], ["Not", "If"]),
     "an output that became a constant": (None, []),

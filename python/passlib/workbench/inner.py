@@ -1,4 +1,4 @@
-"""Nested graphs of an ONNX file as models of their own: branches of If, bodies of Loop."""
+"""Nested graphs of an ONNX file as models of their own: branches of If, bodies of Loop and Scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passlib.files.optional import require
 
 Arrays = Mapping[str, "np.ndarray[Any, Any]"]
 
-NESTING: Final = ("If", "Loop")
+NESTING: Final = ("If", "Loop", "Scan")
 """Operators whose nested graphs are looked into."""
 
 
@@ -21,7 +21,11 @@ def nested_graphs_of(node: Any) -> dict[str, Any]:
     """Return the nested graphs of a node by the names of the attributes; {} for other operators."""
     if node.op_type not in NESTING or node.domain:
         return {}
-    return {each.name: each.g for each in node.attribute if each.HasField("g")}
+    graphs = {each.name: each.g for each in node.attribute if each.HasField("g")}
+    # Scan had batches and lengths in operator set 8.
+    if node.op_type == "Scan" and any(len(g.input) != len(node.input) for g in graphs.values()):
+        return {}
+    return graphs
 
 
 def captured_by(graph: Any) -> list[str]:
@@ -81,19 +85,62 @@ def typed(name: str, array: np.ndarray[Any, Any]) -> Any:
     return helper.make_tensor_value_info(name, code, [None] * array.ndim)
 
 
-def parameters_of(graph: Any, state: Sequence[Any]) -> dict[str, Any]:
-    """Return the parameters of the first iteration of a body of Loop; {} for a branch of If.
+def parameters_of(node: Any, graph: Any, inputs: Sequence[Any], number: int = 0) -> dict[str, Any]:
+    """Return the parameters of an iteration of a body; {} for a branch of If.
 
-    ``state``: the values that are carried from iteration to iteration.
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    graph : onnx.GraphProto
+    inputs : sequence of array or None
+        Of the node, with what is carried to this iteration; None if not known.
+    number : int
+        Of the iteration.
     """
-    values = (iteration_of(graph, 0), np.array(True), *state)
+    values: list[Any] = []
+    if node.op_type == "Loop":
+        rank = len(graph.input[0].type.tensor_type.shape.dim) if graph.input else 0
+        values = [np.full((1,) * rank, number, np.int64), np.array(True), *inputs[2:]]
+    elif node.op_type == "Scan":
+        count = carried(node, graph)
+        values = list(inputs[:count])
+        for array, axis, is_backward in zip(inputs[count:], *_scanned(node, graph), strict=True):
+            is_known = array is not None and array.shape[axis] > number
+            place = -1 - number if is_backward else number
+            values.append(np.take(array, place, axis) if is_known else None)
     return {value.name: each for value, each in zip(graph.input, values, strict=False)}
 
 
-def iteration_of(graph: Any, number: int) -> np.ndarray[Any, Any]:
-    """Return the number of an iteration, with the rank that the body states."""
-    rank = len(graph.input[0].type.tensor_type.shape.dim) if graph.input else 0
-    return np.full((1,) * rank, number, np.int64)
+def carried(node: Any, graph: Any) -> int:
+    """Return how many values a Loop or Scan carries from iteration to iteration."""
+    if node.op_type == "Loop":
+        return len(graph.input) - 2
+    return len(graph.input) - int(_attribute(node, "num_scan_inputs", 0))
+
+
+def iterations(node: Any, graph: Any, inputs: Sequence[Any]) -> int | None:
+    """Return the most iterations that the inputs of a Loop or Scan lead to; None if not known."""
+    if node.op_type == "Loop":
+        return None if inputs[0] is None else int(np.asarray(inputs[0]))
+    scanned = inputs[carried(node, graph) :]
+    sizes = [
+        array.shape[axis]
+        for array, axis in zip(scanned, _scanned(node, graph)[0], strict=True)
+        if array is not None
+    ]
+    return min(sizes, default=None)
+
+
+def _scanned(node: Any, graph: Any) -> tuple[list[int], list[int]]:
+    """Return the axis, and whether it is read backward, of each input that a Scan goes through."""
+    nothing = [0] * (len(graph.input) - carried(node, graph))
+    axes = _attribute(node, "scan_input_axes", nothing)
+    return list(axes), list(_attribute(node, "scan_input_directions", nothing))
+
+
+def _attribute(node: Any, name: str, default: Any) -> Any:
+    value = require("onnx.helper", extra="onnx").get_node_attr_value
+    return value(node, name) if any(each.name == name for each in node.attribute) else default
 
 
 def as_nested(made: Any, original: Any, outer: Collection[str], prefix: str) -> Any:

@@ -1,4 +1,4 @@
-"""Values of nested graphs in a run of a model: branches of If, iterations of Loop."""
+"""Values of nested graphs in a run of a model: branches of If, iterations of Loop and Scan."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from passlib.graph.node import Entry, Node
 from passlib.model import Model, load
 from passlib.workbench.inner import (
     NESTING,
+    carried,
     inner_model,
-    iteration_of,
+    iterations,
     nested_graphs_of,
     parameters_of,
 )
@@ -25,7 +26,7 @@ from passlib.workbench.two_files import message_of
 Value = tuple[Node, int]
 
 _MOST_ITERATIONS: Final = 32
-"""Iterations of a Loop that are looked at."""
+"""Iterations of a body that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class NestedGraph:
     Attributes
     ----------
     node : Node
-        The If or Loop of the outer model.
+        The If, Loop or Scan of the outer model.
+    operator : onnx.NodeProto
+        The same one in the file.
     attribute : str
     model : Model
         Its inputs are the parameters of the graph and the values that it captures.
@@ -45,6 +48,7 @@ class NestedGraph:
     """
 
     node: Node
+    operator: Any
     attribute: str
     model: Model
     body: Any
@@ -61,7 +65,8 @@ class NestedGraph:
     def first_inputs(self, values: Mapping[Value, Any]) -> dict[str, Any]:
         """Return the inputs of the first execution, whether or not there is one."""
         captured = {n: values[e.node, e.index] for n, e in self.captured.items()}
-        return captured | parameters_of(self.body, _state(self.node, self.body, values))
+        inputs = _inputs(self.node, self.operator, values)
+        return captured | parameters_of(self.operator, self.body, inputs)
 
     def executions(self, values: Mapping[Value, Any]) -> Iterator[dict[str, Any]]:
         """Yield the inputs of each execution in a run; none if a value is not known.
@@ -69,7 +74,7 @@ class NestedGraph:
         ``values``: of the outer graph.
         """
         fed = {name: values.get((e.node, e.index)) for name, e in self.captured.items()}
-        given = [values.get((e.node, e.index)) for e in self.node.inputs]
+        given = _inputs(self.node, self.operator, values)
         if any(value is None for value in fed.values()):
             return
         if self.node.op == "If":
@@ -77,23 +82,25 @@ class NestedGraph:
             if taken is not None and bool(np.all(taken)) == (self.attribute == "then_branch"):
                 yield fed
             return
-        count, go, *state = given[: len(self.parameters)]
-        if any(value is None for value in state):
+        is_loop = self.node.op == "Loop"
+        first = 2 if is_loop else 0
+        count = carried(self.operator, self.body)
+        if any(value is None for value in given[first:]):
             return
-        most = _MOST_ITERATIONS if count is None else min(int(np.asarray(count)), _MOST_ITERATIONS)
-        goes_on = True if go is None else bool(np.all(go))
-        for number in range(most):
+        known = iterations(self.operator, self.body, given)
+        goes_on = not is_loop or given[1] is None or bool(np.all(given[1]))
+        for number in range(min(_MOST_ITERATIONS if known is None else known, _MOST_ITERATIONS)):
             if not goes_on:
                 return
-            parameters = (iteration_of(self.body, number), np.array(goes_on), *state)
-            inputs = {**fed, **dict(zip(self.parameters, parameters, strict=True))}
+            inputs = fed | parameters_of(self.operator, self.body, given, number)
             yield inputs
             try:
-                goes_on_after, *computed = outputs_of(self.model, inputs)
+                computed = outputs_of(self.model, inputs)
             except PasslibError:
                 return
-            goes_on = bool(np.all(np.asarray(goes_on_after)))
-            state = computed[: len(state)]
+            if is_loop:
+                goes_on = bool(np.all(np.asarray(computed.pop(0))))
+            given[first : first + count] = computed[:count]
 
 
 def nested_graphs(model: Model, values: Mapping[Value, Any]) -> list[NestedGraph]:
@@ -123,17 +130,17 @@ def nested_graphs(model: Model, values: Mapping[Value, Any]) -> list[NestedGraph
         for name, graph in graphs.items():
             parameters = [value.name for value in graph.input]
             arrays = {n: values.get((e.node, e.index)) for n, e in captured.items()}
-            arrays |= parameters_of(graph, _state(node, graph, values))
+            arrays |= parameters_of(each, graph, _inputs(node, each, values))
             known = {n: np.asarray(array) for n, array in arrays.items() if array is not None}
             try:
                 made = load(inner_model(message, graph, known).SerializeToString())
             except PasslibError:
                 continue
             read = {n: captured[n] for n in made.inputs if n in captured and n not in parameters}
-            found.append(NestedGraph(node, name, made, graph, read))
+            found.append(NestedGraph(node, each, name, made, graph, read))
     return found
 
 
-def _state(node: Node, body: Any, values: Mapping[Value, Any]) -> list[Any]:
-    """Return the values that the first iteration of a Loop takes; [] for If."""
-    return [values.get((e.node, e.index)) for e in node.inputs[2 : len(body.input)]]
+def _inputs(node: Node, operator: Any, values: Mapping[Value, Any]) -> list[Any]:
+    """Return the inputs of a node, without what its nested graphs capture."""
+    return [values.get((e.node, e.index)) for e in node.inputs[: len(operator.input)]]

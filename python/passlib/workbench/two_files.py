@@ -240,7 +240,7 @@ class TwoFiles:
         return found
 
     def split(self, rewrite: Rewrite) -> list[Rewrite]:
-        """Replace the rewrite of an If or Loop by those of its nested graphs.
+        """Replace the rewrite of an If, Loop or Scan by those of its nested graphs.
 
         Result: these, and one of what else the rewrite changes; [] if it cannot be split.
         """
@@ -269,7 +269,7 @@ class TwoFiles:
         self.rewrites = (*kept, rewrite)
 
     def _nesting(self, olds: Sequence[str]) -> tuple[int, int] | None:
-        """Return the only If or Loop that computes some values in each file, if they are alike."""
+        """Return the only If, Loop or Scan behind some values in each file, if they are alike."""
         new = self._new[olds[0]]
         gone = {n for old in olds for n in region(self._before, old, self._new)}
         made = region(self._after, new, self._old) if self._old[new] == olds[0] else []
@@ -283,7 +283,7 @@ class TwoFiles:
         return (number, after) if same and one.op_type == two.op_type else None
 
     def inside(self, values: Sequence[str]) -> Iterator[TwoFiles]:
-        """Yield the pairs of nested graphs of an If or Loop that computes some values."""
+        """Yield the pairs of nested graphs of an If, Loop or Scan that computes some values."""
         pair = self._nesting(values)
         if pair is None:
             return
@@ -334,15 +334,15 @@ class TwoFiles:
     def _nested_files(self, number: int, after: int, one: Any, two: Any) -> TwoFiles:
         """Return the rewrites between two nested graphs."""
         known, own = self._numbers
-        state = [known.get(name) for name in self._before.nodes[number].input[2:]]
-        fed = parameters_of(one, state)
+        node = self._before.nodes[number]
+        fed = parameters_of(node, one, [known.get(name) for name in node.input])
         two = copy_of(two)
         if len(one.input) != len(two.input) or len(one.output) != len(two.output):
             raise GraphError("nested graphs with other numbers of parameters or outputs")
         self._with_own_nodes(two)
         names = {new: self._old[new] for new in captured_by(two) if new in self._old}
-        own_state = [own.get(name) for name in self._after.nodes[after].input[2:]]
-        theirs = parameters_of(two, own_state)
+        node = self._after.nodes[after]
+        theirs = parameters_of(node, two, [own.get(name) for name in node.input])
         names |= dict(zip(theirs, fed, strict=True))
         arrays = {**known, **fed}
         others = dict(arrays)
