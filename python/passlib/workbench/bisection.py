@@ -136,7 +136,8 @@ def bisect(
     isolate : bool
         Run the pipeline in a separate process first. A step that crashes, exits or hangs there is
         not run in this process; it is guilty unless its input is broken already. A result that
-        cannot be saved is broken, too.
+        cannot be saved is broken, too. Between two models: if the second one crashes a process
+        that runs it on the inputs of `Differs`, find what makes it crash.
     timeout : float, optional
         Time limit of that process in seconds.
 
@@ -164,7 +165,7 @@ def bisect(
     """
     test = Differs(model) if failing is None else failing
     if isinstance(after, Model):
-        return _between(model, after, test)
+        return _between(model, after, test, isolate=isolate)
     runs = 0
 
     def fails(candidate: Model) -> bool:
@@ -234,32 +235,31 @@ def _in_nested_graph(
     return found, files.with_only(found), len(files.rewrites)
 
 
-def _between(before: Model, after: Model, failing: Callable[[Model], bool]) -> Guilty:
+def _between(
+    before: Model, after: Model, failing: Callable[[Model], bool], *, isolate: bool
+) -> Guilty:
     """Find the rewrites that make one model fail and not the other."""
+    differs = failing if isinstance(failing, Differs) else None
     runs = 1
     fault = ""
-    if isinstance(failing, Differs):
-        fault = failing.what(after)
-        is_broken = fault not in ("", "names")
-    else:
-        is_broken = failing(after)
-    if not is_broken:
+    if differs is not None and isolate and differs.crashes(after):
+        failing, differs = differs.crashes, None
+    elif differs is not None:
+        fault = differs.what(after)
+    if fault in ("", "names") and (differs is not None or not failing(after)):
         raise NothingFailsError("nothing fails: the second model is correct")
 
     def fails(candidate: Model) -> bool:
         nonlocal runs
         runs += 1
-        if isinstance(failing, Differs):
-            return failing.what(candidate) == fault
-        return failing(candidate)
+        return failing(candidate) if differs is None else differs.what(candidate) == fault
 
     if fails(before):
         raise NothingFailsError("the first model is broken itself")
-    compares = isinstance(failing, Differs)
-    tolerance = failing.tolerance if isinstance(failing, Differs) else Tolerance()
-    numbers = _numbers(before, failing)
+    tolerance = Tolerance() if differs is None else differs.tolerance
+    numbers = _numbers(before, failing if differs is None else differs)
     # A model on which a command fails may crash this process, too.
-    files = TwoFiles.of(before, after, numbers, tolerance, isolate=not compares)
+    files = TwoFiles.of(before, after, numbers, tolerance, isolate=differs is None)
     suspects = files.suspects if _part_fails(files, files.suspects, fails) else []
     if not suspects and not _part_fails(files, files.rewrites, fails):
         raise GraphError(

@@ -254,6 +254,12 @@ class Reference:
                 worst[i] = found.worse(worst[i])
         return Comparison(tuple(worst), tuple(self.inputs), None, self.not_covered)
 
+    def run(self, model: Model) -> None:
+        """Run another model on the inputs."""
+        pairs = _pairs("inputs", self.model.inputs, model.inputs)
+        for each in self.inputs:
+            self._run(model, _renamed(each, pairs))
+
     def _checked(self, model: Model, inputs: Inputs, *, is_first: bool) -> list[Any]:
         """Run another model; an error says on which inputs, unless these are the first."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import shlex
 import shutil
@@ -19,6 +20,7 @@ from passlib.passes.instruments import save_part
 from passlib.passes.isolation import IsolatedError
 from passlib.workbench.comparison import DRAWN, Reference
 from passlib.workbench.numbers import Tolerance
+from passlib.workbench.surviving import CrashError, survived
 
 _SKIP: Final = 125
 _NOT_RUN: Final = (126, 127)
@@ -88,6 +90,16 @@ class Differs:
             return kind if self._reference.compare(model, names={}).equal else "numbers"
         except PasslibError:
             return kind or "run"
+
+    def crashes(self, model: Model) -> bool:
+        """Whether a forked process crashes that runs a copy of a model on the inputs."""
+        try:
+            survived(lambda: self._reference.run(copy.copy(model)))
+        except CrashError:
+            return True
+        except PasslibError:
+            return False
+        return False
 
 
 class CommandFails:

@@ -57,7 +57,7 @@ def _between(arguments: argparse.Namespace) -> Guilty:
     model, after = load(arguments.model), load(arguments.after)
     if arguments.output is not None:
         require_model("-o", arguments.output, "onnx")
-    found = bisect(model, after, failing_of(arguments, model))
+    found = bisect(model, after, failing_of(arguments, model), isolate=True)
     if arguments.output is not None and found.model is not None:
         found.model.save(arguments.output)
     return found
