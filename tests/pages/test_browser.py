@@ -114,7 +114,8 @@ def test_a_click_shows_what_a_node_is(small: Browser) -> None:
     assert "mean, deviation" in text
     assert small.run("document.querySelectorAll('#right svg rect').length") == 24
     small.run("actions.choose(state.graph.nodes.findIndex((n) => n.name === 'layer.5/softmax'))")
-    assert "attribute axis: -1 1" in small.run("at('right').textContent")
+    changed = "document.querySelector('#right .change .{}').textContent"
+    assert [small.run(changed.format(side)) for side in ("was", "now")] == ["-1", "1"]
 
 
 def test_sides(small: Browser) -> None:
@@ -209,10 +210,10 @@ def test_keys_for_the_scheme_and_for_help(small: Browser) -> None:
     assert not small.run("at('keys').open")
 
 
-def test_a_narrow_window_shows_lists_and_nodes_below_the_graph(
+def test_a_window_of_middle_width_shows_lists_and_nodes_below_the_graph(
     browser: Browser, folder: Path
 ) -> None:
-    browser.open(page_of(folder, 21), size=(480, 800))
+    browser.open(page_of(folder, 21), size=(800, 800))
     browser.wait_for(LAID)
     browser.press("/")
     browser.type("layer.17/extra")
@@ -221,11 +222,170 @@ def test_a_narrow_window_shows_lists_and_nodes_below_the_graph(
     left, right, stage = (
         browser.run(rectangle.replace("NAME", name)) for name in ("left", "right", "stage")
     )
-    assert (stage[0], stage[2]) == (0, 480)
+    assert (stage[0], stage[2]) == (0, 800)
     assert stage[3] - stage[1] > 300
     assert left[1] == right[1] == stage[3]
-    assert (left[0], right[2], right[3]) == (0, 480, 800)
+    assert (left[0], right[2], right[3]) == (0, 800, 800)
     assert browser.run("document.querySelector('#found li').getBoundingClientRect().top") < 800
+    assert browser.errors == []
+
+
+WIDER = (
+    "[...document.querySelectorAll('nav, aside, header, body')].filter((e) => e.scrollWidth >"
+    " e.clientWidth).map((e) => e.tagName)"
+)
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desktop", "phone"])
+@SCHEMES
+def test_nothing_is_wider_than_its_column(
+    browser: Browser, folder: Path, size: tuple[int, int], dark: bool
+) -> None:
+    browser.open(page_of(folder, 265), dark=dark, size=size)
+    browser.press("n")
+    assert browser.run(WIDER) == []
+    broken = browser.run(
+        # The words of a text that stand on two lines.
+        "[...document.querySelectorAll('nav *, aside *')].flatMap((e) => [...e.childNodes]).filter("
+        "(n) => n.nodeType === 3 && !/\\s/.test(n.data.trim())).filter((n) => { const r ="
+        " document.createRange(); r.selectNodeContents(n); return r.getClientRects().length > 1;"
+        " }).map((n) => n.data)"
+    )
+    assert broken == []
+    assert browser.errors == []
+
+
+def test_a_phone_shows_the_node_and_the_lists_below_the_graph(
+    browser: Browser, folder: Path
+) -> None:
+    browser.open(page_of(folder, 21), size=(390, 844))
+    browser.run("document.querySelector('#changes').scrollIntoView()")
+    browser.press("n")
+    tops = browser.run("['stage', 'right', 'left'].map((id) => at(id).getBoundingClientRect().top)")
+    assert tops == sorted(tops)
+    assert tops[1] < 600, "the selected node is in view"
+    assert browser.run("at('right').clientWidth") > 350
+
+
+def test_the_numbers_come_before_the_changes(small: Browser) -> None:
+    titles = small.run("[...document.querySelectorAll('nav h2')].map((h) => h.textContent)")
+    assert [title for title in titles if title] == ["Summary", "Operators", "Changes"]
+    assert small.run("at('summary').textContent") == "399 → 399 operators"
+    rows = "[...document.querySelectorAll('#changes tr')].map((r) => r.innerText.split('\\t'))"
+    assert small.run(rows) == [
+        ["", "removed", "added", "changed"],
+        ["operators", "3", "3", "7"],
+        ["weights", "0", "0", "1"],
+    ]
+
+
+def test_filter_of_changes(small: Browser) -> None:
+    groups = (
+        "[...document.querySelectorAll('#groups summary')].map((s) => s.innerText.split('\\n'))"
+    )
+    assert small.run(groups) == [["changed", "8"], ["removed", "3"], ["added", "3"]]
+    small.run("at('filter').focus()")
+    small.type("dropout")
+    assert small.run(groups) == [["removed", "3"]]
+    small.run("at('filter').blur()")
+    small.press("n")
+    assert small.run(SELECTED) == "layer.2/dropout"
+    assert small.run("at('place').textContent") == "1 / 3"
+    small.run("actions.narrow({ text: '', status: '+' })")
+    assert small.run(groups) == [["added", "3"]]
+
+
+def test_old_and_new_inputs_stand_apart(small: Browser) -> None:
+    small.run("actions.choose(state.graph.nodes.findIndex((n) => n.name === 'layer.2/o/MatMul'))")
+    names = "[...document.querySelectorAll('#{} a')].map((a) => a.textContent)"
+    assert small.run(names.format("inputs-before")) == ["layer.2/dropout"]
+    assert small.run(names.format("inputs")) == ["layer.2/context", "layer.2/o.w"]
+    line = "getComputedStyle(document.querySelector('#{} a')).textDecorationLine"
+    assert small.run(line.format("inputs-before")) == "line-through"
+    assert small.run(line.format("inputs")) == "none"
+
+
+def test_shapes_are_those_of_the_side(browser: Browser, tmp_path: Path) -> None:
+    x = pl.sym.var("x", shape=(2, 6), dtype="float32")
+    one = pl.sym.relu(pl.sym.transpose(x, axes=(0, 1), name="r"), name="y")
+    two = pl.sym.relu(pl.sym.transpose(x, axes=(1, 0), name="r"), name="y")
+    path = tmp_path / "shapes.html"
+    path.write_text(diff(pl.Model(one), pl.Model(two)).to_html(), "utf-8")
+    browser.open(path)
+    browser.press("s")
+    shapes = "[...document.querySelectorAll('#right div.code')].map((d) => d.innerText)"
+    for side, canvas, expected in [
+        ("before", 0, ["float32 (2, 6)"]),
+        ("after", 1, ["float32 (6, 2)"]),
+        ("both", None, ["float32 (2, 6)", "float32 (6, 2)"]),
+    ]:
+        browser.run("actions.choose(state.graph.nodes.findIndex((n) => n.name === 'y'))")
+        if canvas is not None:
+            place = browser.run(
+                f"(() => {{ const r = at('canvas{canvas}').getBoundingClientRect();"
+                " return [r.left + r.width / 2, r.top + r.height / 2]; })()"
+            )
+            browser.click(*place)
+        assert browser.run(SELECTED) == "y"
+        assert browser.run("state.side") == side
+        assert browser.run(shapes) == expected
+        inputs = "document.querySelector('#inputs li .op').textContent"
+        assert browser.run(inputs) == expected[-1]
+    assert browser.errors == []
+
+
+def test_legend(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    legend = "[...document.querySelectorAll('#legend li')].map((l) => l.textContent)"
+    browser.open(page_of(folder, 21))
+    assert browser.run(legend)[-3:] == ["removed", "added", "changed"]
+    path = tmp_path / "view.html"
+    path.write_text(encoder(tmp_path / "model.onnx", 2).to_html(), "utf-8")
+    browser.open(path)
+    assert browser.run(legend) == ["input", "operator", "repeated block"]
+
+
+def test_the_address_names_the_node(small: Browser, browser: Browser) -> None:
+    small.press("n")
+    assert small.run("location.hash") == "#node=layer.2%2Fdropout"
+    link = "document.querySelector('#groups li:nth-child(2) a').href.split('#')[1]"
+    named = small.run(link)
+    small.run(f"location.hash = '{named}'")
+    browser.wait_for(f"new URLSearchParams('{named}').get('node') === {SELECTED}")
+    # As a link from elsewhere does.
+    small.run("history.replaceState(null, '', '#node=layer.3%2Fextra'); actions.open(0)")
+    small.run("actions.follow()")
+    assert small.run(SELECTED) == "layer.3/extra"
+
+
+def test_the_address_names_a_node_of_a_nested_graph(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "nested.html"
+    path.write_text(pl.load(save(NESTED, tmp_path / "nested.onnx")).to_html(), "utf-8")
+    browser.open(path)
+    browser.run("actions.open(1)")
+    browser.run("actions.choose(state.graph.nodes.findIndex((n) => n.op))")
+    address, name = browser.run("location.hash"), browser.run(SELECTED)
+    browser.run("actions.open(0)")
+    browser.run("actions.follow()")
+    assert "graph=" in address
+    assert browser.run("state.graph === state.graphs[1]")
+    assert browser.run(SELECTED) == name
+    assert browser.errors == []
+
+
+def test_printing(browser: Browser, folder: Path) -> None:
+    browser.open(page_of(folder, 21), dark=True)
+    browser.wait_for(LAID)
+    browser.run(
+        "window.seen = []; addEventListener('beforeprint', () =>"
+        " seen.push(document.documentElement.dataset.theme))"
+    )
+    assert browser.print()[:5] == b"%PDF-"
+    assert browser.run("seen") == ["light"]
+    assert browser.run("document.documentElement.dataset.theme") == "dark"
+    shown = "['search', 'left', 'stage'].map((id) => getComputedStyle(at(id)).display !== 'none')"
+    with browser.printed():
+        assert browser.run(shown) == [False, True, True]
+        assert browser.run("getComputedStyle(at('left')).overflow") == "visible"
     assert browser.errors == []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import passlib as pl
@@ -15,6 +16,7 @@ from onnx_models import NESTED, save
 from page_models import NODES_OF_LAYER, encoder
 from passlib import sym
 from passlib.errors import printable
+from passlib.graph.plain import operators_of
 from passlib.workbench import diff
 from places import DATA
 
@@ -55,8 +57,8 @@ class TestDifference:
             "layer.5/softmax": "~",
             "layer.6/m.w": "~",
         }
-        assert nodes["layer.5/softmax"]["changes"] == ["attribute axis: -1 -> 1"]
-        assert nodes["layer.6/m.w"]["changes"] == ["weight: 64 of 64 values"]
+        assert nodes["layer.5/softmax"]["changes"] == [["attribute axis: ", "-1", "1"]]
+        assert nodes["layer.6/m.w"]["changes"] == [["weight: 64 of 64 values"]]
         assert nodes["layer.6/m.w"]["weight"]["zeros"] == 1
         assert nodes["layer.6/m.w"]["old_weight"]["zeros"] == 0
 
@@ -118,7 +120,7 @@ class TestModel:
         assert sum(weight["histogram"]) == 64
         assert content["title"] == "the title"
         rows = content["tables"][-1]["rows"]
-        assert rows[-1] == ["total", 8 * NODES_OF_LAYER]
+        assert rows[0] == ["total", 8 * NODES_OF_LAYER]
 
     def test_lineage(self) -> None:
         a = sym.relu(sym.var("x"), name="a")
@@ -187,7 +189,58 @@ class TestNotebooks:
         assert [row[0] for row in table["rows"]] == ["removeDeadNodes", "mergeEqualNodes"]
 
 
-def _with_origin(symbol: Any) -> str:
+RULE = """
+rule oneRelu "Relu of Relu is one."
+  onnx 6..
+  y = Relu(Relu(x))
+  => y = Relu(x)
+  exact
+  example
+    y = Relu(Relu(x: float[2]))
+    => y = Relu(x)
+"""
+
+
+class TestPipeline:
+    def test_counts_are_those_of_the_command(self, tmp_path: Path) -> None:
+        """The operators of nested graphs count, and weights do not."""
+        before = pl.load(save(NESTED, tmp_path / "nested.onnx"))
+        result = pl.Pipeline("simplify").run(before)
+        content = content_of(result.to_html())
+        counts = [operators_of(model.symbol.graph).total() for model in (before, result.model)]
+        assert counts[0] > len(before.symbol.graph.operators())
+        assert content["facts"][0] == ["operators", f"{counts[0]} → {counts[1]}"]
+        assert content["tables"][-1]["rows"][0] == ["total", *counts]
+
+    def test_causes(self, tmp_path: Path) -> None:
+        """A change names the rule that made it, or the pass."""
+        path = tmp_path / "model.onnx"
+        nodes = "r1 = Relu (x)  r2 = Relu (r1)  d = Exp (x)  e = Exp (x)  y = Sum (r2, d, e)"
+        text = (
+            f'<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) {{{nodes}}}'
+        )
+        onnx.save(onnx.parser.parse_model(text), path)
+        result = pl.Pipeline([pl.Rules(RULE), "mergeEqualNodes"]).run(pl.load(path))
+        causes = {
+            (node["op"], node["status"], node["cause"])
+            for node in nodes_of(result.to_html()).values()
+            if node["status"] != "="
+        }
+        assert causes == {
+            ("Relu", "-", "rule oneRelu"),
+            ("Relu", "~", "rule oneRelu"),
+            ("Exp", "-", "mergeEqualNodes"),
+            ("Sum", "~", "mergeEqualNodes"),
+        }
+
+
+@pytest.mark.parametrize("text", ["{", "3", "[" * 100_000])
+def test_lineage_of_a_file_that_is_no_lineage(text: str) -> None:
+    symbol = sym.load_json(_with_origin(sym.relu(sym.var("x"), name="a"), text))
+    assert "origin" not in nodes_of(pl.Model(symbol).to_html())["a"]
+
+
+def _with_origin(symbol: Any, origin: str = '["conv3", "bn3"]') -> str:
     text = json.loads(symbol.tojson())
-    text["nodes"][-1].setdefault("attrs", {})["__origin__"] = '["conv3", "bn3"]'
+    text["nodes"][-1].setdefault("attrs", {})["__origin__"] = origin
     return json.dumps(text)

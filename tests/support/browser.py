@@ -138,6 +138,17 @@ class Browser:
         """Return a screenshot as PNG."""
         return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
 
+    def print(self) -> bytes:
+        """Return the page as PDF."""
+        return base64.b64decode(self._call("Page.printToPDF", printBackground=True)["data"])
+
+    @contextlib.contextmanager
+    def printed(self) -> Iterator[None]:
+        """Style the page as for print."""
+        self._call("Emulation.setEmulatedMedia", media="print")
+        yield
+        self._call("Emulation.setEmulatedMedia", media="")
+
     def close(self) -> None:
         """End the browser."""
         with contextlib.suppress(OSError, AssertionError):

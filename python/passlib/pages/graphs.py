@@ -8,13 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passlib.dialects import infer
+from passlib.dialects.onnx.attributes import ABSENT
 from passlib.errors import PasslibError
-from passlib.graph.node import VARIABLE, Entry, Node
+from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
-from passlib.graph.plain import PlainGraph
+from passlib.graph.plain import PlainGraph, operators_of
 from passlib.lowering import TypeSpec
 from passlib.lowering.types import shape_text
-from passlib.pages.pairing import node_changes, origin_of, pair_nodes, weight_changes
+from passlib.pages.pairing import (
+    Change,
+    node_changes,
+    origin_of,
+    pair_nodes,
+    rules_of,
+    weight_changes,
+)
 from passlib.pages.statistics import weight_facts
 
 _LONGEST = 400
@@ -42,13 +50,19 @@ class Side:
     nested: Mapping[tuple[str, int], Side] = field(default_factory=dict)
 
 
-def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
+Steps = Sequence[tuple[str, Sequence[str]]]
+"""The passes that ran, each with the names of the nodes of the main graph that it changed."""
+
+
+def graphs_of(after: Side, before: Side | None = None, steps: Steps = ()) -> list[dict[str, Any]]:
     """Return a graph and its nested graphs, each as an overlay over the graph before it.
 
     Parameters
     ----------
     before : Side, optional
         Without it, no node is removed, added or changed.
+    steps : sequence of (str, sequence of str)
+        What ran between the two.
 
     Returns
     -------
@@ -56,14 +70,15 @@ def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
         The main graph first. Each has a ``name``, ``outputs`` (indices of nodes) and ``nodes`` in
         topological order. A node has ``name``, ``op``, ``status`` (``"="``, ``"-"``, ``"+"`` or
         ``"~"``) and optionally ``inputs`` and ``old`` inputs ([node, output]), ``attrs``,
-        ``types``, ``changes``, ``weight``, ``old_weight``, ``origin``, ``line``, which is drawn,
-        and ``graphs``, indices in the list.
+        ``types`` and ``old_types`` if these differ, ``changes`` (what, or what, was and now),
+        ``cause``, the rule or pass that changed it, ``weight``, ``old_weight``, ``origin``,
+        ``line``, which is drawn, and ``graphs``, indices in the list.
     """
     found: list[dict[str, Any]] = []
     pending: list[tuple[str, Side, Side | None]] = [("the whole graph", after, before)]
     while pending:
         name, new, old = pending.pop(0)
-        laid = _Overlay(new, old)
+        laid = _Overlay(new, old, () if found else steps)
         found.append(laid.drawn(name))
         for position, label, one, two in laid.nested:
             described = found[-1]["nodes"][position].setdefault("graphs", [])
@@ -75,7 +90,7 @@ def graphs_of(after: Side, before: Side | None = None) -> list[dict[str, Any]]:
 class _Overlay:
     """Two graphs whose equal nodes are drawn once."""
 
-    def __init__(self, after: Side, before: Side | None) -> None:
+    def __init__(self, after: Side, before: Side | None, steps: Steps) -> None:
         self._after, self._before = after, before
         new = after.graph.nodes()
         old = before.graph.nodes() if before is not None else []
@@ -89,6 +104,7 @@ class _Overlay:
         self._types = _types(after.graph)
         self._old_types = _types(before.graph) if before is not None else {}
         self._weights = weight_changes(before.weights, after.weights) if before is not None else {}
+        self._causes = _Causes(new, steps)
         self.nested: list[tuple[int, str, Side, Side | None]] = []
 
     def _stands(self, node: Node) -> Node:
@@ -115,29 +131,40 @@ class _Overlay:
     def _node(self, place: int, node: Node) -> dict[str, Any]:
         was = self._old.get(node)
         gone = id(node) in self._gone
-        made: dict[str, Any] = {"name": node.name, "op": "" if node.is_variable else node.op}
-        changes: list[str] = []
+        # Omitted inputs are not drawn.
+        name = "" if node.is_variable and node.name == ABSENT else node.name
+        made: dict[str, Any] = {"name": name, "op": "" if node.is_variable else node.op}
+        changes: list[Change] = []
         if was is not None:
             changes = node_changes(was, node, self._old)
             if node.is_variable and node.name in self._weights:
-                changes.append(f"weight: {self._weights[node.name]}")
+                changes.append(Change.of("weight: ", self._weights[node.name]))
         if not gone and node.name in self._after.notes:
-            changes.append(self._after.notes[node.name])
+            changes.append(Change(self._after.notes[node.name]))
         added = self._before is not None and was is None
         made["status"] = "-" if gone else "+" if added else "~" if changes else "="
-        optional = {
-            "changes": changes,
+        if node.is_variable and not name:
+            made["status"] = "="
+        optional: dict[str, Any] = {
+            "changes": [
+                [*change] if change.was or change.now else [change.what] for change in changes
+            ],
+            "cause": "" if made["status"] == "=" else self._causes.of(node, made["status"]),
             "inputs": self._entries(node.inputs),
             "attrs": _attributes(node),
             "types": _texts((self._old_types if gone else self._types).get(node, ())),
             "origin": origin_of(node),
             "line": "" if gone else self._after.lines.get(node.name, ""),
         }
+        if was is not None:
+            old_types = _texts(self._old_types.get(was, ()))
+            if old_types and old_types != optional["types"]:
+                optional["old_types"] = old_types
         if was is not None and changes:
             optional["old"] = self._entries(was.inputs)
         if node.is_variable:
             optional["weight"] = _weight(self._before if gone else self._after, node)
-            if any(text.startswith("weight") for text in changes):
+            if any(change.what.startswith("weight") for change in changes):
                 optional["old_weight"] = _weight(self._before, node)
         made |= {key: value for key, value in optional.items() if value}
         for i, graph in enumerate(node.subgraphs):
@@ -149,6 +176,27 @@ class _Overlay:
 
     def _entries(self, entries: Sequence[Entry]) -> list[list[int]]:
         return [[self._place[id(self._stands(e.node))], e.index] for e in entries]
+
+
+class _Causes:
+    """The rules and passes that changed nodes."""
+
+    def __init__(self, nodes: Sequence[Node], steps: Steps) -> None:
+        self._rules: dict[str, str] = {}
+        for node in nodes:
+            for rule in rules_of(node)[-1:]:
+                self._rules |= dict.fromkeys((*origin_of(node), node.name), rule)
+        self._first: dict[str, str] = {}
+        self._last: dict[str, str] = {}
+        for name, changed in steps:
+            self._first = dict.fromkeys(changed, name) | self._first
+            self._last |= dict.fromkeys(changed, name)
+
+    def of(self, node: Node, status: str) -> str:
+        """Return the rule or pass that added a node, or changed or removed it last."""
+        if node.name in self._rules:
+            return f"rule {self._rules[node.name]}"
+        return (self._first if status == "+" else self._last).get(node.name, "")
 
 
 def _ordered(nodes: Sequence[Node], needs: tuple[list[list[int]], list[list[int]]]) -> list[Node]:
@@ -196,6 +244,7 @@ def content_of(
     before: Side | None = None,
     facts: Sequence[tuple[str, str]] = (),
     tables: Sequence[dict[str, Any]] = (),
+    steps: Steps = (),
 ) -> dict[str, Any]:
     """Return the content of a page, see `document`.
 
@@ -207,21 +256,25 @@ def content_of(
         Listed first.
     tables : sequence of dict
         Each with ``title``, ``columns`` and ``rows``; a table of operators follows.
+    steps : sequence of (str, sequence of str)
+        See `graphs_of`.
     """
+    counts = [operators_of(side.graph.graph) for side in (before, after) if side is not None]
+    totals = " \N{RIGHTWARDS ARROW} ".join(f"{count.total():,}" for count in counts)
     return {
-        "graphs": graphs_of(after, before),
+        "graphs": graphs_of(after, before, steps),
         "compares": before is not None,
         "noted": bool(after.notes),
-        "facts": [list(pair) for pair in facts],
-        "tables": [*tables, _operators(after, before)],
+        "facts": [["operators", totals], *(list(pair) for pair in facts)],
+        "tables": [*tables, _operators(counts)],
     }
 
 
-def _operators(after: Side, before: Side | None) -> dict[str, Any]:
-    counts = [Counter(side.graph.graph.operators()) for side in (before, after) if side is not None]
-    names = sorted({name for count in counts for name in count} - {VARIABLE})
+def _operators(counts: Sequence[Counter[str]]) -> dict[str, Any]:
+    """Return the table that the command prints; operators whose number changed come first."""
+    names = {*counts[0], *counts[-1]}
     rows: list[list[Any]] = [[name, *(count[name] for count in counts)] for name in names]
-    rows.sort(key=lambda row: -row[-1])
-    total = ["total", *(sum(count[name] for name in names) for count in counts)]
-    columns = ["operator", "before", "after"] if before is not None else ["operator", "count"]
-    return {"title": "Operators", "columns": columns, "rows": [*rows, total]}
+    rows.sort(key=lambda row: (row[1] == row[-1], -row[1], row[0]))
+    total = ["total", *(count.total() for count in counts)]
+    columns = ["operator", "before", "after"] if len(counts) > 1 else ["operator", "count"]
+    return {"title": "Operators", "columns": columns, "rows": [total, *rows]}

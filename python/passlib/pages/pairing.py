@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from passlib.arrays import BaseSparseNDArray
 from passlib.dialects.onnx.attributes import DOCUMENT, ID, OUTER
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
-from passlib.graph.plain import PlainGraph
+from passlib.graph.plain import ORIGIN, RULES, PlainGraph
 
 Key = Callable[[Node], Hashable]
 
@@ -25,8 +25,21 @@ def has_name(node: Node) -> bool:
 
 def origin_of(node: Node) -> list[str]:
     """Return the names of the nodes that a rule replaced, the one with the node's value last."""
-    text = node.attrs.get("__origin__")
-    return [str(name) for name in json.loads(text)] if text else []
+    return _names(node, ORIGIN)
+
+
+def rules_of(node: Node) -> list[str]:
+    """Return the names of the rules that made a node, the last one last."""
+    return _names(node, RULES)
+
+
+def _names(node: Node, key: str) -> list[str]:
+    """Return a list of names; an empty one if the attribute is that of a file, with other text."""
+    try:
+        found = json.loads(node.attrs.get(key, "[]"))
+    except (ValueError, RecursionError):
+        return []
+    return [str(name) for name in found] if isinstance(found, list) else []
 
 
 def pair_nodes(before: PlainGraph, after: PlainGraph) -> dict[Node, Node]:
@@ -93,8 +106,31 @@ def _form(node: Node, old: dict[Node, Node]) -> tuple[object, ...]:
     return node.op, own, inputs, node.num_outputs, len(node.subgraphs)
 
 
-def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[str]:
-    """Describe the differences between two paired nodes.
+class Change(NamedTuple):
+    """A difference between two paired nodes.
+
+    Attributes
+    ----------
+    what : str
+        Such as ``"attribute axis: "``; the whole text if there are no two values.
+    """
+
+    what: str
+    was: str = ""
+    now: str = ""
+
+    @classmethod
+    def of(cls, what: str, text: str) -> Change:
+        """Return a change that ``text`` describes, with or without an arrow."""
+        was, arrow, now = text.partition(" -> ")
+        return cls(what, was, now) if arrow else cls(what + text)
+
+    def __str__(self) -> str:
+        return f"{self.what}{self.was} -> {self.now}" if self.was or self.now else self.what
+
+
+def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[Change]:
+    """Return the differences between two paired nodes.
 
     Attributes that begin with two underscores are ignored, except the declared shapes and dtypes of
     variables.
@@ -104,39 +140,40 @@ def node_changes(old: Node, new: Node, stands_for: Mapping[Node, Node]) -> list[
     stands_for : mapping of Node to Node
         The pairs: an input that was only renamed has not changed.
     """
-    found = []
+    found: list[Change] = []
     if old.name != new.name and (has_name(old) or has_name(new)):
-        found.append(f"name {old.name} -> {new.name}")
+        found.append(Change("name ", old.name, new.name))
     if old.op != new.op:
-        found.append(f"operator {old.op} -> {new.op}")
+        found.append(Change("operator ", old.op, new.op))
     for key in sorted({*old.attrs, *new.attrs}):
         left, right = old.attrs.get(key), new.attrs.get(key)
         declared = new.is_variable and key in ("__shape__", "__dtype__")
         if left != right and (declared or not key.startswith("__")):
-            found.append(f"attribute {key}: {_short(left)} -> {_short(right)}")
+            found.append(Change(f"attribute {key}: ", _short(left), _short(right)))
     if len(old.inputs) != len(new.inputs):
         names = [", ".join(map(_value, node.inputs)) or "none" for node in (old, new)]
-        found.append(f"inputs {names[0]} -> {names[1]}")
+        found.append(Change("inputs ", *names))
     else:
         pairs = enumerate(zip(old.inputs, new.inputs, strict=True))
         found += [
-            f"input {i}: {_value(one)} -> {_value(two)}"
+            Change(f"input {i}: ", _value(one), _value(two))
             for i, (one, two) in pairs
             if stands_for.get(two.node) is not one.node or one.index != two.index
         ]
     if old.num_outputs != new.num_outputs:
-        found.append(f"number of outputs {old.num_outputs} -> {new.num_outputs}")
+        counts = [str(node.num_outputs) for node in (old, new)]
+        found.append(Change("number of outputs ", *counts))
     return found + _nested_changes(old, new)
 
 
-def _nested_changes(old: Node, new: Node) -> list[str]:
+def _nested_changes(old: Node, new: Node) -> list[Change]:
     if len(old.subgraphs) != len(new.subgraphs):
-        return [f"nested graphs {len(old.subgraphs)} -> {len(new.subgraphs)}"]
+        return [Change("nested graphs ", str(len(old.subgraphs)), str(len(new.subgraphs)))]
     found = []
     for i, (one, two) in enumerate(zip(old.subgraphs, new.subgraphs, strict=True)):
         if not one.graph.equals(two.graph):
             text = _graph_changes(one, two)
-            found += [f"nested graph {i}: {text}"] if text else []
+            found += [Change(f"nested graph {i}: {text}")] if text else []
     return found
 
 

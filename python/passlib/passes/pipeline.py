@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError
 from passlib.graph.plain import without_origins
@@ -92,21 +93,26 @@ class ModelObserver(ModelSteps):
                 logger.exception("%s failed while handling an error", name)
 
 
+_MOST_NAMED: Final = 20_000
+"""Results keep the names of at most this many changed nodes, to save memory."""
+
+
 def _result(step: Step, before: Model, after: Model, seconds: float, printed: str) -> StepResult:
     old, new = before.symbol.graph, after.symbol.graph
     same = old.equals(new)
     # The origin of a node does not count as a change.
-    parts = ((), ()) if same else without_origins(old).difference(without_origins(new))
-    changed = sum(map(len, parts))
+    parts = () if same else without_origins(old).difference(without_origins(new))
+    names = tuple(chain.from_iterable(parts))
     return StepResult(
         step.name,
         str(step),
         seconds,
         len(old),
         len(new),
-        changed,
+        len(names),
         not same or after.differs_from(before),
         tuple(printed.splitlines()),
+        names if len(names) <= _MOST_NAMED else (),
     )
 
 

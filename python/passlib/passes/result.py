@@ -11,7 +11,7 @@ from passlib.graph.tables import Table
 from passlib.model import Model
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 
-_COLUMNS: Final = ("step", "ms", "changed", "nodes")
+_COLUMNS: Final = ("step", "changed", "ms")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class StepResult:
         Whether the graph, a weight or a local function changed.
     messages : tuple of str
         The lines that the pass printed.
+    names : tuple of str
+        The names of the changed nodes, unless more than 20,000 changed.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class StepResult:
     changed_nodes: int
     modified: bool
     messages: tuple[str, ...]
+    names: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
         change = f"{self.changed_nodes} nodes changed" if self.modified else "nothing changed"
@@ -113,11 +116,11 @@ class PipelineResult:
         before, after = (
             Side(model.symbol, {**model.args, **model.aux}) for model in (self.before, self.model)
         )
-        steps = {"title": "Steps", "columns": _COLUMNS, "rows": self._rows()}
-        return content_of(after, before, tables=[*tables, steps])
+        table = {"title": "Steps", "columns": _COLUMNS, "rows": self._rows()}
+        steps = [(step.name, step.names) for step in self.steps]
+        return content_of(after, before, tables=[*tables, table], steps=steps)
 
     def _rows(self) -> list[tuple[Any, ...]]:
         return [
-            (step.text, round(1000 * step.seconds, 1), step.changed_nodes, step.nodes_after)
-            for step in self.steps
+            (step.text, step.changed_nodes, round(1000 * step.seconds, 1)) for step in self.steps
         ]

@@ -140,7 +140,7 @@ def diff(a: Model, b: Model) -> ModelDifference:
         if node not in old:
             added.append((node.name, node.op))
             continue
-        changes = tuple(node_changes(old[node], node, old))
+        changes = tuple(map(str, node_changes(old[node], node, old)))
         if changes:
             changed.append(NodeChange(node.name, node.op, changes))
     kept = {id(node) for node in old.values()}

@@ -121,7 +121,7 @@ class Drawing {
       if (high >= top && low <= bottom) this.drawEdge(context, edge, colours);
     }
     for (const box of this.boxesBetween(top, bottom)) {
-      if (stands(box.status, side)) this.drawBox(context, box, colours);
+      if (stands(box.status, side)) this.drawBox(context, box, colours, side);
     }
   }
 
@@ -159,7 +159,7 @@ class Drawing {
     context.fill();
   }
 
-  drawBox(context, box, colours) {
+  drawBox(context, box, colours, side) {
     const { width, height } = box;
     const left = box.x - width / 2, top = box.y - height / 2;
     const status = MARKS[box.status];
@@ -188,7 +188,7 @@ class Drawing {
     context.fillText(box.title, box.x, top + 13);
     context.font = LINE_FONT;
     context.fillStyle = colours.faint;
-    box.lines.forEach((line, i) => context.fillText(line, box.x, top + 28 + 14 * i));
+    linesOf(box, side).forEach((line, i) => context.fillText(line, box.x, top + 28 + 14 * i));
   }
 
   /* The whole graph in a strip, with the changes and what is in view. */
@@ -223,10 +223,6 @@ class Drawing {
     const high = Math.max(box.height * scale, 1) + more / 3;
     context.fillRect(left - more / 2, (box.y - box.height / 2) * scale, width, high);
   }
-}
-
-function stands(status, side) {
-  return side === "both" || !(status === "-" && side === "after") && !(status === "+" && side === "before");
 }
 
 function prepared(canvas) {

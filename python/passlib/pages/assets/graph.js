@@ -16,6 +16,11 @@ class Graph {
     this.users = this.nodes.map(() => []);
     this.nodes.forEach((node, at) => this.addEdges(node, at));
     for (const edge of this.edges) this.users[edge.from].push(edge);
+    this.named = new Map();
+    this.nodes.forEach((node, at) => {
+      if (!this.named.has(node.name)) this.named.set(node.name, []);
+      this.named.get(node.name).push(at);
+    });
     this.constant = [];
     for (const node of this.nodes) this.constant.push(this.isConstant(node));
   }
@@ -57,6 +62,9 @@ class Graph {
     });
     return found.sort((one, two) => one[0] - two[0]).map(([, at]) => at);
   }
+
+  /* The place of a node among the nodes of its name. */
+  numberOf(at) { return this.named.get(this.nodes[at].name).indexOf(at); }
 
   find(text, most) {
     const wanted = text.trim().toLowerCase();
@@ -125,6 +133,30 @@ class Graph {
     return [...found.values()];
   }
 
+  /* The shapes of the folded weights that a node has on a side. */
+  weightLine(box, side) {
+    const shapes = [];
+    for (const at of box.folded || []) {
+      const edge = this.users[at].find((each) => each.to === box.nodes[0]);
+      const { status, weight, old_weight: old } = this.nodes[at];
+      const facts = (side === "before" && old) || weight;
+      if (!facts || !stands(status, side) || (edge && !stands(edge.status, side))) continue;
+      shapes.unshift(facts.shape.length ? `[${facts.shape.join("×")}]` : "scalar");
+    }
+    return elided(shapes.join("  "), 38);
+  }
+
+  /* What kind of node it is: the operator, or "weight" or "input". */
+  static kindOf(node) {
+    return node.op || (node.weight || node.old_weight || node.name === "" ? "weight" : "input");
+  }
+
+  /* The types of the outputs of a node on a side; where both are shown, those after. */
+  typesOf(at, side) {
+    const node = this.nodes[at];
+    return (side === "before" && node.old_types) || node.types || [];
+  }
+
   describe(box) {
     const members = box.nodes.concat(box.folded || []).map((at) => this.nodes[at]);
     const states = new Set(members.map((node) => node.status));
@@ -139,14 +171,20 @@ class Graph {
     box.title = elided(own.op || "input", 30);
     box.lines = own.name ? [elided(own.name, 34)] : [];
     if (own.line) box.lines.push(elided(own.line, 40));
-    const weights = (box.folded || []).map((at) => this.nodes[at].weight).filter(Boolean);
-    if (weights.length) {
-      box.lines.push(elided(weights.map((w) => w.shape.join("×") || "1").reverse().join("  "), 36));
-    }
+    box.weights = {
+      before: this.weightLine(box, "before"),
+      after: this.weightLine(box, "after"),
+    };
+    box.weights.both = box.weights[own.status === "-" ? "before" : "after"];
     const folded = (box.folded || []).some((at) => this.nodes[at].status !== "=");
     box.status = own.status === "=" && folded ? "~" : own.status;
     box.isInput = own.op === "";
   }
+}
+
+/* Whether a node or an edge of this status is part of a side: "before", "after" or "both". */
+function stands(status, side) {
+  return side === "both" || !(status === "-" && side === "after") && !(status === "+" && side === "before");
 }
 
 /* The beginning of a name says less than its end. */

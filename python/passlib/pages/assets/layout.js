@@ -14,9 +14,16 @@ function measure(box) {
   ruler.font = TITLE_FONT;
   let width = ruler.measureText(box.title).width;
   ruler.font = LINE_FONT;
-  for (const line of box.lines) width = Math.max(width, ruler.measureText(line).width);
+  const sides = ["before", "after"].map((side) => linesOf(box, side));
+  for (const line of sides.flat()) width = Math.max(width, ruler.measureText(line).width);
   box.width = Math.ceil(Math.max(70, width + 22));
-  box.height = 24 + 14 * box.lines.length;
+  box.height = 24 + 14 * Math.max(...sides.map((lines) => lines.length));
+}
+
+/* The lines of a box on a side; the last one is that of the weights. */
+function linesOf(box, side) {
+  const weights = box.weights ? box.weights[side] : "";
+  return weights ? [...box.lines, weights] : box.lines;
 }
 
 class Layout {

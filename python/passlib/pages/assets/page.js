@@ -12,8 +12,10 @@ const state = {
   graph: null,
   layout: null,
   selected: null,
+  side: "both", // the side of which the selected node is shown
   found: null,
-  changes: [],
+  filter: { text: "", status: "", weights: false },
+  changes: [], // those that the filter leaves
   change: -1,
   folding: { constants: true, repeats: false, open: new Set() },
   sideBySide: false,
@@ -23,6 +25,8 @@ const actions = {
   /* Select a node, and bring it into view. */
   choose(node) {
     state.selected = node;
+    state.side = "both";
+    document.querySelector("main").scrollTop = 0;
     let box = state.layout.boxOf.get(node);
     if (!box) {
       state.folding.constants = false;
@@ -70,8 +74,10 @@ const actions = {
 
   open(number) {
     state.graph = state.graphs[number];
-    state.changes = state.graph.changes();
-    Object.assign(state, { selected: null, found: null, change: -1 });
+    Object.assign(state, { selected: null, side: "both", found: null });
+    const kept = (at) => state.graph.nodes[at].op || state.graph.nodes[at].status === "~";
+    state.filter = { text: "", status: "", weights: !state.graph.changes().some(kept) };
+    actions.filter();
     state.folding = { constants: true, repeats: state.graph.nodes.length > MANY_NODES, open: new Set() };
     at("search").value = "";
     drawing.touched = false;
@@ -83,7 +89,49 @@ const actions = {
 
   search(text) {
     state.found = text.trim() ? state.graph.find(text, MOST_LISTED) : null;
-    fillLeft(at("left"), state, actions);
+    fillFound(at("found"), state, actions);
+    if (state.found) at("found").scrollIntoView({ block: "nearest" });
+  },
+
+  /* Keep the changes that fit the filter. */
+  filter() {
+    const { text, status, weights } = state.filter;
+    const wanted = text.trim().toLowerCase();
+    state.changes = state.graph.changes().filter((at) => {
+      const node = state.graph.nodes[at];
+      if (status && node.status !== status) return false;
+      if (!weights && !node.op && node.status !== "~") return false;
+      return [node.name, node.op, node.cause || ""].some((each) => each.toLowerCase().includes(wanted));
+    });
+    state.change = state.changes.indexOf(state.selected);
+  },
+
+  narrow(what) {
+    Object.assign(state.filter, what);
+    actions.filter();
+    fillGroups(at("groups"), state, actions);
+    actions.show();
+  },
+
+  /* The address of a node; a number tells nodes of one name apart. */
+  addressOf(graph, node) {
+    const parts = new URLSearchParams();
+    if (graph !== state.graphs[0]) parts.set("graph", graph.name);
+    parts.set("node", graph.nodes[node].name);
+    const number = graph.numberOf(node);
+    if (number) parts.set("number", number + 1);
+    return `#${parts}`;
+  },
+
+  /* Go to the node of the address, if there is one. */
+  follow() {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    if (!parts.has("node")) return;
+    const graph = state.graphs.findIndex((each) => each.name === parts.get("graph"));
+    if (state.graphs[Math.max(graph, 0)] !== state.graph) actions.open(Math.max(graph, 0));
+    const named = state.graph.named.get(parts.get("node")) || [];
+    const node = named[Number(parts.get("number") || 1) - 1];
+    if (node !== undefined && node !== state.selected) actions.choose(node);
   },
 
   /* Lay out anew: the first piece at once, the others while nothing else happens. */
@@ -109,6 +157,10 @@ const actions = {
 
   show() {
     fillRight(at("right"), state, actions);
+    // A frame of a notebook has no address.
+    if (state.selected !== null && location.protocol !== "about:") {
+      history.replaceState(null, "", actions.addressOf(state.graph, state.selected));
+    }
     markCurrent(at("left"), state.selected);
     at("place").textContent = state.changes.length
       ? `${state.change < 0 ? "–" : state.change + 1} / ${state.changes.length}` : "no change";
@@ -117,12 +169,13 @@ const actions = {
 
   sides() {
     state.sideBySide = !state.sideBySide;
+    state.side = "both";
     at("second").hidden = !state.sideBySide;
     drawing.sides = state.sideBySide ? ["before", "after"] : ["both"];
     at("label0").textContent = state.sideBySide ? "before" : "";
     at("label1").textContent = state.sideBySide ? "after" : "";
     at("sides").setAttribute("aria-pressed", state.sideBySide);
-    drawing.redraw();
+    actions.show();
   },
 
   theme(name) {
@@ -163,6 +216,7 @@ function listenToKeys() {
   at("keys").onclick = () => at("keys").close();
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || at("keys").open) return;
+    if (event.target !== at("search") && /^(INPUT|SELECT|SUMMARY)$/.test(event.target.tagName)) return;
     if (event.target === at("search")) {
       if (event.key === "Enter" && state.found && state.found.length) {
         actions.choose(state.found[0]);
@@ -204,6 +258,7 @@ function listenToMouse(canvas, side) {
     if (held && !held.moved) {
       const box = drawing.boxAt(event.offsetX, event.offsetY, side);
       state.selected = box ? box.nodes[0] : null;
+      state.side = drawing.sides[side];
       state.change = state.changes.indexOf(state.selected);
       drawing.selected = box;
       drawing.touched = true;
@@ -238,8 +293,20 @@ function listenToOverview(canvas) {
   canvas.addEventListener("pointermove", go);
 }
 
+/* Print in light colours, with the graph as it is seen. */
+function listenToPrinting() {
+  let theme = null;
+  window.addEventListener("beforeprint", () => {
+    theme = document.documentElement.dataset.theme;
+    actions.theme("light");
+    drawing.draw();
+  });
+  window.addEventListener("afterprint", () => actions.theme(theme));
+}
+
 function start() {
-  at("title").textContent = page.title;
+  at("title").append(breakable(page.title));
+  at("summary").textContent = (page.facts || []).filter(([name]) => name === "operators").map(([, text]) => `${text} operators`).join("");
   for (const id of ["previous", "next", "place"]) at(id).hidden = !(page.compares || page.noted);
   at("sides").hidden = !page.compares;
   at("previous").onclick = () => actions.step(-1);
@@ -255,9 +322,13 @@ function start() {
   listenToMouse(at("canvas0"), 0);
   listenToMouse(at("canvas1"), 1);
   listenToOverview(at("overview"));
+  listenToPrinting();
+  fillLegend(at("legend"));
   new ResizeObserver(() => drawing.redraw()).observe(at("stage"));
   actions.theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   actions.open(0);
+  actions.follow();
+  window.addEventListener("hashchange", () => actions.follow());
 }
 
 start();
