@@ -32,7 +32,9 @@ def shell(command: str, folder: Path) -> str:
 def test_a_new_pass_works_at_once(tmp_path: Path) -> None:
     result = passlib_command("new", "tryIt", folder=tmp_path)
     assert result.returncode == 0
-    assert {line.rpartition("/")[2] for line in result.stdout.splitlines()} == {
+    *files, said = result.stdout.splitlines()
+    assert said == "as an example, tryIt removes Identity; test it: make -C tryIt test"
+    assert {line.rpartition("/")[2] for line in files} == {
         ".gitignore",
         "CMakeLists.txt",
         "Makefile",
@@ -40,7 +42,7 @@ def test_a_new_pass_works_at_once(tmp_path: Path) -> None:
         "test_tryIt.py",
         "tryIt.cc",
     }
-    assert "1 passed" in shell("make test", tmp_path / "tryIt")
+    assert "-m unittest" in shell("make -C tryIt test", tmp_path)
     listed = passlib_command("passes", "-l", tmp_path / "tryIt" / "libtryIt.so")
     assert "tryIt" in listed.stdout
 
@@ -49,15 +51,54 @@ def test_a_new_pass_works_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["operator", "pattern", "partitioner"])
 def test_other_kinds_work_at_once(kind: str, tmp_path: Path) -> None:
     name = f"my{kind.title()}"
-    assert passlib_command("new", name, f"--{kind}", folder=tmp_path).returncode == 0
-    assert " passed" in shell("make test", tmp_path / name)
+    result = passlib_command("new", name, f"--{kind}", folder=tmp_path)
+    assert result.returncode == 0
+    shell(printed_test(result.stdout), tmp_path)
+    for place in (tmp_path / name).glob("*.py"):
+        assert "import pytest" not in place.read_text()
+
+
+def printed_test(said: str) -> str:
+    """Return the command that `passlib new` prints."""
+    return said.splitlines()[-1].partition("; test it: ")[2]
 
 
 def test_a_new_pass_in_python(tmp_path: Path) -> None:
-    assert passlib_command("new", "tryThis", "--python", folder=tmp_path).returncode == 0
-    assert "1 passed" in shell("$PYTHON -m pytest -q", tmp_path / "tryThis")
+    result = passlib_command("new", "tryThis", "--python", folder=tmp_path)
+    assert result.returncode == 0
+    shell(printed_test(result.stdout).replace("python3", "$PYTHON"), tmp_path)
     listed = passlib_command("passes", "-l", tmp_path / "tryThis" / "tryThis.py")
-    assert "Takes Dropout out." in listed.stdout
+    assert "Removes the operator Identity." in listed.stdout
+    (tmp_path / "tryThis" / "tryThis.py").write_text("")
+    with pytest.raises(AssertionError, match="FAILED"):
+        shell("$PYTHON -m unittest", tmp_path / "tryThis")
+
+
+def test_a_new_rule(tmp_path: Path) -> None:
+    result = passlib_command("new", "tryRule", "--rule", folder=tmp_path)
+    assert result.stdout.splitlines()[:2] == ["tryRule/README.md", "tryRule/tryRule.rules"]
+    _, *words = printed_test(result.stdout).split()
+    checked = passlib_command(*words, folder=tmp_path)
+    assert checked.stdout == "tryRule/tryRule.rules: 1 rule, all as shown\n"
+    file = tmp_path / "tryRule" / "tryRule.rules"
+    file.write_text(file.read_text().replace("=> y = Relu(x)\n  exact", "=> y = Abs(x)\n  exact"))
+    assert passlib_command(*words, folder=tmp_path).returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["foldConstants"], "'foldConstants' is the name of a standard pass; choose another"),
+        (["simplify", "--rule"], "'simplify' is the name of a standard pass"),
+        (["class", "--python"], "'class' is a word or module of Python; choose another"),
+        (["onnx", "--python"], "'onnx' is a word or module of Python"),
+    ],
+)
+def test_a_name_that_is_taken(words: list[str], message: str, tmp_path: Path) -> None:
+    result = passlib_command("new", *words, folder=tmp_path)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["two words", "9lives", "../up", ""])
@@ -125,5 +166,5 @@ class TestBuild:
 def test_templates_are_installed() -> None:
     folder = Path(passlib.__file__).parent / "workbench" / "templates"
     assert {path.name for path in folder.iterdir()} == {
-        *("common", "operator", "partitioner", "pass", "pattern", "python")
+        *("common", "operator", "partitioner", "pass", "pattern", "python", "rule")
     }

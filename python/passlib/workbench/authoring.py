@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import keyword
 import os
 import re
 import shlex
@@ -14,8 +16,9 @@ from typing import Final, Literal
 from passlib.errors import PasslibError
 from passlib.files.installation import get_include
 from passlib.files.regular import replacing
+from passlib.library.backends import STANDARD_NAMES
 
-Kind = Literal["pass", "pattern", "partitioner", "operator", "python"]
+Kind = Literal["pass", "pattern", "partitioner", "operator", "python", "rule"]
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
@@ -23,7 +26,7 @@ _PLACE: Final = "@NAME@"
 
 
 def new_project(name: str, folder: str | os.PathLike[str] = ".", kind: Kind = "pass") -> Path:
-    """Create a folder with a working project, its build and its test; return its path.
+    """Create a folder with a working example, its build and its test; return its path.
 
     Parameters
     ----------
@@ -35,15 +38,19 @@ def new_project(name: str, folder: str | os.PathLike[str] = ".", kind: Kind = "p
     Raises
     ------
     PasslibError
-        The name is invalid, or exists already.
+        The name is invalid, or that of a standard pass or a Python module, or exists already.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise PasslibError(f"{name!r} cannot be the name of a pass: use letters, digits and _")
+    if name in STANDARD_NAMES:
+        raise PasslibError(f"{name!r} is the name of a standard pass; choose another")
+    if kind == "python" and (keyword.iskeyword(name) or importlib.util.find_spec(name)):
+        raise PasslibError(f"{name!r} is a word or module of Python; choose another")
     target = Path(folder) / name
     if target.exists():
         raise PasslibError(f"{target} exists already")
     target.mkdir(parents=True)
-    folders = [kind] if kind == "python" else ["common", kind]
+    folders = [kind] if kind in ("python", "rule") else ["common", kind]
     for source in sorted(file for each in folders for file in (_TEMPLATES / each).iterdir()):
         # Packages omit files that begin with a dot.
         file = source.name.removesuffix(".txt").replace("NAME", name).replace("dot-", ".")

@@ -1,4 +1,4 @@
-"""``passlib new``: creates a project for a pass, partitioner or operator."""
+"""``passlib new``: creates a project for a pass, partitioner, operator or rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from passlib.cli.status import FINE
 from passlib.workbench.authoring import new_project
 
-DESCRIPTION = "Create a project: a working C++ pass with its build and test."
+DESCRIPTION = "Create a project: an example of a C++ pass, with its build and test."
 EXAMPLE = "passlib new dropIdentity && make -C dropIdentity test"
 
 _KINDS = {
@@ -16,7 +16,26 @@ _KINDS = {
     "partitioner": "a C++ partitioner with the operator that runs its parts",
     "operator": "a C++ operator",
     "python": "a Python pass",
+    "rule": "a file of rules in text",
 }
+
+_EXAMPLES = {
+    "pass": "removes Identity",
+    "pattern": "makes one Relu of two",
+    "partitioner": "cuts out chains of exp and relu (MXNet)",
+    "operator": "multiplies by an attribute (MXNet)",
+    "python": "removes Identity",
+    "rule": "makes one Relu of two",
+}
+"""What the files of a kind do until the author changes them."""
+
+_TESTS = {
+    "python": "(cd {name} && python3 -m unittest)",
+    "rule": "passlib rules --check {name}/{name}.rules",
+}
+"""The command that tests a kind, if it is not that of `_TEST`."""
+
+_TEST = "make -C {name} test"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,4 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the folder in the current one."""
     made = new_project(arguments.name, kind=arguments.kind)
     sys.stdout.write("".join(f"{path}\n" for path in sorted(made.iterdir())))
+    test = _TESTS.get(arguments.kind, _TEST).format(name=arguments.name)
+    does = _EXAMPLES[arguments.kind]
+    sys.stdout.write(f"as an example, {arguments.name} {does}; test it: {test}\n")
     return FINE
