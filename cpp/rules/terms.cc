@@ -406,6 +406,22 @@ Value functionFinite(const Scope& scope, const Term& call) {
   return isReadable(constant) ? Value::of(isFinite(*constant)) : notKnown("value", term);
 }
 
+Value functionHalves(const Scope& scope, const Term& call) {
+  const Term& term = call.children[0];
+  NodeEntry entry;
+  if (!entryOf(scope, term, &entry)) return absent(term);
+  const MXTensor* constant = scope.known(entry).constant;
+  if (!isReadable(constant)) return notKnown("value", term);
+  if (constant->shape.empty() || constant->shape.back() % 2 != 0) return Value::of(false);
+  const int64_t half = constant->shape.back() / 2;
+  for (int64_t pos = 0; half > 0 && pos < constant->size(); ++pos) {
+    if (pos / half % 2 == 0 && elementAt(*constant, static_cast<std::size_t>(pos)) !=
+                                   elementAt(*constant, static_cast<std::size_t>(pos + half)))
+      return Value::of(false);
+  }
+  return Value::of(true);
+}
+
 bool isPositiveZero(const MXTensor& tensor) {
   const std::size_t count = static_cast<std::size_t>(std::max<int64_t>(tensor.size(), 0));
   for (std::size_t pos = 0; pos < count; ++pos) {
@@ -1324,6 +1340,8 @@ const std::vector<Function>& functions() {
       {"signbit", "c", "for each element of c whether its sign is negative, also of -0.0", 1, 1,
        &functionSign},
       {"finite", "c", "whether no element of c is infinite or NaN", 1, 1, &functionFinite},
+      {"halves", "c", "whether both halves of c along its last axis are equal", 1, 1,
+       &functionHalves},
       {"zeros", "x",
        "whether all elements of x are 0.0, not -0.0, also where they are filled in and moved", 1, 1,
        &functionZeros},

@@ -187,7 +187,8 @@ class _Builder:
 
     def _type_of(self, expression: Any) -> int:
         """Return the first element type that stands in an operation, for its numbers."""
-        for each in expression["inputs"]:
+        condition = expression["kind"] == "operation" and expression["name"] == "Where"
+        for each in expression["inputs"][condition:]:
             if each["type"]:
                 return _code(each["type"].partition("[")[0].rpartition(" ")[2])
             if each["kind"] == "operation":

@@ -90,6 +90,10 @@ class Drawn:
                 for each in node.attribute:
                     if each.name in ("axis", "axes") and min([each.i, *each.ints]) < 0:
                         raise ValueError("axes count from the end since operator set 11")
+        for node in self.graph.node:
+            for each in node.attribute:
+                if each.name == "num_outputs" and each.i < len(node.output):
+                    raise ValueError("onnx's inference aborts the process")
         return onnx.shape_inference.infer_shapes(self.proto, data_prop=True)
 
     def inner(self) -> list[str]:

@@ -491,7 +491,7 @@ class Terms:
         bound = self._bound.get(f"${first.id[3:]}" if first.id.startswith("_S_") else first.id, "")
         if name == "given":
             return bound != ""
-        if name in ("value", "signbit", "scalar", "finite"):
+        if name in ("value", "signbit", "scalar", "finite", "halves"):
             array = self._at._array(bound)
             if array is None:
                 raise UnsaidError(f"the elements of {bound!r}")
@@ -500,6 +500,7 @@ class Terms:
                 "signbit": lambda: np.signbit(array).tolist(),
                 "scalar": lambda: array.size == 1,
                 "finite": lambda: bool(np.isfinite(array).all()),
+                "halves": lambda: _has_equal_halves(array),
             }
             return made[name]()
         kind, shape = self._facts.get(bound, (0, None))
@@ -569,6 +570,14 @@ def _each(apply: Callable[[Any, Any], Any], one: Any, two: Any) -> Any:
             return True
         raise UnsaidError(f"whether {one!r} is {two!r}")  # sizes of other names may be equal
     return apply(one, two)
+
+
+def _has_equal_halves(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the halves along the last axis are equal."""
+    if not array.ndim or array.shape[-1] % 2:
+        return False
+    first, second = np.split(array, 2, axis=-1)
+    return np.array_equal(first, second)
 
 
 def truth(value: Any) -> bool:

@@ -21,7 +21,18 @@ _LAYERS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
 @graph_pass(
     name="fuseLayers",
     dialects=["onnx"],
-    triggers=["Erf", "Tanh", "ReduceMean", "Softmax", "Attention", "LayerNormalization"],
+    triggers=[
+        "Erf",
+        "Tanh",
+        "ReduceMean",
+        "Softmax",
+        "Attention",
+        "LayerNormalization",
+        "Gemm",
+        "MatMul",
+        "Split",
+        "Slice",
+    ],
     joins=Joins(["simplify"], after="foldShapes"),
 )
 def fuse_layers(graph: Graph) -> None:
@@ -303,11 +314,14 @@ def merge_reshapes(graph: Graph, *, rounding: bool = False) -> None:
 @graph_pass(
     name="mergeFactors",
     dialects=["onnx"],
-    triggers=["Add", "Mul", "Reciprocal", "Pow"],
+    triggers=["Add", "Mul", "Reciprocal", "Pow", "Max", "Min"],
     joins=Joins(["simplify"], after="foldLinear"),
 )
 def merge_factors(graph: Graph) -> None:
-    """Merge two multiplications by constants, two additions of constants, and reciprocals."""
+    """Merge two multiplications by constants, two additions of constants, and reciprocals.
+
+    A number after a choice between two numbers changes these.
+    """
     kept = Fused(graph).names
     apply_move(graph, _core.merge_factors, kept)
     apply_groups(graph, "mergeFactors", kept=kept)
