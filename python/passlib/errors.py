@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
 
 __all__ = [
     "FormatError",
@@ -341,6 +341,26 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Spell names for a message: the first ones, and how many there are in all."""
     shown = ", ".join(map(printable, names[:most])) or "none"
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+LONGEST_REPR: Final = 2_000
+"""A `repr` is read in terminals and debuggers."""
+
+_Kind = TypeVar("_Kind", bound=type)
+
+
+def short_repr(kind: _Kind) -> _Kind:
+    """Decorate a class so that `repr` has at most `LONGEST_REPR` characters, without the middle."""
+    whole: Callable[[object], str] = vars(kind)["__repr__"]
+
+    def short(self: object) -> str:
+        text = whole(self)
+        if len(text) <= LONGEST_REPR:
+            return text
+        return f"{text[:1500]} ... ({len(text):,} characters) ... {text[-400:]}"
+
+    setattr(kind, "__repr__", short)  # noqa: B010  # mypy takes it for a method of the metaclass
+    return kind
 
 
 def no_input(unknown: Sequence[str], inputs: Sequence[str]) -> str:

@@ -9,13 +9,14 @@ import numpy as np
 
 from passlib.arrays import dtypes
 from passlib.dialects.table import find
-from passlib.errors import UnsupportedError
+from passlib.errors import UnsupportedError, short_repr
 from passlib.graph.attributes import parse_int, parse_optional_ints
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Shape, TypeSpec
 
 
+@short_repr
 @dataclass(frozen=True)
 class Inferred:
     """Inferred types of a graph's values.

@@ -14,13 +14,14 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays.views import AnyArray
 from passlib.dialects.operator_types import Rules
-from passlib.errors import UnsupportedError, printable
+from passlib.errors import UnsupportedError, printable, short_repr
 from passlib.graph.node import Node
 from passlib.graph.plain import PlainGraph
 from passlib.lowering import Graph, Lowered, Lowerings, Shape, TypeSpec, Value, lower_graph
 from passlib.lowering.walk import Overriding
 
 
+@short_repr
 class Problem(NamedTuple):
     """Something wrong with a file.
 
@@ -58,6 +59,7 @@ Weights: TypeAlias = dict[str, AnyArray]
 _UNKNOWN = TypeSpec(None, None)
 
 
+@short_repr
 @dataclass(frozen=True)
 class ModelData:
     """All of a model, as a dialect reads and writes it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 if TYPE_CHECKING:
     from typing import Any
 
-from passlib.errors import printable
+from passlib.errors import printable, short_repr
 
 VARIABLE = "null"
 """The operator name of a variable, in NNVM and MXNet."""
@@ -38,6 +38,7 @@ class Entry(NamedTuple):
     """How often the variable was mutated in place before this use (NNVM's third number)."""
 
 
+@short_repr
 class Node:
     """An operator or a variable. Immutable; shared by all symbols that reach it.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.dialects import Dialect
-from passlib.errors import printable
+from passlib.errors import printable, short_repr
 from passlib.library.declared import Declaration, PassNames
 
 MXNET_VERSION: Final = 10901
@@ -31,6 +31,7 @@ def standard_path() -> Path:
     return Path(_core.__file__).with_name(_STANDARD)
 
 
+@short_repr
 @dataclass(frozen=True)
 class Library:
     """A loaded library. It stays loaded until the process ends.
@@ -148,6 +149,7 @@ class Outcome(NamedTuple):
     """Variables that the graph had before and no longer has."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Backend(ABC):
     """A pass or a partitioner, which ``optimize_for`` runs by name.

@@ -12,7 +12,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, cast, get_args, overl
 import numpy as np
 
 import passlib._core as _core
-from passlib.errors import FormatError, PasslibError, UnsupportedError, did_you_mean
+from passlib.errors import FormatError, PasslibError, UnsupportedError, did_you_mean, short_repr
 
 Kind = Literal["boolean", "integer", "real", "text"]
 
@@ -41,6 +41,7 @@ class OptionError(PasslibError):
         self.option = option
 
 
+@short_repr
 @dataclass(frozen=True)
 class Option:
     """An option that a pass declares.
@@ -296,6 +297,7 @@ class Joins:
         object.__setattr__(self, "pipelines", tuple(self.pipelines))
 
 
+@short_repr
 @dataclass(frozen=True, repr=False)
 class Declaration:
     """A pass as it describes itself.

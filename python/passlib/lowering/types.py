@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from passlib.errors import GraphError, InternalError, UnsupportedError
+from passlib.errors import GraphError, InternalError, UnsupportedError, short_repr
 from passlib.files.limits import current_limits
 from passlib.graph.attributes import blame
 from passlib.graph.node import Entry, Node
@@ -80,6 +80,7 @@ def _binary(op_type: str) -> tuple[Arithmetic, Arithmetic]:
     return left, right
 
 
+@short_repr
 @dataclass(eq=False)
 class Value:
     """One ONNX value under construction.
@@ -162,6 +163,7 @@ Operand = Value | float | np.ndarray
 """An operand of arithmetic with values."""
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Lowered:
     """A symbol as an ONNX model, with its weights next to it."""

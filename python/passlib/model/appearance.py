@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.errors import listed, sized
+from passlib.errors import listed, short_repr, sized
 from passlib.graph.node import VARIABLE
 from passlib.graph.tables import Table
 from passlib.lowering import TypeSpec
@@ -87,6 +87,7 @@ class OperatorRow:
     nbytes: int
 
 
+@short_repr
 @dataclass(frozen=True)
 class Summary:
     """A table of a model's operators, which prints as text and is HTML in a notebook.
@@ -125,6 +126,9 @@ class Summary:
         return f"{self.title}\n\n{self.table}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.title)}</p>{self.table._repr_html_()}"
 
 
 def summarized(title: str, graph: _core.Graph, weights: Mapping[str, Any]) -> Summary:

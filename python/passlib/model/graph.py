@@ -30,7 +30,7 @@ from passlib.arrays.shape_mode import is_np_shape
 from passlib.arrays.views import read_only
 from passlib.dialects import Dialect, find, infer
 from passlib.dialects.inference import ext_dtype, ext_shape
-from passlib.errors import GraphError, PasslibError, UnsupportedError, listed, printable
+from passlib.errors import GraphError, PasslibError, UnsupportedError, listed, printable, short_repr
 from passlib.files.regular import replacing
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.graph.plain import ORIGIN, PlainGraph, collection_off
@@ -55,6 +55,7 @@ logger = logging.getLogger(__name__)
 _G = TypeVar("_G", bound="ModelGraph")
 
 
+@short_repr
 class ModelGraph(PlainGraph):
     """A graph, seen from its outputs. Immutable; `optimize_for` returns a new one.
 

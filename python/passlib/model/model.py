@@ -19,7 +19,7 @@ from passlib.arrays.sparse_array import Array
 from passlib.arrays.views import from_parts, still_to_compute, to_parts
 from passlib.dialects import ModelData
 from passlib.dialects.table import check_target
-from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError
+from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError, short_repr
 from passlib.files.regular import durability, written_from
 from passlib.graph.plain import ORIGIN, collection_off, without_origins
 from passlib.library.backends import (
@@ -66,6 +66,7 @@ INFERENCE: Final = frozenset(
 """Keywords of `Model.optimize_for` that are no options of a pass."""
 
 
+@short_repr
 class Model:
     """A symbol with its weights. `optimize_for` returns a new model and leaves this one unchanged.
 

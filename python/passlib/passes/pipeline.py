@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError
+from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError, short_repr
 from passlib.graph.plain import without_origins
 from passlib.library.call import recorded
 from passlib.library.pipeline import (
@@ -116,6 +116,7 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
     )
 
 
+@short_repr
 class Pipeline:
     """A sequence of passes. Immutable; pipelines with equal steps and texts are equal.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from passlib.errors import printable
+from passlib.errors import printable, short_repr
 from passlib.graph.tables import Table
 from passlib.model import Model
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
@@ -14,6 +14,7 @@ from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
 _COLUMNS: Final = ("step", "changed", "ms")
 
 
+@short_repr
 @dataclass(frozen=True)
 class StepResult:
     """The result of one step.
@@ -62,6 +63,7 @@ class StepResult:
         return f"{printable(self.text)}: {nodes}, {change}, {1000 * self.seconds:.1f} ms"
 
 
+@short_repr
 @dataclass(frozen=True)
 class PipelineResult:
     """The result of `Pipeline.run`.

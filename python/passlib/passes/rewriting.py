@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import passlib._core as _core
+from passlib.errors import short_repr
 from passlib.library.declared import Declaration, Joins
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
@@ -148,6 +149,7 @@ def rewrite(
     return decorate
 
 
+@short_repr
 @dataclass(frozen=True)
 class Found:
     """A match of `find`.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, overload
 
 import passlib._core as _core
-from passlib.errors import GraphError, LoadError, PasslibError, PatternError
+from passlib.errors import GraphError, LoadError, PasslibError, PatternError, short_repr
 from passlib.files.regular import read_regular
 from passlib.library import load
 from passlib.library.backends import register, replacing, require_free
@@ -27,6 +27,7 @@ from passlib.passes.rewriting import Patterns, lent_arrays, run_on_copy
 from passlib.passes.rulebook import BOOKS, apply_rules, file_of
 
 
+@short_repr
 @dataclass(frozen=True)
 class Rule:
     """One rule.
@@ -104,6 +105,7 @@ class Example:
     after: Any
 
 
+@short_repr
 class Rules(Sequence[Rule]):
     """Rules in text, see docs/rules.md: a sequence of rules, and a pass that applies them.
 

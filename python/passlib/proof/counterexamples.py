@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, short_repr
 from passlib.files.optional import require
 from passlib.model import load
 from passlib.passes.rules import Rule
@@ -21,6 +21,7 @@ _UNFIT: Final = ("Concat", "GRU", "RNN", "LSTM")
 """ONNX Runtime's operators that do not bear empty values."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Counterexample:
     """A model that a rule changes wrongly.

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from passlib.errors import PasslibError
+from passlib.errors import PasslibError, short_repr
 from passlib.passes.rules import Rule, books
 from passlib.proof import meanings
 from passlib.proof.counterexamples import Counterexample, search
@@ -24,6 +24,7 @@ TRIES: Final = 60
 LIMIT: Final = 20.0
 
 
+@short_repr
 @dataclass(frozen=True)
 class Outcome:
     """The result of a proof, or of the attempt.

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from passlib.errors import FormatError, PasslibError
+from passlib.errors import FormatError, PasslibError, short_repr
 from passlib.files.installation import get_include
 from passlib.files.optional import require
 from passlib.files.regular import is_regular, open_regular, read_regular
@@ -175,6 +175,7 @@ def _place(path: str) -> str:
     return path if is_remote(path) else str(Path(path).absolute())
 
 
+@short_repr
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of one model.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.errors import GraphError, PasslibError, printable
+from passlib.errors import GraphError, PasslibError, printable, short_repr
 from passlib.graph.node import Entry, Node
 from passlib.library import find_backend
 from passlib.library.pipeline import Step
@@ -29,6 +29,7 @@ from passlib.workbench.trace import State, Trace
 from passlib.workbench.two_files import TwoFiles
 
 
+@short_repr
 @dataclass(frozen=True)
 class Guilty:
     """The result of `bisect`.

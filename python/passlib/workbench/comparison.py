@@ -7,13 +7,15 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from passlib import dialects
-from passlib.errors import InputError, PasslibError, PassResultError, listed, printable
+from passlib.errors import InputError, PasslibError, PassResultError, listed, printable, short_repr
+from passlib.graph.tables import Table
 from passlib.library.pipeline import Step
 from passlib.lowering import TypeSpec
 from passlib.model import Model, load
@@ -45,6 +47,7 @@ _LONGEST_PROBE: Final = 20
 """Seconds after which a process that runs a model on empty inputs ends."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Comparison:
     """The result of `compare`.
@@ -102,6 +105,16 @@ class Comparison:
         lines = map(str, self.outputs)
         node = [str(self.node)] if self.node is not None else []
         return "\n".join([*lines, *node, *(f"not covered: {each}" for each in self.not_covered)])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (each.name, each.what or "equal", f"{each.absolute:.3g}", f"{each.share:.3g}")
+            for each in self.outputs
+        ]
+        table = Table(("output", "result", "absolute", "of tolerance"), rows)._repr_html_()
+        node = [str(self.node)] if self.node is not None else []
+        notes = [*node, *(f"not covered: {each}" for each in self.not_covered)]
+        return table + "".join(f"<p>{escape(printable(note))}</p>" for note in notes)
 
 
 def compare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from passlib.errors import printable
+from passlib.errors import printable, short_repr
 from passlib.model import Model
 from passlib.pages import (
     Side,
@@ -18,6 +18,7 @@ from passlib.pages import (
 )
 
 
+@short_repr
 @dataclass(frozen=True)
 class NodeChange:
     """A node of both models, with its differences.
@@ -47,6 +48,7 @@ class NodeChange:
         return printable(f"~ {self.name} ({self.op}): {'; '.join(self.changes)}")
 
 
+@short_repr
 @dataclass(frozen=True)
 class ModelDifference:
     """The result of `diff`.

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.arrays import BaseSparseNDArray
-from passlib.errors import printable
+from passlib.errors import printable, short_repr
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Tolerance:
         return self.atol is None
 
 
+@short_repr
 @dataclass(frozen=True)
 class Difference:
     """The difference between two values.

@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from passlib import dialects
-from passlib.errors import InputError, PasslibError, counted, listed
+from passlib.errors import InputError, PasslibError, counted, listed, short_repr
 from passlib.files.regular import replacing
 from passlib.graph.plain import operators_of
 from passlib.library.pipeline import Step
@@ -28,6 +28,7 @@ from passlib.workbench.numbers import Tolerance
 from passlib.workbench.trace import run_limited
 
 
+@short_repr
 @dataclass(frozen=True)
 class Request:
     """Options of an optimization besides the pipeline, as JSON values.

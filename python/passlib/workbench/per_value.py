@@ -14,7 +14,7 @@ import numpy as np
 
 from passlib import pages
 from passlib.dialects.onnx.attributes import ID
-from passlib.errors import PasslibError, printable
+from passlib.errors import PasslibError, printable, short_repr
 from passlib.graph.node import Node
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
@@ -31,6 +31,7 @@ Fed = tuple[Model, Mapping[str, Any]]
 """A model and its inputs by name."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class NodeDifference:
     """A node whose value differs although the values before it agree.
@@ -55,6 +56,7 @@ class NodeDifference:
         )
 
 
+@short_repr
 @dataclass(frozen=True)
 class ValueDifference:
     """A value that two models compute.

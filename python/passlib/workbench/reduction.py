@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from passlib.errors import GraphError, PasslibError
+from passlib.errors import GraphError, PasslibError, short_repr
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
 from passlib.workbench.comparison import Reference, drawn
@@ -37,6 +37,7 @@ _MOST_LEVELS: Final = 100
 """Maximum number of inlined nested graphs."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Reduced:
     """The result of `reduce`.

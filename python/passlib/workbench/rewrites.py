@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib import dialects
-from passlib.errors import GraphError, listed, printable
+from passlib.errors import GraphError, listed, printable, short_repr
 from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.graph.plain import ORIGIN, RULES, freeze
@@ -28,6 +28,7 @@ HEAD = Node("", "")
 """Represents the graph; its slots are the outputs."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Rewrite:
     """An independent change of a pass.

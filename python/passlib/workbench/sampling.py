@@ -9,7 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.errors import GraphError, InputError, PasslibError, counted, listed, printable
+from passlib.errors import (
+    GraphError,
+    InputError,
+    PasslibError,
+    counted,
+    listed,
+    printable,
+    short_repr,
+)
 from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
@@ -58,6 +66,7 @@ _MARGIN: Final = 10.0
 EMPTY: Final = "empty inputs"
 
 
+@short_repr
 @dataclass(frozen=True)
 class Sample:
     """Inputs, and sentences about what they do not show."""
