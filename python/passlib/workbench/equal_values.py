@@ -423,9 +423,10 @@ class _Search:
             self._pair_by_numbers(values, with_other_names=True)
             if len(self._old) == count:
                 proposed = self._behind_inserted()
-                inserted |= proposed
-                if not self._confirm(proposed):
+                if not proposed:
                     break
+                inserted |= proposed
+                self._confirm(proposed)
         values = self._computed()
         while (inverted := self._inverted(values)) is not None:
             self._taken.discard(self._old.pop(inverted))
@@ -663,7 +664,7 @@ class _Search:
             new, old = pending.pop()
             one, two = self._producer(self._before, old), self._producer(self._after, new)
             if one is not None and two is not None and _are_alike(one, two):
-                pairs = zip(one.input, two.input, strict=True)
+                pairs = self._positions(one, two)
                 pending += [(right, left) for left, right in pairs if propose(right, left)]
         # What equal nodes compute from an equal value at the same position.
         for new, old in list(self._old.items()):
@@ -672,7 +673,7 @@ class _Search:
                     other
                     for other in self._before.readers.get(old, ())
                     if _are_alike(other, node)
-                    and (new, old) in zip(node.input, other.input, strict=True)
+                    and (old, new) in self._positions(other, node)
                     and other.output[0] not in self._taken
                 ]
                 if len(others) == 1:
@@ -682,25 +683,54 @@ class _Search:
                 propose(new, new)
         return proposed
 
+    def _positions(self, one: Any, two: Any) -> list[tuple[str, str]]:
+        """Return the inputs at the same position of two alike nodes.
+
+        Those of sums and products may be swapped.
+        """
+        inputs = list(two.input)
+        if one.op_type in _COMMUTATIVE and len(inputs) == 2:
+            same, swapped = (
+                sum(
+                    self._old.get(new) == old
+                    or (new in self._after.constants and old in self._before.constants)
+                    for old, new in zip(one.input, order, strict=True)
+                )
+                for order in (inputs, inputs[::-1])
+            )
+            if swapped > same:
+                inputs.reverse()
+        return list(zip(one.input, inputs, strict=True))
+
     def _behind_inserted(self) -> dict[str, str]:
-        """Return values after few nodes behind the value before whose readers they have."""
-        proposed: dict[str, str] = {}
+        """Return values after few nodes behind the value before whose readers they have.
+
+        The operators of the readers tell, or, where none does, that nothing else reads that value:
+        its readers may be fused.
+        """
+        alike: dict[str, str] = {}
+        alone: dict[str, str] = {}
         for new in self._free():
             inside = region(self._after, new, self._old)
             if len(inside) > _MOST_INSERTED:
                 continue
+            nodes = [self._after.nodes[number] for number in inside]
             readers = self._operators(self._after, new)
-            for name in {name for number in inside for name in self._after.used[number]}:
+            for name in dict.fromkeys(
+                each for number in inside for each in self._after.used[number]
+            ):
                 old = self._old.get(name, "")
-                if (
-                    readers == self._operators(self._before, old)
-                    and readers != self._operators(self._after, name)
-                    and old not in proposed.values()
-                    and self._is_possible(new, old)
+                if not self._is_possible(new, old):
+                    continue
+                if readers == self._operators(self._before, old):
+                    is_moved = readers != self._operators(self._after, name)
+                    if is_moved and old not in alike.values():
+                        alike[new] = old
+                elif old not in alone.values() and all(
+                    any(reader is node for node in nodes) for reader in self._after.readers[name]
                 ):
-                    proposed[new] = old
-                    break
-        return proposed
+                    alone[new] = old
+        return alike or alone
 
     def _is_possible(self, new: str, old: str) -> bool:
         """Whether two computed values may be a pair.
@@ -738,6 +768,7 @@ class _Search:
 
 
 _MOST_INSERTED: Final = 3
+_COMMUTATIVE: Final = frozenset(("Add", "And", "Max", "Min", "Mul", "Or", "Sum"))
 
 
 def _are_alike(one: Any, two: Any) -> bool:
