@@ -52,9 +52,13 @@ class Net:
         self.graph.input.append(helper.make_tensor_value_info(name, kind, sizes))
         return name
 
+    def result(self, value: str, *sizes: int | str) -> None:
+        """Add an output."""
+        self.graph.output.append(helper.make_tensor_value_info(value, TensorProto.FLOAT, sizes))
+
     def model(self, output: str, *sizes: int | str) -> bytes:
         """Return the model that computes a value."""
-        self.graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, sizes))
+        self.result(output, *sizes)
         sets = [helper.make_opsetid("", self.opset)]
         made = helper.make_model(self.graph, opset_imports=sets, ir_version=10)
         onnx.checker.check_model(made, full_check=True)
@@ -230,14 +234,49 @@ def whisper(opset: int) -> bytes:
     return net.model(x, "batch", "rows", WIDTH)
 
 
+def cached(opset: int) -> bytes:
+    """Return two blocks of a decoder that go on from keys and values of earlier rows."""
+    net = Net(opset)
+    x = net.feed("x", "batch", "rows", WIDTH)
+
+    def rows_of(value: str, axis: int) -> str:
+        place = np.array([axis]), np.array([axis + 1])
+        return str(net.Squeeze(net.Slice(net.Shape(value), *place, np.array([0])), np.array([0])))
+
+    given = [
+        (
+            net.feed(f"past_key_{i}", "batch", HEADS, "past", SIZE),
+            net.feed(f"past_value_{i}", "batch", HEADS, "past", SIZE),
+        )
+        for i in range(2)
+    ]
+    seen = rows_of(given[0][0], 2)
+    total = net.Add(seen, rows_of(x, 1))
+    columns = net.Unsqueeze(net.Range(0, total, 1), np.array([0, 1, 2]))
+    lines = net.Unsqueeze(net.Range(seen, total, 1), np.array([0, 1, 3]))
+    mask = net.Where(net.LessOrEqual(columns, lines), 0.0, float(np.finfo(np.float32).min))
+    for past_key, past_value in given:
+        normal = net.layer_norm(x)
+        q, k, v = (net.split_heads(net.linear(normal)) for _ in range(3))
+        k, v = net.Concat(past_key, k, axis=2), net.Concat(past_value, v, axis=2)
+        for value in (k, v):
+            net.result(value, "batch", HEADS, "all", SIZE)
+        scores = net.Mul(net.MatMul(q, net.Transpose(k, perm=[0, 1, 3, 2])), SIZE**-0.5)
+        mixed = net.MatMul(net.Softmax(net.Add(scores, mask), axis=-1), v)
+        x = net.Add(net.linear(net.join_heads(mixed)), x)
+        inner = net.gelu(net.linear(net.layer_norm(x), 2 * WIDTH))
+        x = net.Add(net.linear(inner, wide=2 * WIDTH), x)
+    return net.model(x, "batch", "rows", WIDTH)
+
+
 BLOCKS: dict[str, Callable[[int], bytes]] = {
-    "bert": bert, "gpt": gpt, "llama": llama, "vit": vit, "whisper": whisper,
+    "bert": bert, "cached": cached, "gpt": gpt, "llama": llama, "vit": vit, "whisper": whisper,
 }  # fmt: skip
 
 
 def feeds(model: bytes, batch: int, rows: int = 6, frames: int = 9) -> dict[str, Any]:
     """Return random inputs of a block; masks leave each row something to look at."""
-    sizes = {"batch": batch, "rows": rows, "frames": frames}
+    sizes = {"batch": batch, "rows": rows, "frames": frames, "past": rows - 1}
     random = np.random.default_rng(batch)
     found: dict[str, Any] = {}
     for value in onnx.load_from_string(model).graph.input:

@@ -121,7 +121,7 @@ class _Builder:
         results: list[str] = []
         for targets, expression in self.statements:
             if expression["kind"] == "operation":
-                self._operation(expression, list(targets))
+                self._operation(expression, ["" if each == "_" else each for each in targets])
             else:
                 self.nodes.append(
                     onnx.helper.make_node("Identity", [self._value(expression, 1)], [targets[0]])
