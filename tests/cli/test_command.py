@@ -184,6 +184,18 @@ def test_the_console_script(capsys: pytest.CaptureFixture[str]) -> None:
         ("passlib comp", {"compare"}),
         ("passlib opt model.onnx --verify", {"--verify-each"}),
         ("passlib diff a b --format ", {"text", "json", "html"}),
+        ("passlib passes foldC", {"foldConstants"}),
+        ("passlib opt m.onnx --skip mergeEqualN", {"mergeEqualNodes"}),
+        ("passlib opt m.onnx --passes removeNo", {"removeNoOps"}),
+        ("passlib opt m.onnx --passes clean,removeNo", {"clean,removeNoOps"}),
+        ('passlib bisect m.onnx --passes "repeat<2>(toH', {"repeat<2>(toHalf"}),
+        ('passlib opt m.onnx --passes "simplify{fi', {"simplify{fixed="}),
+        ('passlib opt m.onnx --passes "simplify{max_rounds=1,co', {"simplify{max_rounds=1,cost="}),
+        (
+            'passlib opt m.onnx --passes "simplify{max_rounds=1},clea',
+            {"simplify{max_rounds=1},clean"},
+        ),
+        ("passlib rules reluTw", {"reluTwice"}),
     ],
 )
 def test_completion(line: str, words: set[str], tmp_path: Path) -> None:

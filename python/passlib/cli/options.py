@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from passlib.cli.status import UsageError
-from passlib.errors import FormatError
+from passlib.errors import FormatError, did_you_mean
 
 if TYPE_CHECKING:
     from passlib.model import Model
@@ -222,6 +223,7 @@ def inputs_of(arguments: argparse.Namespace, model: Model) -> dict[str, Any] | N
 
 
 if TYPE_CHECKING:
+    from passlib.library.declared import Declaration
     from passlib.library.pipeline import Repeat, Step, Steps
     from passlib.passes import Pipeline
 
@@ -245,9 +247,10 @@ def add_libraries(parser: argparse.ArgumentParser) -> None:
 
 def add_passes(parser: argparse.ArgumentParser) -> None:
     """Add ``--passes``, ``--rules``, ``--skip`` and ``-l``."""
-    parser.add_argument(
+    passes = parser.add_argument(
         "--passes", metavar="TEXT", help='pipeline, "a, repeat<4>(b)" (default: simplify)'
     )
+    complete_by(passes, _pipeline_words)
     parser.add_argument(
         "--rules",
         action="append",
@@ -255,17 +258,60 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="apply these rules, after --passes (repeatable)",
     )
-    parser.add_argument(
+    skip = parser.add_argument(
         "--skip", action="append", default=[], metavar="NAME", help="skip this pass (repeatable)"
     )
+    complete_by(skip, pass_names)
     parser.add_argument(
         "--fix-shape",
         action="append",
         default=[],
-        metavar="NAME:1,3,224,224",
+        metavar="NAME:1,3,?",
         help="simplify for this shape; ? stays open (repeatable)",
     )
     add_libraries(parser)
+
+
+def complete_by(action: argparse.Action, words: Callable[[str, argparse.Namespace], Any]) -> None:
+    """Set the function that completes the value of an option in the shell."""
+
+    def completer(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+        return [word for word in words(prefix, parsed_args) if word.startswith(prefix)]
+
+    cast("Any", action).completer = completer
+
+
+def pass_names(prefix: str, arguments: argparse.Namespace) -> list[str]:
+    """Return the names of passes and pipelines, those of ``-l`` included."""
+    return list(_declarations(arguments))
+
+
+def _declarations(arguments: argparse.Namespace) -> dict[str, Declaration]:
+    from passlib.library import passes
+    from passlib.library.backends import pipelines
+    from passlib.passes.rules import load_passes
+
+    for path in getattr(arguments, "library", None) or ():
+        load_passes(path, replace=True)
+    return {name: each.declaration for name, each in pipelines().items()} | passes()
+
+
+_IN_OPTIONS = re.compile(r"(.*?([\w.:+-]+)\{(?:[^{}]*[,\s])?)(\w*)$", re.DOTALL)
+"""The text of a pipeline that ends in the name of an option."""
+
+_IN_NAME = re.compile(r"(|.*[\s,(])([\w.:+-]*)$", re.DOTALL)
+
+
+def _pipeline_words(prefix: str, arguments: argparse.Namespace) -> list[str]:
+    """Complete the name of a pass, or of its option, at the end of a pipeline."""
+    known = _declarations(arguments)
+    place = _IN_OPTIONS.match(prefix)
+    if place is not None and prefix.count("{") > prefix.count("}"):
+        declared = known.get(place.group(2))
+        options = (declared.options if declared is not None else None) or ()
+        return [f"{place.group(1)}{option.name}=" for option in options]
+    place = _IN_NAME.match(prefix)
+    return [] if place is None else [place.group(1) + name for name in known]
 
 
 def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pipeline:
@@ -347,5 +393,6 @@ def _without(steps: Steps, skipped: Sequence[str]) -> Steps:
     remaining = kept(steps)
     unknown = [name for name in skipped if name not in found]
     if unknown:
-        raise UsageError(f"--skip {unknown[0]}: the pipeline has no such pass")
+        near = did_you_mean(unknown[0], [*backends.STANDARD_NAMES, *backends.passes()], 1)
+        raise UsageError(f"--skip {unknown[0]}: the pipeline has no such pass{near}")
     return remaining

@@ -172,6 +172,23 @@ def list_text(values: Sequence[object]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
 
 
+def names_of(what: str, given: Iterable[str] | str | None) -> list[str]:
+    """Return a list of names; a text is one name.
+
+    Raises
+    ------
+    TypeError
+        It is something else; the message says what ``what`` must be.
+    """
+    if isinstance(given, str):
+        return [given]
+    names = list(given) if isinstance(given, Iterable) else [given] if given is not None else []
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} has {name!r}, but must be names, such as ['first', 'second']")
+    return [name for name in names if isinstance(name, str)]
+
+
 def _items(text: str) -> list[str]:
     """Split the text of a list: ``[1, 2]``, ``(1, 2)`` or ``1,2``; ValueError if it is none."""
     inner = text.strip()

@@ -38,6 +38,15 @@ def content_of(given: Any) -> bytes | None:
     )
 
 
+AnyModel = Model | str | os.PathLike[str] | bytes | Any
+"""A model, or what `load` reads."""
+
+
+def as_model(given: AnyModel) -> Model:
+    """Return a model as it is; load anything else with `load`."""
+    return given if isinstance(given, Model) else load(given)
+
+
 def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
     """Read a model with its weights.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -19,10 +18,8 @@ from passlib.model.edits import (
     of_content,
     whole_content_of,
 )
-from passlib.model.loading import load
+from passlib.model.loading import AnyModel, as_model
 from passlib.model.model import Model
-
-AnyModel = Model | str | os.PathLike[str] | bytes | Any
 
 
 def merge(
@@ -65,7 +62,7 @@ def merge(
     >>> whole.inputs, whole.outputs
     (['x'], ['z'])
     """
-    models = [each if isinstance(each, Model) else load(each) for each in (first, second)]
+    models = [as_model(first), as_model(second)]
     before, after = (_message(model) for model in models)
     pairs = _pairs(before.graph, after.graph, connect)
     _check_versions(before, after)

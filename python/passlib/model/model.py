@@ -30,7 +30,7 @@ from passlib.library.backends import (
     pipelines,
 )
 from passlib.library.compiled import NumpyArrays
-from passlib.library.declared import Declaration
+from passlib.library.declared import Declaration, names_of
 from passlib.library.pipeline import (
     Step,
     Steps,
@@ -501,7 +501,8 @@ class Model:
         Parameters, results and errors are those of `passlib.simplify`.
         """
         options: dict[str, Any] = {"cost": cost, "max_growth": max_growth, "max_rounds": max_rounds}
-        options.update(skip=tuple(skip), fixed=fixed)
+        options["skip"] = tuple(names_of("skip", skip))
+        options["fixed"] = as_mapping("fixed", fixed, "(1, 3, 224, 224)")
         made: Model = pipelines()["clean" if exact else "simplify"].run(self, options)
         return made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
@@ -14,10 +13,11 @@ from passlib.errors import FormatError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.library.backends import NamedPipeline, register_pipeline
-from passlib.library.declared import Declaration, Option, OptionError
+from passlib.library.declared import Declaration, Option, OptionError, names_of
 from passlib.library.pipeline import Step
-from passlib.model import Model, load
+from passlib.model import Model
 from passlib.model.edits import of_content, whole_content_of
+from passlib.model.loading import AnyModel, as_model
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
 
@@ -25,9 +25,7 @@ _MOST_NODES: Final = 1_000_000
 """Bodies within bodies can grow without bound."""
 
 
-def inline_functions(
-    model: Model | str | os.PathLike[str] | bytes | Any, *, names: Collection[str] | None = None
-) -> Model:
+def inline_functions(model: AnyModel, *, names: Collection[str] | None = None) -> Model:
     """Return an ONNX model with the bodies of local functions in place of their calls.
 
     It is the pass ``inlineFunctions``. Functions that nothing calls any more are removed. Values
@@ -51,8 +49,8 @@ def inline_functions(
     >>> import passlib
     >>> passlib.inline_functions("model.onnx").save("flat.onnx")  # doctest: +SKIP
     """
-    found = model if isinstance(model, Model) else load(model)
-    return found.optimize_for("inlineFunctions", names=sorted(names or ()))
+    found = as_model(model)
+    return found.optimize_for("inlineFunctions", names=sorted(names_of("names", names)))
 
 
 class WholeModel(NamedPipeline):

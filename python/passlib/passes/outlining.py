@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.library.backends import register_pipeline
 from passlib.library.declared import Declaration, Option
-from passlib.model import Model, load
+from passlib.model import Model
+from passlib.model.loading import AnyModel, as_model
 from passlib.passes.inlining import WholeModel, call_of, key_of
 
 _SMALL: Final = 512
@@ -33,7 +33,7 @@ _OLDEST_FORMAT: Final = 8
 
 
 def outline(
-    model: Model | str | os.PathLike[str] | bytes | Any,
+    model: AnyModel,
     *,
     least: int = 4,
     domain: str = "layers",
@@ -62,7 +62,7 @@ def outline(
     >>> import passlib
     >>> passlib.outline("model.onnx").save("layers.onnx")  # doctest: +SKIP
     """
-    found = model if isinstance(model, Model) else load(model)
+    found = as_model(model)
     return found.optimize_for("outline", least=least, domain=domain)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -20,7 +21,8 @@ from passlib.library.pipeline import (
     steps_of,
     text_of,
 )
-from passlib.model import Model
+from passlib.model import Model, load
+from passlib.model.loading import AnyModel
 from passlib.model.model import INFERENCE, ModelSteps
 from passlib.passes.instruments import Instrument
 from passlib.passes.result import PipelineResult, StepResult
@@ -183,7 +185,7 @@ class Pipeline:
 
     def run(
         self,
-        model: Model,
+        model: AnyModel,
         instruments: Sequence[Instrument] = (),
         *,
         isolate: bool = False,
@@ -218,6 +220,8 @@ class Pipeline:
         PipelineError
             A step failed, or an instrument rejected its result; the error holds the step's input.
         """
+        if isinstance(model, (str, os.PathLike, bytes)):
+            model = load(model)
         _check_arguments(model, instruments, inference)
         options = check(self._steps, self._text, model.dialect)
         if isolate:

@@ -13,8 +13,8 @@ import passlib._core as _core
 from passlib.errors import short_repr
 from passlib.library.declared import Declaration, Joins
 from passlib.library.python import Graph, PythonPass
-from passlib.model import Model
 from passlib.model.graph import ModelGraph, Request, optimize_graph
+from passlib.model.loading import AnyModel, as_model
 from passlib.passes.function import register_function
 from passlib.passes.match import Match
 
@@ -179,13 +179,13 @@ class Found:
 
 
 def find(
-    model: Model | ModelGraph, pattern: str | Sequence[str], *, shapes: bool = False
+    model: AnyModel | ModelGraph, pattern: str | Sequence[str], *, shapes: bool = False
 ) -> list[Found]:
     """Return all matches of a pattern, including overlapping ones.
 
     Parameters
     ----------
-    model : Model or ModelGraph
+    model : Model, path-like or ModelGraph
         A graph without weights has no ``param``.
     pattern : str or sequence of str
         See docs/patterns.md.
@@ -216,14 +216,15 @@ def find(
     return found
 
 
-def run_on_copy(model: Model | ModelGraph, look: Callable[[Graph], None], shapes: bool) -> None:
+def run_on_copy(model: AnyModel | ModelGraph, look: Callable[[Graph], None], shapes: bool) -> None:
     """Run a function as a pass on a copy of the graph."""
     declaration = Declaration("find", "", (), (), needs_shapes=shapes, library=__name__)
     weights: dict[str, Any] = {}
-    symbol = model
-    if isinstance(model, Model):
-        symbol = model.symbol
-        weights = {"args": dict(model.args), "aux": dict(model.aux)}
-    assert isinstance(symbol, ModelGraph)
+    if isinstance(model, ModelGraph):
+        symbol = model
+    else:
+        loaded = as_model(model)
+        symbol = loaded.symbol
+        weights = {"args": dict(loaded.args), "aux": dict(loaded.aux)}
     backend = PythonPass(declaration, look, f"{__name__}.find")
     optimize_graph(symbol, Request(backend, **weights))

@@ -23,6 +23,7 @@ from passlib.library.declared import Declaration, Option
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
+from passlib.model.loading import AnyModel, as_model
 from passlib.passes.rewriting import Patterns, lent_arrays, run_on_copy
 from passlib.passes.rulebook import BOOKS, apply_rules, file_of
 
@@ -226,7 +227,7 @@ class Rules(Sequence[Rule]):
                 return rule
         raise KeyError(f"there is no rule {key!r}")
 
-    def __call__(self, model: Model, **options: Any) -> Model:
+    def __call__(self, model: AnyModel, **options: Any) -> Model:
         """Return a model to which the rules were applied; the given one stays as it is.
 
         Parameters
@@ -235,7 +236,7 @@ class Rules(Sequence[Rule]):
         **options
             ``only`` and ``skip``, names of rules and groups; ``target``.
         """
-        return model.optimize_for(self._pass, **options)
+        return as_model(model).optimize_for(self._pass, **options)
 
     def __repr__(self) -> str:
         return f"<rules {self.declaration.name}: {len(self)}>"
@@ -304,7 +305,7 @@ class Rules(Sequence[Rule]):
 
 
 def why(
-    model: Model | ModelGraph,
+    model: AnyModel | ModelGraph,
     pattern: str | Sequence[str] | Rule,
     node: str,
     *,

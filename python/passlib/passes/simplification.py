@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,14 +16,21 @@ from passlib.dialects.onnx.lowering.types import check_sizes
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.soundness.acceptance import loses_captured_casts
 from passlib.dialects.onnx.writing.assembly import assemble
-from passlib.errors import PasslibError, UnsupportedError
-from passlib.library.backends import NamedPipeline, is_standard, joined, register_pipeline
+from passlib.errors import PasslibError, UnsupportedError, did_you_mean
+from passlib.library.backends import (
+    STANDARD_NAMES,
+    NamedPipeline,
+    is_standard,
+    joined,
+    register_pipeline,
+)
 from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of, text_of_shapes
-from passlib.model import Model, load
+from passlib.model import Model
 from passlib.model.edits import changed_nested, content_of, of_content
 from passlib.model.functions import with_functions
+from passlib.model.loading import AnyModel, as_model
 from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank_of
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
@@ -52,7 +58,7 @@ _kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
 
 
 def simplify(
-    model: Model | str | os.PathLike[str] | bytes | Any,
+    model: AnyModel,
     *,
     exact: bool = False,
     cost: CostName = "nodes",
@@ -102,7 +108,7 @@ def simplify(
     >>> import passlib
     >>> passlib.simplify("model.onnx").save("smaller.onnx")  # doctest: +SKIP
     """
-    found = model if isinstance(model, Model) else load(model)
+    found = as_model(model)
     return found.simplify(
         exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds, skip=skip, fixed=fixed
     )
@@ -131,7 +137,10 @@ class Simplification(NamedPipeline):
         known = {backend.declaration.name for backend in joined(self.declaration.name)}
         for name in options.get("skip", ()):
             if name not in known and not is_standard(name):
-                raise OptionError(f"option 'skip': there is no standard pass {name!r}", "skip")
+                near = did_you_mean(name, [*known, *STANDARD_NAMES], 1)
+                raise OptionError(
+                    f"option 'skip': there is no standard pass {name!r}{near}", "skip"
+                )
 
     def run(self, model: Model, options: Mapping[str, Any], watch: Watch | None = None) -> Model:
         """Return the simplified model.

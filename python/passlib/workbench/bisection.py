@@ -16,6 +16,7 @@ from passlib.graph.node import Entry, Node
 from passlib.library import find_backend
 from passlib.library.pipeline import Step
 from passlib.model import Model
+from passlib.model.loading import AnyModel, as_model
 from passlib.passes import Pipeline, PipelineError, simplification
 from passlib.passes.instruments import target_name
 from passlib.passes.isolation import IsolatedError
@@ -110,8 +111,8 @@ _MOST_SETS: Final = 10
 
 
 def bisect(
-    model: Model,
-    after: Pipeline | Model,
+    model: AnyModel,
+    after: Pipeline | AnyModel,
     failing: Callable[[Model], bool] | None = None,
     *,
     isolate: bool = False,
@@ -129,7 +130,7 @@ def bisect(
 
     Parameters
     ----------
-    after : Pipeline or Model
+    after : Pipeline, Model or path-like
         What made the model fail, or the failing model.
     failing : callable, optional
         Whether a model is broken, such as `CommandFails` (default: ``Differs(model)``). Between
@@ -164,8 +165,10 @@ def bisect(
     >>> pl.workbench.bisect(model, model.optimize_for("later_exp_to_sqrt")).number_of_rewrites
     1
     """
+    model = as_model(model)
     test = Differs(model) if failing is None else failing
-    if isinstance(after, Model):
+    if not isinstance(after, Pipeline):
+        after = as_model(after)
         return _between(model, after, test, isolate=isolate)
     runs = 0
 

@@ -18,8 +18,9 @@ from passlib.errors import InputError, PasslibError, PassResultError, listed, pr
 from passlib.graph.tables import Table
 from passlib.library.pipeline import Step
 from passlib.lowering import TypeSpec
-from passlib.model import Model, load
+from passlib.model import Model
 from passlib.model.inputs import lowered_for
+from passlib.model.loading import AnyModel, as_model
 from passlib.pages import content_of, document
 from passlib.passes import Instrument, StepResult
 from passlib.workbench.flow import flow_of
@@ -118,8 +119,8 @@ class Comparison:
 
 
 def compare(
-    a: Model | str | os.PathLike[str],
-    b: Model | str | os.PathLike[str],
+    a: AnyModel,
+    b: AnyModel,
     inputs: Inputs | Sequence[Inputs] | None = None,
     n: int = DRAWN,
     *,
@@ -166,7 +167,7 @@ def compare(
     >>> pl.workbench.compare(left, right).equal
     True
     """
-    a, b = (each if isinstance(each, Model) else load(each) for each in (a, b))
+    a, b = as_model(a), as_model(b)
     tolerance = Tolerance(rtol, atol)
     wide = b if set(a.inputs) < set(b.inputs) else a
     sampled = sample(wide, inputs, n, shapes)
@@ -383,7 +384,7 @@ def _renamed(inputs: Inputs, names: Mapping[str, str]) -> Inputs:
 
 
 def drawn(
-    model: Model,
+    model: AnyModel,
     inputs: Inputs | Sequence[Inputs] | None,
     n: int = DRAWN,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
@@ -416,7 +417,7 @@ def drawn(
     >>> [inputs["x"].shape for inputs in pl.workbench.drawn(model, None, 2, {"x": (4, 3)})]
     [(4, 3), (4, 3)]
     """
-    return sample(model, inputs, n, shapes).inputs
+    return sample(as_model(model), inputs, n, shapes).inputs
 
 
 def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from passlib.errors import GraphError, PasslibError
 from passlib.model import Model
+from passlib.model.loading import AnyModel, as_model
 from passlib.passes import Pipeline, PipelineError
 from passlib.passes.instruments import save_part
 from passlib.passes.isolation import IsolatedError
@@ -68,14 +69,14 @@ class Differs:
 
     def __init__(
         self,
-        reference: Model,
+        reference: AnyModel,
         inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         tolerance: Tolerance | None = None,
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         n: int = DRAWN,
     ) -> None:
         self.tolerance = tolerance or Tolerance()
-        self._reference = Reference(reference, inputs, n, self.tolerance, shapes)
+        self._reference = Reference(as_model(reference), inputs, n, self.tolerance, shapes)
         self.inputs = self._reference.inputs
 
     def __call__(self, model: Model) -> bool:
@@ -222,7 +223,7 @@ class PipelineFails:
     def __init__(
         self,
         pipeline: Pipeline,
-        model: Model,
+        model: AnyModel,
         inputs: Mapping[str, Any],
         tolerance: Tolerance | None = None,
         *,
@@ -234,7 +235,7 @@ class PipelineFails:
         self._isolate = isolate
         self._timeout = timeout
         start = time.perf_counter()
-        self.what = self._fault(model, inputs)
+        self.what = self._fault(as_model(model), inputs)
         if isolate and timeout is None:
             self._timeout = max(10 * (time.perf_counter() - start), _LEAST_SECONDS)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from passlib.errors import printable, short_repr
 from passlib.model import Model
+from passlib.model.loading import AnyModel, as_model
 from passlib.pages import (
     Side,
     content_of,
@@ -120,7 +121,7 @@ class ModelDifference:
         return "\n".join([*lines, f"nodes: {nodes}; weights: {len(self.weights)} changed"])
 
 
-def diff(a: Model, b: Model) -> ModelDifference:
+def diff(a: AnyModel, b: AnyModel) -> ModelDifference:
     """Compare the nodes and weights of two models.
 
     Nodes are paired by name, in order of occurrence; the rest by operator, attributes and paired
@@ -135,6 +136,7 @@ def diff(a: Model, b: Model) -> ModelDifference:
     >>> pl.workbench.diff(model, model.optimize_for("mergeEqualNodes")).removed
     (('b', 'exp'),)
     """
+    a, b = as_model(a), as_model(b)
     first, second = a.symbol.nodes(), b.symbol.nodes()
     old = pair_nodes(a.symbol, b.symbol)
     added, changed = [], []

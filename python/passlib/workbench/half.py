@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from passlib.model import Model, load
+from passlib.library.declared import names_of
+from passlib.model import Model
+from passlib.model.loading import AnyModel, as_model
 from passlib.workbench.parts import outputs_of, values_of
 
 _LARGEST: Final = float(np.finfo(np.float16).max)
@@ -18,7 +19,7 @@ _INFINITE: Final = 1e30
 
 
 def to_half(
-    model: Model | str | os.PathLike[str] | bytes | Any,
+    model: AnyModel,
     *,
     dtype: Literal["float16", "bfloat16"] = "float16",
     keep_io: bool = True,
@@ -58,8 +59,8 @@ def to_half(
     >>> import passlib
     >>> passlib.to_half("model.onnx").save("half.onnx")  # doctest: +SKIP
     """
-    found = model if isinstance(model, Model) else load(model)
-    kept = set(keep_nodes)
+    found = as_model(model)
+    kept = set(names_of("keep_nodes", keep_nodes))
     for each in [inputs] if isinstance(inputs, Mapping) else inputs:
         if dtype == "float16":  # bfloat16 has the range of float32
             kept |= _beyond(found, each)
@@ -67,7 +68,7 @@ def to_half(
         "toHalf",
         dtype=dtype,
         keep_io=keep_io,
-        keep_ops=sorted(keep_ops),
+        keep_ops=sorted(names_of("keep_ops", keep_ops)),
         keep_nodes=sorted(kept),
         clamp=clamp,
     )

@@ -14,6 +14,7 @@ from passlib.graph.node import Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.model.inputs import input_types
+from passlib.model.loading import AnyModel, as_model
 from passlib.workbench.flow import Flow, constant_of, flow_of, rows_of
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
@@ -98,7 +99,7 @@ def _completed(given: Any, stated: TypeSpec) -> Any:
 
 
 def input_shapes(
-    model: Model, shapes: Mapping[str, Sequence[int | None]] | None = None
+    model: AnyModel, shapes: Mapping[str, Sequence[int | None]] | None = None
 ) -> Iterator[dict[str, TypeSpec]]:
     """Iterate over complete types of the inputs, with likely values for open dimensions first.
 
@@ -121,7 +122,7 @@ def input_shapes(
     >>> next(pl.workbench.input_shapes(model, {"x": (2, 3)}))["x"].shape
     (2, 3)
     """
-    specs = input_specs(model, shapes)
+    specs = input_specs(as_model(model), shapes)
     for sizing in sizings(specs):
         yield sizing.of(specs)
 
@@ -132,7 +133,7 @@ def sizings(specs: Mapping[str, TypeSpec]) -> Iterator[Sizing]:
     yield from _TRIED if is_open else _TRIED[:1]
 
 
-def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> Arrays:
+def draw_inputs(model: AnyModel, specs: Mapping[str, TypeSpec], seed: int = 0) -> Arrays:
     """Return random inputs of complete types, see `input_shapes`.
 
     Real numbers have a standard normal distribution. Integers that select rows of a weight (Gather,
@@ -153,6 +154,7 @@ def draw_inputs(model: Model, specs: Mapping[str, TypeSpec], seed: int = 0) -> A
     >>> pl.workbench.draw_inputs(model, specs)["x"].shape
     (..., 3)
     """
+    model = as_model(model)
     check_numeric(model)
     return drawn_as(specs, limits_of(model, flow_of(model)), seed)
 

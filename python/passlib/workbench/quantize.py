@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
-from typing import Any, Literal
+from typing import Literal
 
-from passlib.model import Model, load
+from passlib.library.declared import names_of
+from passlib.model import Model
+from passlib.model.loading import AnyModel, as_model
 
 
 def quantize_weights(
-    model: Model | str | os.PathLike[str] | bytes | Any,
+    model: AnyModel,
     *,
     bits: Literal[8, 4] = 8,
     block: int = 32,
@@ -54,14 +55,14 @@ def quantize_weights(
     >>> model = passlib.load("model.onnx").with_opset(21)  # doctest: +SKIP
     >>> passlib.quantize_weights(model, bits=4).save("small.onnx")  # doctest: +SKIP
     """
-    found = model if isinstance(model, Model) else load(model)
+    found = as_model(model)
     return found.optimize_for(
         "quantizeWeights",
         bits=bits,
         block=block,
         symmetric=symmetric,
         target=target,
-        keep_ops=sorted(keep_ops),
-        keep_nodes=sorted(keep_nodes),
+        keep_ops=sorted(names_of("keep_ops", keep_ops)),
+        keep_nodes=sorted(names_of("keep_nodes", keep_nodes)),
         least=least,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -11,6 +12,7 @@ import numpy as np
 from passlib.errors import GraphError, PasslibError, short_repr
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
+from passlib.model.loading import AnyModel, as_model
 from passlib.workbench.comparison import Reference, drawn
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
@@ -80,7 +82,11 @@ class Reduced:
 
 
 def reduce(
-    model: Model, failing: Failing | Model, inputs: Inputs | None = None, *, isolate: bool = False
+    model: AnyModel,
+    failing: Failing | AnyModel,
+    inputs: Inputs | None = None,
+    *,
+    isolate: bool = False,
 ) -> Reduced:
     """Shrink a model while it still fails.
 
@@ -118,7 +124,8 @@ def reduce(
     >>> [node.op for node in reduced.model.symbol.nodes()]
     ['null', 'exp']
     """
-    if isinstance(failing, Model):
+    model = as_model(model)
+    if isinstance(failing, (Model, str, bytes, os.PathLike)):
         return reduce_both(model, failing, inputs=inputs)
     inputs = inputs or {}
     search = Search(model, failing, inputs, isolate=isolate)
@@ -174,8 +181,8 @@ Both = Callable[[Model, Model, Inputs], bool]
 
 
 def reduce_both(
-    before: Model,
-    after: Model,
+    before: AnyModel,
+    after: AnyModel,
     failing: Both | None = None,
     inputs: Inputs | Sequence[Inputs] | None = None,
     *,
@@ -220,6 +227,7 @@ def reduce_both(
     >>> [node.op for node in reduced.after.symbol.nodes() if not node.is_variable]
     ['Cos', 'Identity']
     """
+    before, after = as_model(before), as_model(after)
     limits = tolerance or Tolerance()
     given = _isolated(lambda: drawn(before, inputs, shapes=shapes), isolate=isolate)
 

@@ -16,6 +16,7 @@ from passlib.dialects.onnx.nested import copy_of
 from passlib.errors import PasslibError, UnsupportedError
 from passlib.files.optional import require
 from passlib.model import Model, load
+from passlib.model.loading import AnyModel, as_model
 from passlib.workbench.helper_calls import (
     Calls,
     array_key,
@@ -35,7 +36,7 @@ _FEW: Final = 8
 
 
 def script(
-    models: Mapping[str, Model],
+    models: Mapping[str, AnyModel],
     inputs: Mapping[str, Any],
     fails: Fails,
     how: str = "",
@@ -78,9 +79,10 @@ def script(
     >>> [line.strip() for line in made.splitlines() if "make_node" in line]
     ['[helper.make_node("Exp", ["x0"], ["y0"])],']
     """
-    for model in models.values():
+    loaded = [as_model(model) for model in models.values()]
+    for model in loaded:
         require_onnx(model)
-    writing = _Writing(list(models.values()), fails, isolate=isolate)
+    writing = _Writing(loaded, fails, isolate=isolate)
     return writing.text(list(models), dict(inputs), how)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -15,9 +14,10 @@ from passlib.cli.options import add_json, add_shapes, shapes_of
 from passlib.cli.status import FINE, UsageError
 from passlib.cli.tables import print_json, print_table
 from passlib.dialects import Dialect, ModelData
+from passlib.dialects.summary import operators_in, summary_of, weights_in
 from passlib.errors import listed, printable
 from passlib.graph.node import Entry, Node
-from passlib.graph.plain import PlainGraph, operators_of
+from passlib.graph.plain import PlainGraph
 
 DESCRIPTION = "Show the inputs, outputs, operators and weights of a model of any dialect."
 EXAMPLE = "passlib inspect model.onnx --ops"
@@ -56,15 +56,15 @@ def run(arguments: argparse.Namespace) -> int:
     family = dialects.recognise(path)
     data = family.load(path)
     if arguments.ops:
-        _print_rows(arguments, ("operator", "count"), _operators(data))
+        _print_rows(arguments, ("operator", "count"), operators_in(data))
     elif arguments.weights:
-        _print_rows(arguments, ("weight", "type", "shape", "bytes"), _weights(data))
+        _print_weights(arguments, weights_in(data))
     elif arguments.shapes:
         _print_rows(arguments, ("value", "operator", "type"), _values(family, data))
     elif arguments.node is not None:
         _print_facts(arguments, _node(family, data, arguments.node))
     else:
-        _print_facts(arguments, _summary(family, data))
+        _print_facts(arguments, summary_of(family, data))
     return FINE
 
 
@@ -75,6 +75,14 @@ def _print_rows(arguments: argparse.Namespace, titles: tuple[str, ...], rows: li
         print_table(titles, rows)
     else:
         sys.stdout.write("none\n")
+
+
+def _print_weights(arguments: argparse.Namespace, weights: list[dict[str, Any]]) -> None:
+    if arguments.json:
+        print_json(weights)
+        return
+    rows = [(*(each | {"shape": _shape_text(each["shape"])}).values(),) for each in weights]
+    _print_rows(arguments, ("weight", "type", "shape", "bytes"), rows)
 
 
 def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
@@ -136,18 +144,6 @@ def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
         sys.stdout.write(f"not counted: nested graphs of {names}\n")
 
 
-def _operators(data: ModelData) -> list[tuple[str, int]]:
-    return sorted(operators_of(data.graph).items(), key=lambda item: (-item[1], item[0]))
-
-
-def _weights(data: ModelData) -> list[tuple[str, str, str, int]]:
-    rows = []
-    for name, array in {**data.args, **data.aux}.items():
-        size = math.prod(array.shape) * array.dtype.itemsize
-        rows.append((name, str(array.dtype), _shape_text(array.shape), size))
-    return rows
-
-
 def _values(family: Dialect, data: ModelData) -> list[tuple[str, str, str]]:
     graph = PlainGraph.of_native(data.graph, data.attributes, family)
     described = family.described(graph, data)
@@ -164,23 +160,6 @@ def _values(family: Dialect, data: ModelData) -> list[tuple[str, str, str]]:
         (name, "input" if entry.node.is_variable else entry.node.op, text)
         for name, (entry, text) in zip(names, found.items(), strict=True)
     ]
-
-
-def _summary(family: Dialect, data: ModelData) -> dict[str, Any]:
-    graph = PlainGraph.of_native(data.graph, data.attributes, family)
-    inputs, outputs = family.interface(graph, data)
-    sizes = [row[3] for row in _weights(data)]
-    operators = _operators(data)
-    return {
-        "dialect": family.name,
-        "inputs": [each._asdict() for each in inputs],
-        "outputs": [each._asdict() for each in outputs],
-        "nodes": sum(count for _, count in operators),
-        "operators": dict(operators),
-        "weights": len(sizes),
-        "bytes of weights": sum(sizes),
-        **family.about(data),
-    }
 
 
 def _node(family: Dialect, data: ModelData, name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import sys
 
-from passlib.cli.options import add_json, add_libraries
+from passlib.cli.options import add_json, add_libraries, complete_by, pass_names
 from passlib.cli.status import FINE
 from passlib.cli.tables import print_json, print_table
 
@@ -15,7 +15,10 @@ EXAMPLE = "passlib passes -l libmypass.so myPass"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="describe this pass or pipeline")
+    name = parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="describe this pass or pipeline"
+    )
+    complete_by(name, pass_names)
     add_libraries(parser)
     add_json(parser)
 

@@ -47,6 +47,8 @@ EXAMPLE = "passlib reduce model.onnx --test 'my-tool {}' -o small.onnx"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    # The list of all options follows.
+    parser.usage = "%(prog)s [options] MODEL [AFTER]"
     parser.add_argument("model", metavar="MODEL")
     parser.add_argument(
         "after",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from passlib.cli.options import add_json
+from passlib.cli.options import add_json, complete_by
 from passlib.cli.status import DIFFERENT, FINE
 from passlib.cli.tables import print_json, print_table
-from passlib.errors import PasslibError, counted, printable
+from passlib.errors import PasslibError, counted, did_you_mean, printable
 
 DESCRIPTION = "List rules, show one, or check rules by their examples."
 EXAMPLE = "passlib rules --check my.rules"
@@ -16,7 +16,8 @@ EXAMPLE = "passlib rules --check my.rules"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show this rule, or a group")
+    name = parser.add_argument("name", nargs="?", metavar="NAME", help="show this rule, or a group")
+    complete_by(name, _names)
     parser.add_argument(
         "--rules",
         action="append",
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is not None:
         rules = [each for each in rules if arguments.name in (each[1].name, each[1].group)]
         if not rules:
-            raise PasslibError(f"there is no rule or group {arguments.name!r}")
+            near = did_you_mean(arguments.name, _names("", arguments))
+            raise PasslibError(f"there is no rule or group {arguments.name!r}{near}")
     if arguments.json:
         print_json(
             [
@@ -71,6 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         print_table(("rule", "keeps", "group", "what it does"), rows)
     return FINE
+
+
+def _names(prefix: str, arguments: argparse.Namespace) -> list[str]:
+    """Return the names of rules and groups, for the completion in shells."""
+    from passlib.passes.rules import Rules, books
+
+    known = [Rules.load(path) for path in arguments.rules or ()] or books()
+    return sorted({name for book in known for rule in book for name in (rule.name, rule.group)})
 
 
 def _check(paths: list[str]) -> int:
