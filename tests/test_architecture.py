@@ -267,6 +267,7 @@ HOST = [
     "moves",
     "library",
     "partition",
+    "ort",
     "bindings",
 ]
 """The folders of the host from the ground up, "" being cpp/ itself. The standard passes know the

@@ -65,13 +65,14 @@ Function Library::require(const char* name) const {
   return function;
 }
 
-std::shared_ptr<Library> Library::open(const std::string& path, int version, OnInterrupt how) {
+std::shared_ptr<Library> Library::open(const std::string& path, int version, OnInterrupt how,
+                                       CalledFor use) {
   // Static constructors and initialize() may take as long as any pass.
   std::atomic<int> unasked{0};
   InterruptWatch watch(how, &unasked, "loading library " + quoted(path));
   std::shared_ptr<Library> library(new Library(path));
   watch.tell(library->state_->interruptFlag());
-  library->shakeHands(version);
+  library->shakeHands(version, use);
   library->takeDeclarations();
   const CallState::Lock lock(library->state_);
   try {
@@ -99,7 +100,7 @@ void Library::release(void* memory) const {
   call_free_(memory);
 }
 
-void Library::shakeHands(int version) {
+void Library::shakeHands(int version, CalledFor use) {
   const auto abi = require<mxnet::ext::opVersion_t>("_opVersion");
   const auto start = require<mxnet::ext::initialize_t>("initialize");
   call_free_ = require<mxnet::ext::opCallFree_t>("_opCallFree");
@@ -112,6 +113,18 @@ void Library::shakeHands(int version) {
   }
   message_size_ = find<mxnet::ext::msgSize_t>("_msgSize");
   message_get_ = find<mxnet::ext::msgGet_t>("_msgGet");
+  if (use == CalledFor::kEverything) offerServices();
+  if (const auto errors = find<mxnet::ext::passlibLoadErrors_t>("_passlibLoadErrors")) {
+    const char* text = errors();
+    if (text != nullptr) refuseLibrary(path_, indented(text));
+  }
+  const CallOutcome outcome = callLibrary(*this, [&]() { return start(version); });
+  if (outcome.succeeded()) return;
+  refuseLibrary(path_,
+                describeFailure("its initialize(" + std::to_string(version) + ") failed", outcome));
+}
+
+void Library::offerServices() {
   if (const auto set = find<mxnet::ext::passlibSetInterrupted_t>("_passlibSetInterrupted")) {
     const CallState::Lock lock(state_);
     set([](const void* state) { return static_cast<const CallState*>(state)->interrupted(); },
@@ -121,14 +134,6 @@ void Library::shakeHands(int version) {
     const CallState::Lock lock(state_);
     set(&Allocator::read, &Allocator::scale);
   }
-  if (const auto errors = find<mxnet::ext::passlibLoadErrors_t>("_passlibLoadErrors")) {
-    const char* text = errors();
-    if (text != nullptr) refuseLibrary(path_, indented(text));
-  }
-  const CallOutcome outcome = callLibrary(*this, [&]() { return start(version); });
-  if (outcome.succeeded()) return;
-  refuseLibrary(path_,
-                describeFailure("its initialize(" + std::to_string(version) + ") failed", outcome));
 }
 
 void Library::takeDeclarations() {

@@ -25,6 +25,12 @@ enum class Handover {
   kJson,  ///< as text
 };
 
+/// What a host calls of a library.
+enum class CalledFor {
+  kEverything,
+  kOperators,  ///< neither interrupts calls nor lends weights, and leaves both to another host
+};
+
 class Library {
  public:
   struct Pass {
@@ -96,7 +102,8 @@ class Library {
   /// Opens a library: checks its ABI version, calls its initialize() and lists what it registered.
   /// initialize() receives `version`: 10000 * major + 100 * minor + patch of MXNet. `how`: what to
   /// do on SIGINT meanwhile. Throws LoadError.
-  static std::shared_ptr<Library> open(const std::string& path, int version, OnInterrupt how);
+  static std::shared_ptr<Library> open(const std::string& path, int version, OnInterrupt how,
+                                       CalledFor use = CalledFor::kEverything);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -138,7 +145,8 @@ class Library {
   Function find(const char* name) const;
   template <typename Function>
   Function require(const char* name) const;
-  void shakeHands(int version);
+  void shakeHands(int version, CalledFor use);
+  void offerServices();
   void listPasses();
   void takeDeclarations();
   void listPartitioners();

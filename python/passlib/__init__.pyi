@@ -29,6 +29,7 @@ from passlib.errors import UnsoundFileError as UnsoundFileError
 from passlib.errors import UnsupportedError as UnsupportedError
 from passlib.files.installation import get_cmake_dir as get_cmake_dir
 from passlib.files.installation import get_include as get_include
+from passlib.files.installation import ort_library as ort_library
 from passlib.files.limits import limits as limits
 from passlib.graph.node import Entry as Entry
 from passlib.graph.node import Node as Node

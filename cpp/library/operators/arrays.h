@@ -31,6 +31,8 @@ struct OutputArray {
   std::vector<int64_t> shape;
   int dtype = 0;
   int storage = mxnet::ext::kDefaultStorage;
+  /// Zeroed memory of the caller that a dense output fills; null if the call allocates it.
+  void* place = nullptr;
   // Allocated by the call. Sparse: as the operator requests, empty by default.
   Buffer data;
   std::vector<int64_t> stored_shape;  ///< of data

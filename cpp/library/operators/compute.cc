@@ -157,7 +157,7 @@ Columns outputColumns(const CustomOp& op, ComputeCall* call) {
   Columns columns;
   for (std::size_t i = 0; i < call->outputs.size(); ++i) {
     OutputArray& output = call->outputs[i];
-    if (output.storage == mxnet::ext::kDefaultStorage) {
+    if (output.place == nullptr && output.storage == mxnet::ext::kDefaultStorage) {
       try {
         allocateDenseOutput(&output, call->check_memory);
       } catch (const std::bad_alloc&) {
@@ -165,7 +165,8 @@ Columns outputColumns(const CustomOp& op, ComputeCall* call) {
                 call->node);
       }
     }
-    columns.add(output.shape, output.data.data(), output.dtype, output.storage);
+    void* memory = output.place == nullptr ? output.data.data() : output.place;
+    columns.add(output.shape, memory, output.dtype, output.storage);
   }
   return columns;
 }
@@ -193,7 +194,8 @@ void run(const CustomOp& op, ComputeCall* call, Enter enter) {
       call->check_memory ? describeDamage(*call, resources, copies) : std::string();
   if (outcome.succeeded() && resources.refusal().empty() && damage.empty()) {
     for (OutputArray& output : call->outputs) {
-      if (output.data.data() == nullptr) allocateSparseOutput(&output, 0, call->check_memory);
+      if (output.data.data() != nullptr || output.place != nullptr) continue;
+      allocateSparseOutput(&output, 0, call->check_memory);
     }
     return;
   }

@@ -91,6 +91,29 @@ def get_cmake_dir() -> str:
     return _installed("cmake", "passlibConfig.cmake")
 
 
+def ort_library() -> str:
+    """Return the path of the library that runs operators of libraries in ONNX Runtime.
+
+    ONNX Runtime loads it with ``SessionOptions.register_custom_ops_library``. It loads the
+    libraries that the environment variable ``PASSLIB_LIBRARIES`` names, or the entry
+    ``passlib.libraries`` of the session options.
+
+    Raises
+    ------
+    PasslibError
+        The installation has no such library.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import passlib as pl
+    >>> pathlib.Path(pl.ort_library()).name
+    'libpasslib_ort.so'
+    """
+    name = "libpasslib_ort.so"
+    return str(Path(_installed("", name)) / name)
+
+
 def _installed(folder: str, file: str) -> str:
     # The build installs them next to the native module; in an editable installation, that is not
     # the folder of the Python files.
