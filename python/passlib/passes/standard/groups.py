@@ -25,6 +25,7 @@ _LAYERS = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
         "Erf",
         "Tanh",
         "ReduceMean",
+        "ReduceMax",
         "Softmax",
         "Attention",
         "LayerNormalization",
@@ -42,6 +43,7 @@ def fuse_layers(graph: Graph) -> None:
     17 on, Gelu from 20 on, Attention, RotaryEmbedding and RMSNormalization from 23 on.
     """
     apply_groups(graph, "fuseLayers")
+    apply_groups(graph, "fuseHeads", kept=Fused(graph).names)
 
 
 _LAYER_SETS = (17, 20, 23)
