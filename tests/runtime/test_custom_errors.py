@@ -67,7 +67,3 @@ class TestErrors:
         symbol = partitioned(inner_graph(), ["x", "y", "z"])
         with pytest.raises(GraphError, match=r"_op0.*has 3 inputs, but its subgraph has 2"):
             symbol.eval(x=X, y=X, z=X)
-
-    def test_not_for_onnx_files(self, tmp_path):
-        with pytest.raises(UnsupportedError, match="tp_scale"):
-            model.Model(sym.tp_scale(self.x)).to_onnx(tmp_path / "a.onnx", shapes={"x": (2, 3)})

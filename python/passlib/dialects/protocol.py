@@ -376,6 +376,15 @@ class Dialect(ABC):
         """
         return lower_graph(graph, self.lowerings(), inputs, params, train=train)
 
+    def lower_for_file(
+        self, graph: Graph, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]
+    ) -> Lowered:
+        """Lower a graph as `lower` does, with the operators of libraries in a domain of their own.
+
+        ONNX Runtime runs these with the library that `passlib.ort_library` names.
+        """
+        return self.lower(graph, inputs, params)
+
     def lowerings(self) -> Lowerings:
         """Return the lowering functions of the dialect's operators: none."""
         return Lowerings(self.name)

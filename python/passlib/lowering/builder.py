@@ -23,6 +23,9 @@ OPSET = 21
 IR_VERSION = 10
 """The ONNX IR version that belongs to this operator set."""
 
+LIBRARIES = "passlib"
+"""The domain of operators that libraries own, which ONNX has no schemas for."""
+
 _KNOWN_DATA_LIMIT = 1024
 """Constants of at most this many elements are passed to type inference (shapes, axes, pads)."""
 
@@ -68,6 +71,7 @@ class GraphBuilder:
         """New contents of values that the current source node writes to, by the value's name."""
         self.variables: dict[str, Value] = {}
         """The graph's variables, by their names."""
+        self._owned: list[Value] = []
 
     @contextmanager
     def nested(self) -> Iterator[list[onnx.NodeProto]]:
@@ -112,6 +116,10 @@ class GraphBuilder:
         for value in inputs:
             if value is not None and not self._types_only:
                 value.require(self._blame())
+        if spec.domain == LIBRARIES:
+            made = self._append(None, spec, inputs)
+            self._owned += made
+            return made
         first = inputs[0] if inputs else None
         if spec.op_type == "Shape" and first is not None and first.known and not spec.attributes:
             return [self.constant(np.array(first.shape, np.int64))]
@@ -131,6 +139,16 @@ class GraphBuilder:
             else value
             for value, parameter, name in zip(made, formal, spec.names, strict=True)
         ]
+
+    def stated(self, nodes: Sequence[onnx.NodeProto]) -> list[Any]:
+        """Return the types that a graph of these nodes has to state, since nothing infers them."""
+        names = {name for node in nodes if node.domain == LIBRARIES for name in node.output}
+        return [self.value_info(value) for value in self._owned if value.name in names]
+
+    def value_info(self, value: Value) -> Any:
+        """Return the declaration of a value, an ``onnx.ValueInfoProto``."""
+        code = _NO_TYPE if value.dtype is None else self.tensor_type(value.dtype)
+        return self.helper.make_tensor_value_info(value.name, code, value.shape)
 
     def copy(self, value: Value, wish: str) -> Value:
         """Add a value equal to another, under an unused name."""
@@ -307,14 +325,10 @@ class Body:
         return helper.make_graph(
             self._nodes,
             self._builder.unique(f"{self._stem}_body"),
-            [self._declared(value) for value in self._inputs],
-            [self._declared(value) for value in self._outputs],
+            [self._builder.value_info(value) for value in self._inputs],
+            [self._builder.value_info(value) for value in self._outputs],
+            value_info=self._builder.stated(self._nodes),
         )
-
-    def _declared(self, value: Value) -> Any:
-        helper = self._builder.helper
-        code = _NO_TYPE if value.dtype is None else self._builder.tensor_type(value.dtype)
-        return helper.make_tensor_value_info(value.name, code, value.shape)
 
 
 def _formal(parameters: Sequence[Any], count: int) -> list[Any]:

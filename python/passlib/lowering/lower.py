@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from passlib.errors import UnsupportedError
 from passlib.files.optional import require
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
-from passlib.lowering.builder import IR_VERSION, OPSET
+from passlib.lowering.builder import IR_VERSION, LIBRARIES, OPSET
 from passlib.lowering.table import Lowerings
 from passlib.lowering.types import Lowered, TypeSpec, Value
 from passlib.lowering.walk import Complete, Graph, Overriding, Walk
@@ -74,14 +74,17 @@ def _needed(nodes: Sequence[Any], results: Sequence[Value]) -> list[Any]:
 
 def _used(nodes: Sequence[Any]) -> set[str]:
     """Return the names that nodes take, those in nested graphs included."""
-    used: set[str] = set()
+    return {name for node in _with_nested(nodes) for name in node.input}
+
+
+def _with_nested(nodes: Sequence[Any]) -> Iterator[Any]:
+    """Iterate over nodes and those in their nested graphs."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        used.update(node.input)
+        yield node
         for attribute in node.attribute:
             waiting.extend(attribute.g.node)
-    return used
 
 
 def _outputs(walk: Walk, graph: Graph) -> list[Value]:
@@ -114,21 +117,23 @@ def _model(
         [_value_info(walk, value) for value in walk.inputs],
         [_value_info(walk, value) for value in outputs],
         [*constants, *_declared(walk, weights)],
+        value_info=walk.builder.stated(nodes),
     )
+    opsets = [helper.make_opsetid("", OPSET)]
+    if any(node.domain == LIBRARIES for node in _with_nested(nodes)):
+        opsets.append(helper.make_opsetid(LIBRARIES, 1))
     return helper.make_model(
         graph,
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="passlib",
     )
 
 
 def _value_info(walk: Walk, value: Value) -> Any:
-    helper: Any = require("onnx.helper", extra="onnx")
     if value.dtype is None:
         raise UnsupportedError(f"input {value.name!r}: its element type is unknown")
-    code = walk.builder.tensor_type(value.dtype)
-    return helper.make_tensor_value_info(value.name, code, value.shape)
+    return walk.builder.value_info(value)
 
 
 def _declared(walk: Walk, weights: Mapping[str, np.ndarray]) -> list[Any]:

@@ -64,9 +64,16 @@ class Lowerings:
         """Return the table without some operators: itself if it has none of them."""
         if self._functions.keys().isdisjoint(operators):
             return self
-        rest = Lowerings(self.dialect, self.hint, self.reason)
-        rest._functions = {k: v for k, v in self._functions.items() if k not in operators}
+        rest = self.copy()
+        for operator in operators:
+            rest._functions.pop(operator, None)
         return rest
+
+    def copy(self) -> Lowerings:
+        """Return a table with the same functions."""
+        made = Lowerings(self.dialect, self.hint, self.reason)
+        made._functions = dict(self._functions)
+        return made
 
     def operators(self) -> list[str]:
         """Return the names of all operators that can be lowered, sorted."""

@@ -191,8 +191,12 @@ class Walk:
             self.value_of[node, index] = value
         for entry, value in zip(node.inputs, inputs, strict=True):
             written = self.builder.updates.pop(value.name, None)
-            if written is not None and entry.node.is_variable:
+            if written is None:
+                continue
+            if entry.node.is_variable:
                 self.updates[entry.node.name] = written
+            else:
+                self.value_of[entry.node, entry.index] = written
         self._at = None
 
     def _lower(self, node: Node, inputs: list[Value]) -> list[Value]:

@@ -134,7 +134,7 @@ def lowered_for(
     arrays = {**data.args, **data.aux}
     weights = {name: as_dense(from_parts(array)) for name, array in arrays.items()}
     try:
-        return dialect.lower(symbol, specs, weights)
+        return dialect.lower_for_file(symbol, specs, weights)
     except (GraphError, UnsupportedError) as error:
         inputs = dialect.data_inputs(symbol.graph)
         missing = [name for name in inputs if name not in specs and name not in weights]

@@ -18,7 +18,7 @@ from passlib.graph.node import Node
 from passlib.mxnet import checkpoint, files, reading, schema
 from passlib.mxnet.inference.infer import complete as complete_types
 from passlib.mxnet.inference.infer import infer
-from passlib.mxnet.lower import has_open_sizes, lower, open_sizes
+from passlib.mxnet.lower import has_open_sizes, lower, lower_for_file, open_sizes
 from passlib.mxnet.lowering import load_table
 from passlib.mxnet.numpy_mode import written
 from passlib.mxnet.schema import registry
@@ -74,6 +74,7 @@ class MXNet(Dialect):
     parameters_among = staticmethod(registry.parameters_among)
     lowerings = staticmethod(load_table)
     lower = staticmethod(lower)
+    lower_for_file = staticmethod(lower_for_file)
     infer = staticmethod(infer)
     complete_types = staticmethod(complete_types)
     has_open_sizes = staticmethod(has_open_sizes)

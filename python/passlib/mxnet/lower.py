@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from passlib.errors import GraphError
 from passlib.graph.attributes import parse_optional_ints
 from passlib.graph.node import Node
-from passlib.lowering import Graph, Lowered, TypeSpec, lower_graph
+from passlib.lowering import Graph, Lowered, Lowerings, TypeSpec, lower_graph
 from passlib.lowering.inference import infer_graph
 from passlib.lowering.walk import Overriding
 from passlib.mxnet.inference.infer import complete, completing
 from passlib.mxnet.lowering import table_for
+from passlib.mxnet.lowering.libraries import table_with_libraries
 from passlib.mxnet.lowering.refused import reason
 from passlib.mxnet.lowering.tensors.creation import SIZES_OF
 from passlib.mxnet.numpy_mode import leaves_sizes_open, mode_of
@@ -30,6 +31,24 @@ def lower(
     train: bool = False,
 ) -> Lowered:
     """Lower a symbol; see `Dialect.lower`."""
+    return _lower(graph, inputs, params, table_for, train=train)
+
+
+def lower_for_file(
+    graph: Graph, inputs: Mapping[str, TypeSpec], params: Mapping[str, np.ndarray]
+) -> Lowered:
+    """Lower a symbol with operators of libraries; see `Dialect.lower_for_file`."""
+    return _lower(graph, inputs, params, table_with_libraries, train=False)
+
+
+def _lower(
+    graph: Graph,
+    inputs: Mapping[str, TypeSpec],
+    params: Mapping[str, np.ndarray],
+    table: Callable[[Graph], Lowerings],
+    *,
+    train: bool,
+) -> Lowered:
     # A refused operator raises its own reason whatever its attributes are; inference reports
     # mistakes in them.
     check_nodes(node for node in graph.nodes() if reason(node.op) is None)
@@ -40,7 +59,7 @@ def lower(
     with mode_of(graph):
         return lower_graph(
             graph,
-            table_for(graph),
+            table(graph),
             inputs,
             params,
             train=train,

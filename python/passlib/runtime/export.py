@@ -16,7 +16,7 @@ from passlib.files.regular import Save, check_path, free_name, written_from
 from passlib.graph.attributes import blame
 from passlib.graph.node import Node
 from passlib.lowering import Lowered
-from passlib.lowering.builder import OPSET
+from passlib.lowering.builder import LIBRARIES, OPSET
 
 OLDEST: Final = 13
 """The oldest operator set that models can be written in."""
@@ -52,9 +52,12 @@ def at_opset(model: Any, opset: int, source_of: Mapping[str, Node]) -> None:
         return
     helper: Any = require("onnx.helper", extra="onnx")
     _Converter(model, opset, source_of).convert(model.graph)
-    del model.opset_import[:]
-    model.opset_import.append(helper.make_opsetid("", opset))
-    model.ir_version = helper.find_min_ir_version_for(model.opset_import)
+    for domain in model.opset_import:
+        if not domain.domain:
+            domain.version = opset
+    # Versions of other domains do not matter, and the helper does not know them.
+    standard = [domain for domain in model.opset_import if not domain.domain]
+    model.ir_version = helper.find_min_ir_version_for(standard)
 
 
 class _Converter:
@@ -122,6 +125,8 @@ class _Converter:
 
     def _check(self, node: Any) -> None:
         """Check that this version of the operator set has the node's operator in its form."""
+        if node.domain == LIBRARIES:
+            return
         defs = self._onnx.defs
         try:
             schema = defs.get_schema(node.op_type, self._opset, node.domain)

@@ -7,9 +7,6 @@ from passlib.mxnet.lowering.refused import reason
 
 table = Lowerings(
     "mxnet",
-    hint=(
-        "if it belongs to a library, load that with passlib.library.load to run the model here "
-        "(an ONNX file cannot hold it)"
-    ),
+    hint="if it belongs to a library, load that with passlib.library.load",
     reason=reason,
 )
