@@ -37,6 +37,7 @@ DOCUMENTS = (
     "docs/quantize.md",
     "docs/rules.md",
     "docs/start.md",
+    "docs/targets.md",
     "docs/versions.md",
     "docs/workbench.md",
     "docs/writing-passes.md",

@@ -39,6 +39,7 @@ from passlib.model import Model as Model
 from passlib.model import load as load
 from passlib.model.convert import convert as convert
 from passlib.model.inspection import inspect as inspect
+from passlib.model.lint import lint as lint
 from passlib.model.merging import merge as merge
 from passlib.model.validate import validate as validate
 from passlib.mxnet import attribute as attribute

@@ -117,6 +117,7 @@ COMMANDS = {
     "opt": "run passes on models",
     "inspect": "show inputs, outputs, operators and weights",
     "validate": "check model files",
+    "lint": "show which nodes a runtime refuses",
     "convert": "convert a model to ONNX",
     "extract": "save a part of a model",
     "merge": "make one ONNX model of two",

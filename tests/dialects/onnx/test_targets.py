@@ -1,0 +1,192 @@
+"""Which nodes runtimes refuse: tables, operator sets, and the real ONNX Runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+from onnx import parser
+
+import passlib as pl
+from commands import passlib_command
+from onnx_suite import node_cases
+from passlib.dialects.onnx.targets import Target, refusals
+
+TABLE = Target.load("onnxruntime-cpu")
+
+
+def model_of(text: str, opset: int = 21, more: str = "") -> Any:
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}{more}]> {text}')
+
+
+REFUSED = {
+    "a type": (
+        "onnxruntime-cpu", model_of("g (bool[4] x) => (bool[4] y) { y = Relu(x) }"),
+        "y (Relu): X is bool, not double, float, int32 or int8"),
+    "an unknown operator": (
+        "onnxruntime-cpu",
+        model_of("g (float[4] x) => (float[4] y) { y = mine.Foo(x) }", more=', "mine" : 1'),
+        "y (mine::Foo): onnxruntime-cpu does not have it"),
+    "half precision is computed in single precision": (
+        "onnxruntime-cpu", model_of("g (float16[4] x) => (float16[4] y) { y = Acos(x) }"), ""),
+    "a body": ("onnxruntime-cpu", model_of("g (float[4] x) => (float[4] y) { y = Mish(x) }"), ""),
+    "a body that is refused": (
+        "onnxruntime-cpu",
+        model_of("g (float[4] x) => (float[4] y) { y = Bernoulli<seed = 1.0>(x) }", 22),
+        ("y (Bernoulli): onnxruntime-cpu does not have it, nor RandomUniformLike of its body: "
+         "onnxruntime-cpu has it as in version 1, not 22")),
+    "a branch": (
+        "onnxruntime-cpu",
+        model_of("""g (float[4] x, bool c) => (float[4] y) { y = If(c)<
+            then_branch = t () => (float[4] a) { a = Relu(x) },
+            else_branch = e () => (float[4] b) { s = Cast<to = 9>(x) r = Relu(s)
+            b = Cast<to = 1>(r) }> }"""),
+        "r (Relu): X is bool, not double, float, int32 or int8"),
+    "another operator set": (
+        "opset=16",
+        model_of("g (float[4, 8] x, float[8] s) => (float[4, 8] y) "
+                 "{ y = LayerNormalization(x, s) }"),
+        "y (LayerNormalization): not in operator set 16: LayerNormalization is new in 17"),
+    "an attribute": (
+        "opset=17",
+        model_of("g (float[4, 8] x) => (float[4, 4] y, float[4, 4] z) "
+                 "{ y, z = Split<axis = 1, num_outputs = 2>(x) }"),
+        "y (Split): attribute num_outputs is not in operator set 17"),
+    "an input": (
+        "opset=12",
+        model_of("g (float[4, 8] x, int64[1] a) => (float[1, 4, 8] y) { y = Unsqueeze(x, a) }"),
+        "y (Unsqueeze): 2 inputs, of which operator set 12 has 1"),
+    "a type of the set": (
+        "opset=12", model_of("g (bfloat16[4] x) => (bfloat16[4] y) { y = Relu(x) }", 14),
+        "y (Relu): X is bfloat16, not float16, float or double"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_nodes(case: str) -> None:
+    target, model, wanted = REFUSED[case]
+    if target == TABLE.name:
+        needs_the_version_of_the_table()
+    assert [str(each) for each in pl.lint(model, target)] == [wanted] * bool(wanted)
+
+
+def needs_the_version_of_the_table() -> None:
+    version = TABLE.version.rpartition(" ")[2]
+    if onnxruntime.__version__ != version:
+        pytest.skip(f"the table is of ONNX Runtime {version}")
+
+
+def test_a_function() -> None:
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "f" : 1]> g (bool[4] x) => (bool[4] y)
+        { y = f.mine(x) } <domain: "f", opset_import: ["" : 21]> mine (a) => (b)
+        { c = Cast<to = 1>(a) d = NoSuch(c) b = Cast<to = 9>(d) }"""
+    )
+    (found,) = refusals(model, TABLE)
+    assert str(found) == "d (NoSuch) in function mine: onnxruntime-cpu does not have it"
+
+
+@pytest.mark.sample(10)
+@pytest.mark.parametrize("case", list(node_cases()), ids=lambda case: case.name)
+def test_onnx_runtime_refuses_the_same_models(case: Any) -> None:
+    needs_the_version_of_the_table()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    found = refusals(onnx.load_from_string(case.data), TABLE)
+    try:
+        onnxruntime.InferenceSession(case.data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        if type(error).__name__ == "NotImplemented":
+            assert found
+    else:
+        assert found == []
+
+
+def test_the_table_is_what_the_package_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_the_version_of_the_table()
+    path = Path(__file__).parents[2] / "support" / "kernel_table.py"
+    spec = importlib.util.spec_from_file_location("kernel_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    known = json.loads(module.TABLE.read_text())
+    monkeypatch.setattr(module, "TABLE", tmp_path / "table.json")
+    module.main()
+    assert {**json.loads((tmp_path / "table.json").read_text()), "date": known["date"]} == known
+
+
+def table_file(folder: Path, content: object) -> str:
+    path = folder / "npu.json"
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def test_a_table_of_a_user(tmp_path: Path) -> None:
+    kernels = [{"types": {"X": ["float"]}, "ranks": {"X": [4]}}]
+    target = table_file(tmp_path, {"name": "npu", "operators": {"Relu": {"kernels": kernels},
+                                                                "Neg": {}}})  # fmt: skip
+    graph = """g (float[1, 2, 3, 4] x, float[N] z) => (float[1, 2, 3, 4] y, float[N] a, float[N] n,
+        float[N] e) { y = Relu(x) a = Relu(z) n = Neg(a) e = Exp(n) }"""
+    assert [str(each) for each in pl.lint(model_of(graph), target)] == [
+        "a (Relu): X has rank 1, not 4",
+        "e (Exp): npu does not have it",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[], {}, {"operators": 1}, {"operators": {"Relu": {"kernels": [{"cast": 1}]}}}],
+    ids=["a list", "nothing", "a number", "an unknown key"],
+)
+def test_a_wrong_table(content: object, tmp_path: Path) -> None:
+    with pytest.raises(pl.FormatError, match=r"npu\.json: not a table of a target"):
+        pl.lint(model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }"),
+                table_file(tmp_path, content))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("tensorflow", "no target 'tensorflow': the targets are onnxruntime-cpu, opset=N, and"),
+        ("opset=99", "no target 'opset=99': package onnx knows opset=1 to"),
+    ],
+)
+def test_no_such_target(target: str, message: str) -> None:
+    with pytest.raises(pl.UnsupportedError, match=message):
+        pl.lint(model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }"), target)
+
+
+def test_a_model_of_another_dialect() -> None:
+    with pytest.raises(pl.UnsupportedError, match="this one is of mxnet: convert it first"):
+        pl.lint(pl.Model(pl.sym.relu(pl.sym.var("x"))), "opset=13")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(model_of("g (float[4] x) => (float[4] y) { y = Mish(x) }"), path)
+    done = passlib_command("lint", str(path), "--target", "opset=17")
+    assert done.returncode == 3
+    assert done.stdout.splitlines() == [
+        "y (Mish): not in operator set 17: Mish is new in 18",
+        f"opset=17 refuses 1 node of {path}",
+    ]
+    fine = passlib_command("lint", str(path), "--target", "opset=18")
+    assert fine.stdout == f"opset=18 refuses nothing of {path}\n"
+    listed = passlib_command("lint", str(path), "--target", "opset=17", "--json")
+    assert json.loads(listed.stdout) == [
+        {
+            "node": "y",
+            "op": "Mish",
+            "place": "",
+            "reason": "not in operator set 17: Mish is new in 18",
+        }
+    ]
