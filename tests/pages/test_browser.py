@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import passlib as pl
@@ -386,6 +388,25 @@ def test_printing(browser: Browser, folder: Path) -> None:
     with browser.printed():
         assert browser.run(shown) == [False, True, True]
         assert browser.run("getComputedStyle(at('left')).overflow") == "visible"
+    assert browser.errors == []
+
+
+def test_a_wide_table_of_small_numbers(browser: Browser, tmp_path: Path) -> None:
+    """It scrolls by itself, and its numbers are not rounded to zero."""
+    model = encoder(tmp_path / "model.onnx", 1)
+    other = model.optimize_for(pl.Pipeline("simplify"))
+    inputs = {"x": np.full((1, 4, 8), 0.3, np.float32)}
+    found = pl.compare(model, other, inputs, per_node=True)
+    small = dataclasses.replace(
+        found.values[0],
+        difference=dataclasses.replace(found.values[0].difference, absolute=1.19e-07, share=2.5e-4),
+    )
+    path = tmp_path / "comparison.html"
+    path.write_text(dataclasses.replace(found, values=(small,)).to_html(other), "utf-8")
+    browser.open(path)
+    cells = browser.run("[...document.querySelectorAll('nav td.number')].map((c) => c.innerText)")
+    assert cells[:2] == ["1.19e-7", "0.000250"]
+    assert browser.run(WIDER) == []
     assert browser.errors == []
 
 

@@ -21,13 +21,18 @@ function breakable(text) {
   return made;
 }
 
-/* A table of pairs or rows; cells that are numbers stand at the right. */
+/* A number with separators of thousands; small ones with three digits. */
+function spelled(value) {
+  return value !== 0 && Math.abs(value) < 0.01 ? value.toPrecision(3) : value.toLocaleString("en");
+}
+
+/* A table of pairs or rows; cells that are numbers stand at the right. A wide one scrolls. */
 function tableOf(rows, columns) {
   const table = element("table", {});
   const cell = (value, name) => {
     const isNumber = typeof value === "number";
     const made = element(name, { className: columns && isNumber ? "number" : "" });
-    made.append(isNumber ? value.toLocaleString("en") : value instanceof Node ? value : breakable(value));
+    made.append(isNumber ? spelled(value) : value instanceof Node ? value : breakable(value));
     return made;
   };
   if (columns) {
@@ -38,7 +43,7 @@ function tableOf(rows, columns) {
   for (const row of rows) {
     table.append(element("tr", {}, ...row.map((value, i) => cell(value, !columns && i === 0 ? "th" : "td"))));
   }
-  return table;
+  return element("div", { className: "table" }, table);
 }
 
 /* An item of a list that leads to a node. `gone`: struck through. */
