@@ -23,7 +23,9 @@ function breakable(text) {
 
 /* A number with separators of thousands; small ones with three digits. */
 function spelled(value) {
-  return value !== 0 && Math.abs(value) < 0.01 ? value.toPrecision(3) : value.toLocaleString("en");
+  const size = Math.abs(value);
+  if (size === 0 || size >= 0.01) return value.toLocaleString("en");
+  return size < 1e-4 ? value.toExponential(2) : value.toPrecision(3);
 }
 
 /* A table of pairs or rows; cells that are numbers stand at the right. A wide one scrolls. */
