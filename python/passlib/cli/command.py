@@ -232,6 +232,8 @@ def _check_words(parser: Parser, words: Sequence[str]) -> None:
     if command is not None and command not in COMMANDS:
         other = _OTHER_WORDS.get(command)
         near = f"; did you mean {other!r}?" if other else did_you_mean(command, COMMANDS)
+        if os.path.exists(command):  # noqa: PTH110  # not worth an import
+            near = f"; it is a file: passlib opt {shlex.quote(command)} -o OUT simplifies a model"
         parser.error(f"there is no command {command!r}{near}")
     if "-" in words:
         parser.error("'-', standard input or output, is not supported: give the path of a file")

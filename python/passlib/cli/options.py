@@ -34,6 +34,24 @@ def _tolerance(text: str) -> float:
     return value
 
 
+def whole(text: str) -> int:
+    """Return the whole number of an option."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}") from None
+
+
+def _count(text: str) -> int:
+    """Return the number after ``--check``, which may be missing."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number, not {text!r}; a bare --check stands behind the models"
+        ) from None
+
+
 def _seconds(text: str) -> float:
     value = _number(text)
     if not 0 < value < math.inf:
@@ -70,7 +88,7 @@ def tolerance_of(arguments: argparse.Namespace) -> Tolerance:
 
 def add_check(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--check``."""
-    parser.add_argument("--check", type=int, nargs="?", const=DRAWN, metavar="N", help=what)
+    parser.add_argument("--check", type=_count, nargs="?", const=DRAWN, metavar="N", help=what)
 
 
 def require_check(arguments: argparse.Namespace) -> None:
@@ -201,7 +219,8 @@ def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"{option}: {text!r} is no NAME=VALUE")
+            wanted = option if "=" in option else f"{option} NAME=VALUE"
+            raise UsageError(f"expected {wanted}, got {text!r}")
         if name in pairs:
             raise UsageError(f"{option}: {name!r} is given twice")
         pairs[name] = value
@@ -331,6 +350,12 @@ def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pi
     from passlib.passes import Pipeline
     from passlib.passes.rules import load_passes
 
+    for path in arguments.rules:
+        if Path(path).suffix != ".rules":
+            raise UsageError(
+                f"--rules {path}: the name of a file of rules ends in .rules; -l loads libraries "
+                "and Python files"
+            )
     for path in [*(arguments.library if is_loading else ()), *arguments.rules]:
         load_passes(path, replace=arguments.override)
     rules = [Step(Path(path).stem) for path in arguments.rules]

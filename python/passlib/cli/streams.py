@@ -7,6 +7,7 @@ import io
 import os
 import select
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -56,6 +57,21 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
     sys.stdout = cast("TextIO", _Output(sys.stdout))
     sys.excepthook = _print_traceback
+    warnings.showwarning = _print_warning
+
+
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning for users as a message; others name the place in the code."""
+    is_ours = category is UserWarning
+    place = "" if is_ours else f"{filename}:{lineno}: {category.__name__}: "
+    report("passlib", f"warning: {place}{message}")
 
 
 def _print_traceback(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passlib.dialects.protocol import Dialect
-from passlib.errors import FormatError, UnsupportedError
+from passlib.errors import FormatError, UnsupportedError, did_you_mean
 from passlib.files.optional import extensions
 from passlib.files.regular import check_path, open_regular
 
@@ -81,6 +81,10 @@ _SUFFIXES: Final = {
 }
 
 
+_TEXTS: Final = (".onnx", ".txt", ".md", ".csv", ".yaml", ".yml", ".log")
+"""Suffixes of files that are no models of a dialect if they are text."""
+
+
 def describe(path: Path) -> str:
     """Return what kind of file or folder this is, and the way out; empty if that is unknown.
 
@@ -95,13 +99,14 @@ def describe(path: Path) -> str:
         head = file.read(_HEAD)
     if not head:
         return "an empty file"
+    suffix = path.suffix.lower()
     if head.startswith(b"PK\x03\x04"):
-        return next(what for name, what in _MEMBERS if name in head)
+        found, what = next(each for each in _MEMBERS if each[0] in head)
+        return what if found else _SUFFIXES.get(suffix, what)
     for offset, mark, what in _BEGINNINGS:
         if head[offset : offset + len(mark)] == mark:
             return what
-    suffix = path.suffix.lower()
-    if suffix == ".onnx" and _is_text(head):
+    if suffix in _TEXTS and _is_text(head):
         return "a text file"
     return _SUFFIXES.get(suffix, "")
 
@@ -145,7 +150,8 @@ def check_known(name: str) -> None:
     Raises `UnsupportedError` if there is none; the message lists the known ones.
     """
     if name != _OWN and name not in _registered():
-        message = f"there is no dialect {name!r}; there are {', '.join(names())}"
+        near = did_you_mean(name, names())
+        message = f"there is no dialect {name!r}{near} (there are {', '.join(names())})"
         raise UnsupportedError(message)
 
 
@@ -266,7 +272,7 @@ def check_target(path: str | os.PathLike[str], dialect: Dialect) -> Path:
         )
     others = [d for d in map(find, names()) if suffix in (*d.suffixes, *d.weight_suffixes)]
     if others:
-        titles = " and ".join(other.title for other in others)
+        titles = ", ".join(other.title for other in others)
         if dialect.name == "onnx":
             raise UnsupportedError(
                 f"{place}: {suffix} is a suffix of {titles}, and this is written as ONNX; name it "

@@ -313,7 +313,7 @@ def _shape_attributes(
 ) -> dict[str, str]:
     spec = stated.get(name)
     if spec is None:
-        raise GraphError(f"the model has no input {name!r}; its inputs are {[*stated]}")
+        raise GraphError(f"the model has no input {name!r}; its inputs are {listed([*stated])}")
     if isinstance(shape, str) or not isinstance(shape, Sequence):
         raise TypeError(f"shapes[{name!r}] is {shape!r}, but must be a sequence of sizes")
     if dialect.name == "onnx" and spec.dtype is None:

@@ -107,6 +107,9 @@ def build(
     if shutil.which(compiler[0]) is None:
         raise PasslibError(f"compiler {compiler[0]!r} not found; set CXX")
     places = [Path(source) for source in sources]
+    for place in places:
+        if not place.is_file():
+            raise PasslibError(f"{place}: there is no such source file")
     target = Path(f"lib{places[0].stem}.so") if output is None else Path(output)
     with replacing(target) as path:
         command = [

@@ -521,5 +521,7 @@ def check_pipeline_of(folder: Path) -> None:
 
 
 def _text(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     known = isinstance(error, (PasslibError, OSError))
     return str(error) if known else f"{type(error).__name__}: {error}"

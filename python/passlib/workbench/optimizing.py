@@ -180,7 +180,9 @@ def load_inputs(path: str, model: Model) -> dict[str, Any]:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         why = "; text must be an array of str" if "Object arrays" in str(error) else ""
-        raise PasslibError(f"{path}: not an .npz file of arrays{why}") from error
+        raise PasslibError(
+            f"{path}: not an .npz file of arrays{why}; write one with numpy.savez(FILE, NAME=array)"
+        ) from error
     names = model.inputs
     missing = [name for name in names if name not in arrays]
     others = [name for name in arrays if name not in names]

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import sys
 
-from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of
+from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of, whole
 from passlib.cli.outputs import require_page, write_text
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_gaps, print_json, print_table
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="reference model")
     parser.add_argument("b", metavar="B", nargs="+", help="models to check")
     parser.add_argument(
-        "-n", type=int, default=3, metavar="N", help="number of random inputs (default: 3)"
+        "-n", type=whole, default=3, metavar="N", help="number of random inputs (default: 3)"
     )
     add_inputs(parser)
     parser.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from passlib.cli.options import add_shapes, shapes_of
+from passlib.cli.options import add_shapes, shapes_of, whole
 from passlib.cli.outputs import require_model
 from passlib.cli.status import FINE
 
@@ -16,9 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN")
     parser.add_argument("target", metavar="OUT")
     add_shapes(parser)
-    parser.add_argument("--opset", type=int, metavar="N", help="opset of the ONNX file")
+    parser.add_argument("--opset", type=whole, metavar="N", help="opset of the ONNX file")
     parser.add_argument("--params", metavar="FILE", help="file of the weights")
-    parser.add_argument("--epoch", type=int, metavar="N", help="epoch of the weights (MXNet)")
+    parser.add_argument("--epoch", type=whole, metavar="N", help="epoch of the weights (MXNet)")
     parser.add_argument("--no-weights", action="store_true", help="make inputs of the weights")
     parser.add_argument("--dialect", metavar="NAME", help="dialect of the file (default: detected)")
 

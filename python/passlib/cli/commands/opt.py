@@ -19,6 +19,7 @@ from passlib.cli.options import (
     require_check,
     shapes_of,
     tolerance_of,
+    whole,
 )
 from passlib.cli.outputs import require_file, require_folder, require_model, require_page
 from passlib.cli.status import DIFFERENT, FAILED_PASS, FINE, UsageError
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_passes(parser)
     parser.add_argument(
-        "--opset", type=int, metavar="N", help="convert to this version of ONNX's operators first"
+        "--opset", type=whole, metavar="N", help="convert to this version of ONNX's operators first"
     )
     parser.add_argument(
         "--verify-each", action="store_true", help="check the graph after each pass"
@@ -63,11 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--certify", metavar="JSON", help="write a certificate for passlib check-certificate"
     )
     parser.add_argument(
-        "--rewrite-limit", type=int, metavar="N", help="keep only the first N rewrites"
+        "--rewrite-limit", type=whole, metavar="N", help="keep only the first N rewrites"
     )
     parser.add_argument("--isolate", action="store_true", help="run in a separate process")
     add_timeout(parser, "time limit of that process in seconds")
-    parser.add_argument("--jobs", type=int, metavar="N", help="process N models in parallel")
+    parser.add_argument("--jobs", type=whole, metavar="N", help="process N models in parallel")
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="use the workers of this dask scheduler"
     )
@@ -177,6 +178,8 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
         raise UsageError("--jobs: must be at least 1")
     if not is_remote(arguments.output):
         require_folder("-o", arguments.output)
+        if Path(arguments.output).suffix == ".onnx":
+            raise UsageError(f"-o {arguments.output}: several models need a folder, not a file")
     if arguments.report is not None:
         require_folder("--report", arguments.report)
     executor = dask_executor(arguments.scheduler) if arguments.scheduler else None
