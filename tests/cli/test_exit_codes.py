@@ -101,6 +101,10 @@ CODES: list[tuple[str, int, str]] = [
     ("validate m.onnx", 0, ""),
     ("validate gone.onnx", 1, "there is no such model"),
     ("validate bad.onnx", 3, ""),
+    ("lint m.onnx --target opset=21", 0, ""),
+    ("lint m.onnx --target opset=1", 3, ""),
+    ("lint m.onnx --target opset=99", 1, "no target 'opset=99'"),
+    ("lint bad.onnx --target opset=21", 3, "bad.onnx"),
     ("convert m.onnx c.onnx", 0, ""),
     ("convert m.onnx c.onnx --opset x", 1, "argument --opset: must be a whole number, not 'x'"),
     (f"convert {STATELESS} c.onnx", 1, "give the shapes of data"),
@@ -272,7 +276,7 @@ def test_exit_code(
     assert message in err
     assert not (folder / "ran").exists()  # what cannot be written is told before the work
     assert bool(err) == (
-        (status in (1, 2, 3) and not line.startswith("validate bad")) or bool(message)
+        (status in (1, 2, 3) and not line.startswith(("validate", "lint"))) or bool(message)
     )
 
 

@@ -141,8 +141,8 @@ COMMANDS = {
 """Commands and their help."""
 
 _EPILOG = """\
-exit codes: 0 success, 1 wrong usage, 2 a pass failed, 3 invalid graph or file, 4 results differ,
-  5 nothing fails that bisect or reduce could look for
+exit codes: 0 success, 1 wrong usage, 2 a pass failed, 3 invalid graph or file, or a node that
+  lint refuses, 4 results differ, 5 nothing fails that bisect or reduce could look for
 
 example:
   passlib opt model.onnx -o out.onnx
