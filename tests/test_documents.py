@@ -29,6 +29,7 @@ DOCUMENTS = (
     "docs/functions.md",
     "docs/half.md",
     "docs/models.md",
+    "docs/onnxruntime.md",
     "docs/mxnet-users.md",
     "docs/patterns.md",
     "docs/pipelines.md",

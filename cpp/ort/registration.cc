@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -154,11 +155,14 @@ std::vector<std::string> pathsIn(const std::string& text) {
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(':', begin), text.size());
-    const std::string path = text.substr(begin, end - begin);
-    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end()) {
-      paths.push_back(path);
-    }
+    const std::string given = text.substr(begin, end - begin);
     begin = end + 1;
+    if (given.empty()) continue;
+    // The linker looks for a name without a folder elsewhere.
+    std::string path = std::filesystem::absolute(given).string();
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) {
+      paths.push_back(std::move(path));
+    }
   }
   return paths;
 }

@@ -111,6 +111,34 @@ class TestLibraries:
         assert register(None, base) == 1
         assert said == [b"libpasslib_ort needs ONNX Runtime 1.17 or later, and this is 1.16.3"]
 
+    def test_relative_path(self, gemm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(gemm.parent)
+        options_for(Path(gemm.name))
+
+    def test_c_interface(self, gemm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """ONNX Runtime's shared library is another one than its Python module."""
+        monkeypatch.setenv("PASSLIB_LIBRARIES", str(gemm))
+        file = tmp_path / "m.onnx"
+        file.write_bytes(one_node("my_gemm", PRODUCT, {"y": (FLOAT, None)}))
+        (found,) = Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so*")
+        get_base = ctypes.CDLL(str(found)).OrtGetApiBase
+        get_base.restype = ctypes.POINTER(ctypes.c_void_p)
+        get_api = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint32)
+        table = get_api(get_base()[0])(17)
+
+        def call(place: int, *arguments: Any) -> None:
+            status = ctypes.CFUNCTYPE(ctypes.c_void_p)(table[place])(*arguments)
+            if status:
+                message = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)(table[2])(status)
+                raise AssertionError(message)
+
+        env, options, session, handle = (ctypes.c_void_p() for _ in range(4))
+        call(3, 4, b"test", ctypes.byref(env))  # CreateEnv
+        call(10, ctypes.byref(options))  # CreateSessionOptions
+        call(29, options, pl.ort_library().encode(), ctypes.byref(handle))
+        call(7, env, str(file).encode(), options, ctypes.byref(session))  # CreateSession
+        assert session.value
+
 
 @pytest.mark.parametrize(
     ("op", "inputs", "outputs", "attributes", "message"),
