@@ -19,12 +19,10 @@ from fusion_models import FUSIONS
 from fusion_rules import RULES
 from places import TESTS
 
-LoadPlugin = Callable[[str], passlib.library.Library]
-
 
 @pytest.fixture(scope="module")
-def fusions(load_plugin: LoadPlugin) -> None:
-    load_plugin("fusions")
+def fusions(plugin: Callable[[str], Path]) -> None:
+    passlib.library.load(plugin("fusions"), verbose=False, replace=True)
 
 
 def operators(model: passlib.Model) -> list[str]:

@@ -105,8 +105,9 @@ def test_a_pass_may_have_the_name(model: pl.Model, tmp_path: Path) -> None:
     )
     model.save(tmp_path / "m.onnx")
     done = passlib_command(
-        "opt", "m.onnx", "-o", "o.onnx", "-l", "own.py", "--passes", "clean", folder=tmp_path
-    )
+        "opt", "m.onnx", "-o", "o.onnx", "-l", "own.py", "--override",
+        "--passes", "clean", folder=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert operators(pl.load(tmp_path / "o.onnx"))[0] == "Identity"
 

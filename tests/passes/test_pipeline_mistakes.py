@@ -124,7 +124,6 @@ def test_repeats_see_weights_of_a_symbol() -> None:
     ("subject", "arguments", "message"),
     [
         (model().symbol, {}, r"runs on a Model, not Symbol: make one with passlib.Model\("),
-        ("model.json", {}, r"not str: .*passlib.load\(path\)"),
         (model(), {"instruments": Timing()}, r"a list, such as \[Timing\(\)\]"),
         (model(), {"instruments": [Timing]}, "an instrument needs the methods"),
         (model(), {"instruments": [object()]}, "an instrument needs the methods"),

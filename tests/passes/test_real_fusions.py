@@ -26,8 +26,8 @@ OCCUR = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def fusions(load_plugin: Callable[[str], passlib.library.Library]) -> None:
-    load_plugin("fusions")
+def fusions(plugin: Callable[[str], Path]) -> None:
+    passlib.library.load(plugin("fusions"), verbose=False, replace=True)
 
 
 def operators(model: passlib.Model) -> int:

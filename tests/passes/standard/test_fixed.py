@@ -76,7 +76,7 @@ def test_the_option_of_a_step_is_the_same(model: pl.Model) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no input": ({"z": (2, 3)}, r"no input 'z'; its inputs are \['x', 'w'\]"),
+    "no input": ({"z": (2, 3)}, "no input 'z'; its inputs are x, w"),
     "another size": ({"x": (2, 3, 5)}, r"was given shape \(2, 3, 5\), but the model states"),
     "another rank": ({"x": (2, 3)}, r"was given shape \(2, 3\), but the model states"),
 }
