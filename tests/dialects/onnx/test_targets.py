@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,6 @@ from onnx import parser
 
 import passlib as pl
 from commands import passlib_command
-from onnx_suite import node_cases
 from passlib.dialects.onnx.targets import Target, refusals
 
 TABLE = Target.load("onnxruntime-cpu")
@@ -91,21 +92,14 @@ def test_a_function() -> None:
     assert str(found) == "d (NoSuch) in function mine: onnxruntime-cpu does not have it"
 
 
-@pytest.mark.sample(10)
-@pytest.mark.parametrize("case", list(node_cases()), ids=lambda case: case.name)
-def test_onnx_runtime_refuses_the_same_models(case: Any) -> None:
+def test_onnx_runtime_refuses_the_same_models() -> None:
     needs_the_version_of_the_table()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    found = refusals(onnx.load_from_string(case.data), TABLE)
-    try:
-        onnxruntime.InferenceSession(case.data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        if type(error).__name__ == "NotImplemented":
-            assert found
-    else:
-        assert found == []
+    # Not in this process: ONNX makes other models of its tests the second time.
+    script = Path(__file__).parents[2] / "support" / "kernel_agreement.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_the_table_is_what_the_package_registers(
