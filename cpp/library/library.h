@@ -25,7 +25,7 @@ enum class Handover {
   kJson,  ///< as text
 };
 
-/// What a host calls of a library.
+/// The calls that a host makes.
 enum class CalledFor {
   kEverything,
   kOperators,  ///< neither interrupts calls nor lends weights, and leaves both to another host

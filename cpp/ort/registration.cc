@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kDomain = "passlib";
 constexpr const char* kVariable = "PASSLIB_LIBRARIES";
 constexpr const char* kEntry = "passlib.libraries";
-/// What initialize() of a library gets: the MXNet that passlib follows, as in call.py.
+/// The version that initialize() of a library gets: that of the MXNet that passlib follows.
 constexpr int kMxnetVersion = 10901;
 
 /// Runs `body`, and returns its exception as a status. Nothing may be thrown into ONNX Runtime.
@@ -167,7 +167,7 @@ std::vector<std::string> pathsIn(const std::string& text) {
   return paths;
 }
 
-/// What this library keeps of one ONNX Runtime, of which a process may have several. Never
+/// The registered domains of one ONNX Runtime, of which a process may have several. Never
 /// destroyed, since libraries stay loaded until the process ends.
 class Runtime {
  public:

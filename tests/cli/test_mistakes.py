@@ -191,12 +191,6 @@ MISTAKES: list[tuple[str, int, str]] = [
 ]
 
 
-def times(folder: Path) -> dict[Path, int]:
-    """Return when each file was written, but for what Python writes when it imports one."""
-    files = (path for path in folder.iterdir() if path.name != "__pycache__")
-    return {path: path.stat().st_mtime_ns for path in files}
-
-
 @pytest.mark.parametrize(("line", "status", "message"), MISTAKES, ids=[m[0] for m in MISTAKES])
 def test_mistake(
     line: str,
@@ -207,7 +201,7 @@ def test_mistake(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(folder)
-    before = times(folder)
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     try:
         found: object = main(shlex.split(line))
     except SystemExit as end:
@@ -217,7 +211,7 @@ def test_mistake(
     assert (found, printed.count("\n")) == (status, 1)
     assert re.match(r"passlib( [a-z-]+)?: ", printed)
     if status:
-        assert times(folder) == before
+        assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     for made in ("o.onnx", "c.onnx"):
         (folder / made).unlink(missing_ok=True)
 

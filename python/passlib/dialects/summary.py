@@ -1,4 +1,4 @@
-"""What a model has: inputs, outputs, operators and weights."""
+"""Inputs, outputs, operators and weights of a model."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ def lint(model: AnyModel, target: str) -> list[Refusal]:
     """Return the nodes of an ONNX model that a runtime refuses, and why.
 
     A node is refused if the target's table does not have its operator, or not in the operator set
-    of the model, or not for its types or ranks. What is not known is not refused: operators of
-    libraries that a runtime may load, types in bodies of functions.
+    of the model, or not for its types or ranks. Types and ranks that are not known, such as those
+    in bodies of functions, refuse nothing. Operators of libraries that a runtime may load are
+    refused unless the table has them.
 
     Parameters
     ----------

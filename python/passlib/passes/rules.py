@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -381,6 +382,13 @@ def rules_file(backend: PythonPass) -> str | None:
     return owner.file or None if isinstance(owner, Rules) else None
 
 
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Reads a file, and writes no ``__pycache__`` next to it."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        """Write nothing."""
+
+
 def load_passes(path: str | os.PathLike[str], *, replace: bool = False) -> None:
     """Load a library or a file of rules, or run a Python file that registers passes, once.
 
@@ -414,7 +422,8 @@ def load_passes(path: str | os.PathLike[str], *, replace: bool = False) -> None:
     name = f"{place.stem}@{digest}"
     if name in sys.modules:
         return
-    spec = importlib.util.spec_from_file_location(name, place)
+    loader = _SourceLoader(name, str(place))
+    spec = importlib.util.spec_from_file_location(name, place, loader=loader)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

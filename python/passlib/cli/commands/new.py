@@ -27,7 +27,7 @@ _EXAMPLES = {
     "python": "removes Identity",
     "rule": "makes one Relu of two",
 }
-"""What the files of a kind do until the author changes them."""
+"""The effect of the files of each kind, until the author changes them."""
 
 _TESTS = {
     "python": "(cd {name} && python3 -m unittest)",

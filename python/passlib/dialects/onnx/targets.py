@@ -59,7 +59,7 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """What a target accepts of an operator, which may have several kernels.
+    """Meanings, types and ranks that a target accepts of an operator; one of its kernels.
 
     Attributes
     ----------
