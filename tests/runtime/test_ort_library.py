@@ -420,7 +420,7 @@ assert found.tolist() == model(x).tolist(), (found, model(x))
 
 
 def test_random_numbers(plugin: Callable[[str], Path], tmp_path: Path) -> None:
-    """Return the numbers that a new process draws first."""
+    """Draw in a new process: the generators of this one have moved on."""
     command = [sys.executable, "-c", DRAW, str(plugin("operators")), str(tmp_path / "m.onnx")]
     subprocess.run(command, check=True)
 
