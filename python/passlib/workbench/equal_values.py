@@ -421,12 +421,8 @@ class _Search:
             if len(self._old) > count or self._confirm(self._in_place()):
                 continue
             self._pair_by_numbers(values, with_other_names=True)
-            if len(self._old) == count:
-                proposed = self._behind_inserted()
-                if not proposed:
-                    break
-                inserted |= proposed
-                self._confirm(proposed)
+            if len(self._old) == count and not self._confirm_inserted(inserted):
+                break
         values = self._computed()
         while (inverted := self._inverted(values)) is not None:
             self._taken.discard(self._old.pop(inverted))
@@ -646,6 +642,18 @@ class _Search:
             if old in former:
                 self._pair(former[old], old)
         return found or (is_open and is_refused)
+
+    def _confirm_inserted(self, inserted: dict[str, str]) -> bool:
+        """Pair values behind inserted nodes, of which the last may be the right one.
+
+        ``inserted``: gets the proposed pairs. Result: whether there is a new pair.
+        """
+        for _ in range(_MOST_INSERTED):
+            proposed = self._behind_inserted()
+            inserted.update(proposed)
+            if not proposed or self._confirm(proposed):
+                return bool(proposed)
+        return False
 
     def _in_place(self) -> dict[str, str]:
         """Return values after with those before that have their name, or equal neighbours."""
