@@ -279,7 +279,8 @@ void Library::checkOperator(const Operator& op) const {
 void Library::findFlatCalls() {
   const auto version = find<mxnet::ext::passlibFlatVersion_t>("_passlibFlatVersion");
   ours_ = version != nullptr;
-  if (!ours_ || version() != PASSLIB_FLAT_VERSION) return;
+  flat_version_ = ours_ ? version() : 0;
+  if (flat_version_ != PASSLIB_FLAT_VERSION) return;
   free_flat_ = find<mxnet::ext::passlibFreeFlat_t>("_passlibFreeFlat");
   if (free_flat_ == nullptr) return;
   call_pass_flat_ = find<mxnet::ext::passlibCallFlatPass_t>("_passlibCallFlatPass");

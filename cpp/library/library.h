@@ -123,6 +123,8 @@ class Library {
   }
   /// Whether its lib_api is this project's, which preserves everything in a graph.
   bool isOurs() const { return ours_; }
+  /// The version of the arrays that it shares graphs as; 0 without them.
+  int flatVersion() const { return flat_version_; }
   /// The declarations of its passes as unchecked JSON; "" if there are none.
   const std::string& declarations() const { return declarations_; }
 
@@ -161,6 +163,7 @@ class Library {
   void* handle_ = nullptr;
   int abi_version_ = 0;
   bool ours_ = false;
+  int flat_version_ = 0;
   std::string declarations_;
   std::vector<Pass> passes_;
   std::vector<Partitioner> partitioners_;

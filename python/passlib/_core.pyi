@@ -410,6 +410,16 @@ class Library:
     handover: Final[str]
     declarations: Final[bytes]
     is_ours: Final[bool]
+    flat_version: Final[int]
+
+class LibraryFile:
+    def __init__(self, path: str) -> None: ...
+    machine: Final[str]
+    exports: Final[list[bytes]]
+    imports: Final[list[bytes]]
+    needed: Final[list[bytes]]
+    versions: Final[list[bytes]]
+    compilers: Final[list[bytes]]
 
 def report_as_command(prog: str) -> None: ...
 def close_gate(seconds: float) -> int: ...

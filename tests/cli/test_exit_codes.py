@@ -152,6 +152,8 @@ CODES: list[tuple[str, int, str]] = [
     ("passes -l passes.py codes_right", 0, ""),
     ("passes unknownPass", 1, "there is no pass"),
     ("passes -l gone.so", 1, "gone.so"),
+    ("abi gone.so", 1, "gone.so"),
+    ("abi bad.onnx", 1, "it is not a shared library"),
     ("rules transposeOfTranspose", 0, ""),
     ("rules unknownRule", 1, "there is no rule or group"),
     ("rules --rules gone.rules", 1, "gone.rules"),

@@ -23,6 +23,7 @@
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "graph/source.h"
+#include "library/elf.h"
 #include "library/pass.h"
 
 namespace passlib {
@@ -33,6 +34,11 @@ std::vector<std::string> namesOf(const std::vector<Item>& items) {
   std::vector<std::string> names;
   for (const Item& item : items) names.push_back(item.name);
   return names;
+}
+
+/// Texts of a file in any encoding.
+std::vector<py::bytes> asBytes(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
 }
 
 /// The partitioners of a library, each with the names of its strategies.
@@ -193,8 +199,19 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly(
           "handover", [](const Library& l) { return kHandovers[static_cast<int>(l.handover())]; })
       .def_property_readonly("is_ours", &Library::isOurs)
+      .def_property_readonly("flat_version", &Library::flatVersion)
       .def_property_readonly("declarations",
                              [](const Library& l) { return py::bytes(l.declarations()); });
+
+  py::class_<LibraryFile>(*m, "LibraryFile")
+      .def(py::init(&readLibraryFile), py::arg("path"))
+      .def_readonly("machine", &LibraryFile::machine)
+      .def_property_readonly("exports", [](const LibraryFile& f) { return asBytes(f.exports); })
+      .def_property_readonly("imports", [](const LibraryFile& f) { return asBytes(f.imports); })
+      .def_property_readonly("needed", [](const LibraryFile& f) { return asBytes(f.needed); })
+      .def_property_readonly("versions", [](const LibraryFile& f) { return asBytes(f.versions); })
+      .def_property_readonly("compilers",
+                             [](const LibraryFile& f) { return asBytes(f.compilers); });
 
   py::class_<CallSettings>(*m, "CallSettings")
       .def(py::init([](bool accept_args, bool accept_aux, const std::string& handover, bool consume,

@@ -134,6 +134,7 @@ COMMANDS = {
     "new": "create a project for a pass",
     "build": "compile a library of passes",
     "passes": "list the passes, or describe one",
+    "abi": "show what a compiled library needs, and where it loads",
     "rules": "list the rules, show or check them",
     "prove": "prove rules for all sizes",
     "check-certificate": "check the certificate of a simplified model",
