@@ -20,7 +20,14 @@ import passlib as pl
 from commands import passlib_command
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.errors import GraphError, UnsupportedError
-from passlib.workbench import Differs, Guilty, NothingFailsError, bisect, reduce_both
+from passlib.workbench import (
+    Differs,
+    Guilty,
+    NothingFailsError,
+    Tolerance,
+    bisect,
+    reduce_both,
+)
 from passlib.workbench.parts import outputs_of
 from tool_faults import FAULTS, LOOSE, TOOLS, judge, plant
 
@@ -448,6 +455,44 @@ def test_values_that_crash_the_process(compares: bool, monkeypatch: pytest.Monke
     failing = None if compares else lambda m: any(node.op == "Cos" for node in m.symbol.nodes())
     found = bisect(first, second, failing, isolate=True)
     assert "node_y (Cos)" in named(found)
+
+
+def test_small_numbers_that_agree_with_any_others() -> None:
+    """At the tolerance of quantization; a wrong product must not seem to explain what it reads."""
+    generator = np.random.default_rng(0)
+    weight = generator.standard_normal((8, 8)).astype(np.float32) / 8
+    scale = np.abs(weight).max() / 127
+    arrays = {"w": weight, "scale": scale, "low": np.round(weight / scale).astype(np.int8)}
+    head = """<ir_version: 8, opset_import: ["" : 17]> g (float[2, 2, 8] x) => (float[4, 8] y)
+    <int64[2] sizes = {4, 8}> { rows = Reshape(x, sizes) t = Tanh(rows)"""
+    end = "e = Exp(p) y = Softmax<axis = -1>(e) }"
+    quantized = """q, s, zero = DynamicQuantizeLinear(t) sums = MatMulInteger(q, low, zero)
+    f = Cast<to = 1>(sums) both = Mul(s, scale)"""
+    models = []
+    for text in (
+        "p = MatMul(t, w)",
+        f"{quantized} p = Mul(f, both)",
+        f"{quantized} p = Mul(f, f)",
+    ):
+        made = onnx.parser.parse_model(f"{head} {text} {end}")
+        weights = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+        made.graph.initializer.extend(weights)
+        for node in made.graph.node:
+            node.name = f"node_{node.output[-1]}"
+        models.append(pl.load(made.SerializeToString()))
+    before, right, wrong = models
+    inputs = [{"x": generator.standard_normal((2, 2, 8)).astype(np.float32) / 10}]
+    differs = Differs(before, inputs, Tolerance(0.2, 0.2))
+    assert not differs(right)
+    found = bisect(before, wrong, differs)
+    assert named(found) == [
+        "node_p (MatMul)",
+        "node_zero (DynamicQuantizeLinear)",
+        "node_sums (MatMulInteger)",
+        "node_f (Cast)",
+        "node_p (Mul)",
+    ]
+    assert found.others == ""
 
 
 def test_models_of_other_dialects() -> None:

@@ -532,7 +532,7 @@ class _Search:
             if array is None or array.shape not in probes or not _is_informative(array):
                 continue
             if not with_other_names and self._has_namesake(new):
-                if self._agrees(new, new, values):
+                if self._tells(new, new, values):
                     self._pair(new, new)
                 else:
                     named[array.shape].append(array)
@@ -554,7 +554,7 @@ class _Search:
                     if old not in self._taken
                     and new not in self._old
                     and (self._operator(new) == self._operator_before(old)) is is_alike
-                    and self._agrees(new, old, values)
+                    and self._tells(new, old, values)
                 ]
                 if fitting:
                     self._pair(new, min(fitting, key=lambda old: self._strangeness(new, old)))
@@ -605,6 +605,15 @@ class _Search:
                 return False
         return True
 
+    def _tells(self, new: str, old: str, values: Sequence[Arrays]) -> bool:
+        """Whether numbers tell that two values are the same: they agree, and not by chance."""
+        if not self._agrees(new, old, values):
+            return False
+        return any(_is_told_apart(known[old], self._tolerance) for known in self._known) or all(
+            _agrees_in_itself(known[old], found[new], self._tolerance)
+            for known, found in zip(self._known, values, strict=True)
+        )
+
     def _confirm(self, proposed: Mapping[str, str]) -> bool:
         """Pair values whose numbers differ, where that explains what others compute.
 
@@ -626,7 +635,7 @@ class _Search:
             behind = [name for node in readers for name in node.output if name]
             explained = [new, *behind]
             if new in self._ends or any(
-                name in self._old and self._agrees(name, self._old[name], values)
+                name in self._old and self._tells(name, self._old[name], values)
                 for name in explained
             ):
                 found = True
@@ -816,9 +825,7 @@ def close(one: np.ndarray[Any, Any], two: np.ndarray[Any, Any], tolerance: Toler
     """Whether two arrays agree, in the shorter one of their types."""
     if one.shape != two.shape or one.dtype.kind != two.dtype.kind:
         return False
-    if one.dtype != two.dtype:
-        kind = min(one.dtype, two.dtype, key=lambda dtype: dtype.itemsize)
-        one, two = one.astype(kind), two.astype(kind)
+    one, two = _in_one_type(one, two)
     if one.dtype.kind != "f":
         return difference("", one, two, tolerance).equal
     rtol, atol = tolerance.of(one.dtype)
@@ -831,7 +838,42 @@ def close(one: np.ndarray[Any, Any], two: np.ndarray[Any, Any], tolerance: Toler
         return bool((within | (one == two) | ((one != one) & (two != two))).all())
 
 
+def _in_one_type(
+    one: np.ndarray[Any, Any], two: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return two arrays in the shorter one of their types."""
+    kind = min(one.dtype, two.dtype, key=lambda dtype: dtype.itemsize)
+    return one.astype(kind, copy=False), two.astype(kind, copy=False)
+
+
 _SAMPLED: Final = 1024
+
+
+def _is_told_apart(array: np.ndarray[Any, Any], tolerance: Tolerance) -> bool:
+    """Whether the tolerance tells an array from one of equal elements.
+
+    All small numbers agree if the tolerance is large, such as that of quantization.
+    """
+    if array.dtype.kind != "f":
+        return True
+    return not close(np.full_like(array, _middle(array)), array, tolerance)
+
+
+def _agrees_in_itself(
+    one: np.ndarray[Any, Any], two: np.ndarray[Any, Any], tolerance: Tolerance
+) -> bool:
+    """Whether arrays agree when the tolerance is scaled by how much the elements differ."""
+    one, two = _in_one_type(one, two)
+    rtol, atol = tolerance.of(one.dtype)
+    with np.errstate(all="ignore"):
+        spread = np.abs(one - _middle(one))
+        within = np.abs(two - one) <= atol * np.mean(spread) + rtol * spread
+        return bool((within | (one == two)).all())
+
+
+def _middle(array: np.ndarray[Any, Any]) -> Any:
+    """Return the median of some elements."""
+    return np.median(array.reshape(-1)[:: max(array.size // _SAMPLED, 1)])
 
 
 def region(side: Side, name: str, ends: Collection[str]) -> list[int]:
