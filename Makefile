@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo header test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules prove sdist wheel first-steps wheels clean
+.PHONY: demo header native test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules prove sdist wheel first-steps wheels clean
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
@@ -49,6 +49,13 @@ build/models/fetched: .venv/installed tests/real_models.txt
 # Other compilers and a browser. Some tests skip without them. Runs as root or with sudo.
 debian-packages:
 	bash tests/support/debian_packages.sh
+
+# libpasslib and passlib-opt, by CMake alone, with their tests.
+native: .venv/installed
+	cmake -B build/native -DPASSLIB_WERROR=ON -DCMAKE_INSTALL_PREFIX=$(CURDIR)/build/native/prefix .
+	cmake --build build/native -j $(JOBS)
+	cmake --install build/native > build/native/installed
+	PASSLIB_NATIVE=$(CURDIR)/build/native/prefix $(BIN)/pytest -n $(JOBS) --sample 30 tests/native
 
 # A sample of the cases of large tables; test-all runs every case.
 test: .venv/installed
@@ -81,12 +88,12 @@ lint: .venv/installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES) include/lib_api.h include/lib_patterns.h
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES) $(wildcard include/*.h include/*.hpp)
 
 format: .venv/installed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/clang-format -i $(CXX_FILES) include/passlib.h include/passlib.hpp
 	$(BIN)/python header/join.py
 
 # Against the real MXNet 1.9.1, in a separate environment.

@@ -267,6 +267,9 @@ HOST = [
     "moves",
     "library",
     "partition",
+    "model",
+    "capi",
+    "tool",
     "ort",
     "bindings",
 ]
@@ -282,10 +285,10 @@ def folder_of(path: Path) -> str:
 
 
 def included(path: Path) -> set[Path]:
-    """Return the project's own headers that a source includes, other than those for authors."""
+    """Return the project's own headers that a source includes, other than the public ones."""
     found = set()
     for name in re.findall(r'^#include "(.*)"', path.read_text("utf-8"), re.M):
-        if name in ("lib_api.h", "lib_patterns.h"):
+        if name in ("lib_api.h", "lib_patterns.h", "passlib.h", "passlib.hpp"):
             continue
         beside = (path.parent / name).resolve()
         inside = beside if beside.exists() else (ROOT / "cpp" / name).resolve()

@@ -4,27 +4,23 @@
 
 #include <pybind11/pybind11.h>
 
-#include <map>
 #include <string>
 #include <string_view>
 
+#include "graph/attribute_texts.h"
 #include "header.h"
 
 namespace passlib {
 
 namespace py = pybind11;
 
+using AttributeTexts = GraphTexts;
+
 /// The attributes of a node by key.
 py::dict attributeDict(const mxnet::ext::Node& node);
 
 /// Decodes UTF-8. Invalid bytes become replacement characters.
 py::str decode(std::string_view text);
-
-/// Top-level attributes of a graph: JSON text by key.
-using AttributeTexts = std::map<std::string, std::string>;
-
-mxnet::ext::GraphAttributes parseAttributes(const AttributeTexts& texts);
-AttributeTexts printAttributes(const mxnet::ext::GraphAttributes& attributes);
 
 }  // namespace passlib
 

@@ -30,7 +30,7 @@ py::tuple runMove(const GraphHandle& graph, const AttributeTexts& attributes,
   hooks.graph = graph.graph;
   hooks.infer = [&]() {
     graph.owner->nodes(graph.graph);  // completes removals
-    knowledge = std::make_unique<GraphKnowledge>(graph, file, assumptions);
+    knowledge = std::make_unique<GraphKnowledge>(graph.graph, originalsOf(file), assumptions);
     knowledge->infer();
   };
   hooks.fact = [&](const NodeEntry& entry) -> const facts::Fact& {

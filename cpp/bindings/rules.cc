@@ -31,7 +31,7 @@ class Owner {
         const Assumptions& assumptions, py::function allocate)
       : graph_(graph),
         arrays_(*arrays),
-        facts_(graph, file, assumptions),
+        facts_(graph.graph, originalsOf(file), assumptions),
         allocate_(std::move(allocate)) {}
 
   rules::Hooks hooks() {

@@ -65,6 +65,7 @@ def editable(folder: Path) -> Path:
 def build_directory(folder: Path) -> Path:
     pybind11 = shell(ROOT, [sys.executable, "-m", "pybind11", "--cmakedir"]).strip()
     options = [f"-Dpybind11_DIR={pybind11}", f"-DPython_EXECUTABLE={sys.executable}"]
+    options.append("-DPASSLIB_PYTHON=ON")
     shell(ROOT, ["cmake", "-S", str(ROOT), "-B", str(folder / "build"), *options])
     return folder / "build"
 

@@ -6,42 +6,15 @@
 
 #include "bindings/common.h"
 #include "bindings/editing/handles.h"
-#include "facts/facts.h"
-#include "facts/onnx_source.h"
-#include "rules/terms.h"
+#include "rules/knowledge.h"
 
 namespace passlib {
 
-/// Assumptions about open dimensions; facts::Settings describes the members.
-struct Assumptions {
-  bool large_sizes = true;
-  bool empty_errors = true;
-};
+using rules::Assumptions;
+using rules::GraphKnowledge;
 
-/// Facts of a graph with arrays, which its nodes point to while facts are inferred.
-class GraphKnowledge {
- public:
-  /// `file`: the OnnxFile that the graph came from, or None.
-  GraphKnowledge(const GraphHandle& graph, const py::object& file, const Assumptions& assumptions);
-  GraphKnowledge(const GraphKnowledge&) = delete;
-  GraphKnowledge& operator=(const GraphKnowledge&) = delete;
-
-  void infer();
-  /// The fact of a value when the graph was inferred.
-  const facts::Fact& inferred(const NodeEntry& entry) const { return facts_->of(entry); }
-  /// The fact of a value now. Infers the graph when it is first asked.
-  rules::Known of(const NodeEntry& entry);
-  /// Infers a new operator. In nested graphs the facts of new operators stay unknown.
-  void add(const Graph* graph, const Node* node);
-
- private:
-  facts::Fact describe(const Node& node) const;
-
-  Graph* root_;
-  std::unique_ptr<facts::OnnxSource> source_;
-  std::unique_ptr<facts::Facts> facts_;
-  bool inferred_ = false;
-};
+/// What a file, an OnnxFile or None, was read from; null for None.
+std::shared_ptr<const onnx::Originals> originalsOf(const py::object& file);
 
 }  // namespace passlib
 

@@ -3,7 +3,6 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,27 +59,6 @@ py::list listExternal(const OnnxFile& file) {
   return list;
 }
 
-/// The elements of an attribute that has numbers.
-template <typename Number>
-std::vector<Number> numbersOf(const onnx::Attribute& value) {
-  std::vector<Number> numbers;
-  onnx::Field field;
-  for (onnx::Fields fields(value.message); fields.next(&field);) {
-    if (value.kind == Kind::kInts && field.number == onnx::numbers::kInts) {
-      onnx::forEachVarint(field, [&](uint64_t bits) {
-        numbers.push_back(static_cast<Number>(static_cast<int64_t>(bits)));
-      });
-    } else if (value.kind == Kind::kFloats && field.number == onnx::numbers::kFloats) {
-      onnx::forEachFixed(field, onnx::kFixed32, [&](const char* place) {
-        float number = 0;
-        std::memcpy(&number, place, sizeof number);
-        numbers.push_back(static_cast<Number>(number));
-      });
-    }
-  }
-  return numbers;
-}
-
 /// Makes arrays of constants.
 class ArrayMaker {
  public:
@@ -98,9 +76,9 @@ class ArrayMaker {
       case Kind::kFloat:
         return frozen(py::array(py::dtype::of<float>(), none, &value.real));
       case Kind::kInts:
-        return list(numbersOf<int64_t>(value));
+        return list(onnx::numbersOf<int64_t>(value));
       default:
-        return list(numbersOf<float>(value));
+        return list(onnx::numbersOf<float>(value));
     }
   }
 

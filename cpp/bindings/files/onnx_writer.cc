@@ -21,6 +21,7 @@
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "facts/fact.h"
+#include "library/weights/written.h"
 #include "onnx/acceptance/kinds.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
@@ -51,19 +52,6 @@ onnx::Present makePresent(const PresentTuple& given) {
   }
   return present;
 }
-
-/// An array that a pass scaled, written without having been in memory as a whole.
-class WrittenScaled : public onnx::Computed {
- public:
-  explicit WrittenScaled(const Scaled& elements) : elements_(elements) {}
-  std::size_t size() const override { return elements_.size(); }
-  void compute(std::size_t offset, std::size_t size, char* target) const override {
-    elements_.compute(offset, size, target);
-  }
-
- private:
-  const Scaled& elements_;
-};
 
 /// Answers a writer from dictionaries of arrays and functions in Python.
 class PythonHost : public onnx::WriteHost {
@@ -366,8 +354,7 @@ void bindOnnxWriter(py::module_* m) {
              }
              return list;
            })
-      .def_property_readonly("lost",
-                             [](OnnxWriter& writer) { return decode(writer.model().graph().lost); })
+      .def("require_references", [](OnnxWriter& writer) { writer.model().requireReferences(); })
       .def_property_readonly("alters",
                              [](OnnxWriter& writer) { return writer.model().graph().alters; })
       .def_property_readonly("size", &OnnxWriter::size)

@@ -23,11 +23,6 @@ namespace py = pybind11;
 
 namespace {
 
-/// Arrays of fewer bytes are copied together; of others, pages are copied that are written to.
-constexpr std::size_t kSmall = std::size_t{1} << 16;
-
-constexpr std::size_t kAlignment = 64;
-
 bool isAligned(const py::array& array) {
   return (array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) != 0;
 }
@@ -47,10 +42,6 @@ Lending lendingNamed(const std::string& name) {
   const auto* found = std::find(std::begin(kLendings), std::end(kLendings), name);
   if (found == std::end(kLendings)) throw py::value_error("no way to lend arrays: " + name);
   return static_cast<Lending>(found - kLendings);
-}
-
-std::size_t roundedUp(std::size_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 std::vector<py::ssize_t> shapeOf(const py::array& array) {
@@ -110,7 +101,7 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
     const auto* const original = static_cast<const char*>(array.data());
     const std::size_t number = given_.size();
     if (lending_ == Lending::kWhole && !array.writeable()) {
-      copies_.push_back({number, original, size, nullptr, nullptr});
+      copies_.add(number, original, size, isAligned(array));
     }
     add(py::reinterpret_borrow<py::object>(name), std::move(array), code);
     if (lending_ == Lending::kOnDemand) {
@@ -118,7 +109,13 @@ LentArrays::LentArrays(const py::dict& given, const py::sequence& names,
       block_.setOnDemand(number, are_args, {original, size, code.cast<int>()});
     }
   }
-  copy();
+  if (copies_.count() > 0) {
+    const ReleasedGil released;
+    copies_.make();
+  }
+  for (std::size_t i = 0; i < copies_.count(); ++i) {
+    block_.setData(copies_.place(i), copies_.data(i));
+  }
 }
 
 void LentArrays::add(py::object name, py::array array, py::object code) {
@@ -141,18 +138,18 @@ py::list LentArrays::params() const {
 }
 
 py::list LentArrays::changed(const py::set& except) const {
-  std::vector<const Copy*> left;
-  for (const Copy& each : copies_) {
-    if (except.empty() || !except.contains(given_[each.place].name)) left.push_back(&each);
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < copies_.count(); ++i) {
+    if (except.empty() || !except.contains(given_[copies_.place(i)].name)) left.push_back(i);
   }
   {
     const ReleasedGil released;
-    const auto same = [](const Copy* each) { return !differs(*each); };
+    const auto same = [this](std::size_t each) { return !copies_.differs(each); };
     left.erase(std::remove_if(left.begin(), left.end(), same), left.end());
   }
   py::list list;
-  for (const Copy* each : left) {
-    list.append(py::make_tuple(given_[each->place].name, arrayOf(*each)));
+  for (const std::size_t each : left) {
+    list.append(py::make_tuple(given_[copies_.place(each)].name, arrayOf(each)));
   }
   return list;
 }
@@ -164,60 +161,13 @@ const py::object& LentArrays::codeOf(const py::dtype& type, const py::function& 
   return codes_.emplace(type.ptr(), std::make_pair(type, std::move(code))).first->second.second;
 }
 
-void LentArrays::copy() {
-  Lender lender;
-  std::size_t packed = kAlignment;
-  for (Copy& each : copies_) {
-    if (each.size < kSmall) {
-      packed += roundedUp(each.size);
-      continue;
-    }
-    each.alone = std::make_unique<Alone>();
-    if (isAligned(given_[each.place].array)) {
-      each.alone->loan = lender.lend(each.original, each.size);
-    }
-  }
-  small_.reset(new char[packed]);
-  char* place = small_.get();
-  place += kAlignment - reinterpret_cast<uintptr_t>(place) % kAlignment;
-  for (Copy& each : copies_) {
-    if (each.alone == nullptr) {
-      each.data = place;
-      std::memcpy(place, each.original, each.size);
-      place += roundedUp(each.size);
-    } else if (const Lender::Loan& loan = each.alone->loan; loan.mapping != nullptr) {
-      each.data = loan.mapping->data() + loan.offset;
-    } else {
-      const py::array& original = given_[each.place].array;
-      py::array own(original.dtype(), shapeOf(original));
-      each.data = static_cast<char*>(own.mutable_data());
-      each.alone->array = std::move(own);
-      const ReleasedGil released;
-      std::memcpy(each.data, each.original, each.size);
-    }
-    block_.setData(each.place, each.data);
-  }
-}
-
-bool LentArrays::differs(const Copy& copy) {
-  if (copy.alone != nullptr && copy.alone->loan.mapping != nullptr) {
-    const Lender::Loan& loan = copy.alone->loan;
-    return loan.mapping->differs(loan.offset, copy.size, copy.original);
-  }
-  return std::memcmp(copy.data, copy.original, copy.size) != 0;
-}
-
 /// The array of a copy, which outlives this object.
-py::array LentArrays::arrayOf(const Copy& copy) const {
-  const py::array& original = given_[copy.place].array;
-  const std::vector<py::ssize_t> shape = shapeOf(original);
-  if (copy.alone == nullptr) return py::array(original.dtype(), shape, copy.data);
-  if (copy.alone->array) return py::reinterpret_borrow<py::array>(copy.alone->array);
-  auto* shared = new std::shared_ptr<const PrivateMapping>(copy.alone->loan.mapping);
-  const py::capsule owner(shared, [](void* memory) {
-    delete static_cast<std::shared_ptr<const PrivateMapping>*>(memory);
-  });
-  return py::array(original.dtype(), shape, copy.data, owner);
+py::array LentArrays::arrayOf(std::size_t copy) const {
+  const py::array& original = given_[copies_.place(copy)].array;
+  auto* kept = new std::shared_ptr<const char>(copies_.kept(copy));
+  const py::capsule owner(
+      kept, [](void* memory) { delete static_cast<std::shared_ptr<const char>*>(memory); });
+  return py::array(original.dtype(), shapeOf(original), kept->get(), owner);
 }
 
 void bindLending(py::module_* m) {

@@ -4,7 +4,6 @@
 
 #include <pybind11/numpy.h>
 
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "library/file_mapping.h"
 #include "library/params.h"
+#include "library/weights/copies.h"
 
 namespace passlib {
 
@@ -48,19 +48,6 @@ class LentArrays {
   pybind11::list changed(const pybind11::set& except) const;
 
  private:
-  /// The memory of a copy that lies by itself: a loan, or an array of its own.
-  struct Alone {
-    Lender::Loan loan;
-    pybind11::object array;
-  };
-  /// An array that is lent as a copy.
-  struct Copy {
-    std::size_t place;     ///< among the parameters
-    const char* original;  ///< read without the GIL, which the array's methods need
-    std::size_t size;      ///< in bytes
-    char* data;
-    std::unique_ptr<Alone> alone;  ///< null for those that lie in one piece of memory with others
-  };
   struct Given {
     pybind11::object name;
     pybind11::array array;
@@ -69,15 +56,12 @@ class LentArrays {
 
   void add(pybind11::object name, pybind11::array array, pybind11::object code);
   const pybind11::object& codeOf(const pybind11::dtype& type, const pybind11::function& code_of);
-  void copy();
-  static bool differs(const Copy& copy);
-  pybind11::array arrayOf(const Copy& copy) const;
+  pybind11::array arrayOf(std::size_t copy) const;
 
   Lending lending_;
   ParamBlock block_;
   std::vector<Given> given_;
-  std::vector<Copy> copies_;
-  std::unique_ptr<char[]> small_;  ///< copies of small arrays
+  Copies copies_;
   std::unordered_map<PyObject*, std::pair<pybind11::dtype, pybind11::object>> codes_;
 };
 

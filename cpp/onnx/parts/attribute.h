@@ -3,9 +3,12 @@
 #define PASSLIB_ONNX_PARTS_ATTRIBUTE_H_
 
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "onnx/wire/arena.h"
 #include "onnx/wire/fields.h"
+#include "onnx/wire/numbers.h"
 
 namespace passlib::onnx {
 
@@ -60,6 +63,27 @@ inline Bytes mergedBody(Bytes message, uint32_t number, Arena* arena) {
   Message merged;
   forEachBody(message, number, [&](Bytes body) { merged.add(body, arena); });
   return merged.bytes();
+}
+
+/// The elements of an attribute that has numbers.
+template <typename Number>
+std::vector<Number> numbersOf(const Attribute& value) {
+  std::vector<Number> numbers;
+  Field field;
+  for (Fields fields(value.message); fields.next(&field);) {
+    if (value.kind == Kind::kInts && field.number == numbers::kInts) {
+      forEachVarint(field, [&](uint64_t bits) {
+        numbers.push_back(static_cast<Number>(static_cast<int64_t>(bits)));
+      });
+    } else if (value.kind == Kind::kFloats && field.number == numbers::kFloats) {
+      forEachFixed(field, kFixed32, [&](const char* place) {
+        float number = 0;
+        std::memcpy(&number, place, sizeof number);
+        numbers.push_back(static_cast<Number>(number));
+      });
+    }
+  }
+  return numbers;
 }
 
 }  // namespace passlib::onnx

@@ -1,9 +1,19 @@
 #include "onnx/writing/model.h"
 
+#include "errors.h"
+#include "onnx/text/strings.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 
 namespace passlib::onnx {
+
+void ModelWriter::requireReferences() const {
+  if (graph_.lost.data() == nullptr || graph_.lost.empty()) return;
+  throw UnsupportedError(
+      "the training information of the model refers to value " + shown(graph_.lost) +
+      ", which the passes removed or renamed; leave the node that computes it as it is, or remove "
+      "the training information first");
+}
 
 Pieces ModelWriter::assemble(Content content) const {
   Pieces out;

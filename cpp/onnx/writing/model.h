@@ -26,6 +26,8 @@ class ModelWriter {
   const WrittenGraph& graph() const { return graph_; }
   const GraphWriter& writer() const { return writer_; }
   const Originals& originals() const { return *originals_; }
+  /// Throws UnsupportedError if training information refers to a value that is gone.
+  void requireReferences() const;
   /// Whether the model has other operator sets than the file.
   bool changesImports() const { return !changed_imports_.empty() || !added_imports_.empty(); }
 

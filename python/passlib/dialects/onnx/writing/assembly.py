@@ -436,13 +436,7 @@ def assemble_for_file(
     if same:
         return None
     assembled = assemble(graph, attributes, document, params, omitted=omitted)
-    lost = assembled.writer.lost
-    if lost:
-        raise UnsupportedError(
-            f"the training information of the model refers to value {lost!r}, which the passes "
-            "removed or renamed; leave the node that computes it as it is, or remove the training "
-            "information first"
-        )
+    assembled.writer.require_references()
     return assembled
 
 

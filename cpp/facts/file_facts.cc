@@ -1,0 +1,136 @@
+#include "facts/file_facts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace passlib::facts {
+
+void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_stated,
+                      bool large_sizes, bool believe_stated) {
+  for (const Node* node : graph_->nodes) {
+    const auto stated = node->op == "null" ? given.find(node->name) : given.end();
+    if (stated == given.end()) continue;
+    const auto& [code, dims] = stated->second;
+    Fact fact = source_->describe(*node);
+    const bool other = fact.constant || fact.content != nullptr;
+    if (other) fact = Fact::tensor(fact.type);
+    if (code) fact.type = static_cast<Type>(*code);
+    if (dims) {
+      Shape shape;
+      for (std::size_t i = 0; i < dims->size(); ++i) {
+        Dim dim = (*dims)[i] < 0 ? Dim() : Dim((*dims)[i]);
+        if (!dim.isKnown() && fact.shape && fact.shape->size() == dims->size()) {
+          dim = (*fact.shape)[i];
+        }
+        shape.push_back(std::move(dim));
+      }
+      fact.shape = std::move(shape);
+    }
+    known_[node] = std::move(fact);
+  }
+  Settings settings = source_->settings(opsets, with_stated);
+  settings.large_sizes = large_sizes;
+  settings.believe_stated = believe_stated;
+  settings.describe = [this](const Node& node) {
+    const auto found = known_.find(&node);
+    return found != known_.end() ? found->second : source_->describe(node);
+  };
+  facts_ = std::make_unique<Facts>(graph_.get(), std::move(settings));
+  facts_->infer();
+}
+
+bool FileFacts::confirms(const std::vector<std::string>& names) const {
+  if (names.size() != graph_->outputs.size()) return false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Fact* const expected = source_->stated(names[i]);
+    const NodeEntry& head = graph_->outputs[i];
+    const Fact& found = facts_->of(head.node, static_cast<std::size_t>(head.entry));
+    if (expected == nullptr || !expected->shape || !found.isTensor() ||
+        found.type == facts::kUnknownType || expected->type != found.type ||
+        disagree(*expected, found)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+FileFacts::Standing FileFacts::standing(std::size_t output, const std::string& name) const {
+  const Fact* const expected = source_->stated(name);
+  if (expected == nullptr) return Standing::kUnstated;
+  const NodeEntry& head = graph_->outputs[output];
+  const Fact& found = facts_->of(head.node, static_cast<std::size_t>(head.entry));
+  if (!found.isTensor() || !expected->isTensor() || found.type == kUnknownType) {
+    return Standing::kAgrees;
+  }
+  return disagree(*expected, found) ? Standing::kContradicts : Standing::kAgrees;
+}
+
+std::vector<std::pair<std::string, std::string>> FileFacts::texts(
+    const std::map<int, int>& codes) const {
+  std::vector<std::pair<std::string, std::string>> made;
+  if (!appendTexts(codes, &made)) made.clear();
+  return made;
+}
+
+bool FileFacts::appendTexts(const std::map<int, int>& codes,
+                            std::vector<std::pair<std::string, std::string>>* made) const {
+  std::set<std::pair<const Node*, int>> used;
+  for (const Node* node : graph_->nodes) {
+    for (const NodeEntry& input : node->inputs) {
+      if (input.node->num_outputs > 1) used.emplace(input.node, input.entry);
+    }
+  }
+  for (const NodeEntry& head : graph_->outputs) used.emplace(head.node, head.entry);
+  for (const Node* node : graph_->nodes) {
+    auto& [shapes, types] = made->emplace_back("[", "[");
+    const int count = std::max(node->num_outputs, 1);
+    for (int i = 0; i < count; ++i) {
+      const Fact& fact = facts_->of(node, static_cast<std::size_t>(i));
+      if (i > 0) {
+        shapes += ",";
+        types += ",";
+      }
+      if (!fact.present ||
+          (source_->isOmitted(*node, static_cast<std::size_t>(i)) && used.count({node, i}) == 0)) {
+        shapes += "None";
+        types += "-1";
+        continue;
+      }
+      if (fact.type == kUnknownType || !fact.isTensor() || !fact.shape || !isStatic(*fact.shape) ||
+          contradicts(*node, static_cast<std::size_t>(i), fact)) {
+        return false;
+      }
+      shapes += "[";
+      for (std::size_t k = 0; k < fact.shape->size(); ++k) {
+        if (k > 0) shapes += ",";
+        shapes += std::to_string((*fact.shape)[k].number());
+      }
+      shapes += "]";
+      const auto code = codes.find(static_cast<int>(fact.type));
+      types += code == codes.end() ? "-1" : std::to_string(code->second);
+    }
+    shapes += "]";
+    types += "]";
+  }
+  return true;
+}
+
+bool FileFacts::contradicts(const Node& node, std::size_t output, const Fact& fact) const {
+  const Fact* stated = source_->stated(node, output);
+  return stated != nullptr && disagree(*stated, fact);
+}
+
+bool FileFacts::disagree(const Fact& stated, const Fact& fact) {
+  if (!stated.wrappers.empty() ||
+      (stated.type != facts::kUnknownType && stated.type != fact.type)) {
+    return true;
+  }
+  if (!stated.shape || !fact.shape) return false;
+  if (stated.shape->size() != fact.shape->size()) return true;
+  for (std::size_t i = 0; i < fact.shape->size(); ++i) {
+    if (differ((*stated.shape)[i], (*fact.shape)[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace passlib::facts

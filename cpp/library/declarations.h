@@ -1,0 +1,57 @@
+// What passes declare of themselves, and checks of options against it.
+#ifndef PASSLIB_LIBRARY_DECLARATIONS_H_
+#define PASSLIB_LIBRARY_DECLARATIONS_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace passlib {
+
+/// An option that a pass declares. Numbers are texts.
+struct OptionDeclaration {
+  std::string name;
+  std::string kind;  ///< "boolean", "integer", "real" or "text"
+  bool is_list = false;
+  std::string default_text;  ///< as pipelines spell it
+  std::string description;
+  std::vector<std::string> choices;
+  std::optional<double> low;
+  std::optional<double> high;
+  std::string low_text;
+  std::string high_text;
+
+  /// The accepted values in words.
+  std::string typeText() const;
+  /// Returns a value, given as text, as a library gets it. Throws std::invalid_argument.
+  std::string checked(const std::string& text) const;
+};
+
+/// A pass as it describes itself.
+struct Declaration {
+  std::string name;
+  std::string description;
+  std::vector<std::string> dialects;  ///< empty for all
+  std::vector<OptionDeclaration> options;
+  bool declared = false;  ///< whether it declares anything; else it takes any options
+  bool any_options = false;
+  bool needs_weights = true;
+  bool weights_on_demand = false;
+  bool needs_shapes = true;
+  bool exact = false;
+  std::vector<std::string> pipelines;  ///< that it joins
+
+  /// Returns options, given as text, as a library gets them. Throws std::invalid_argument, with
+  /// the number of the option in `place` if it concerns one.
+  std::vector<std::pair<std::string, std::string>> checked(
+      const std::vector<std::pair<std::string, std::string>>& given, std::size_t* place) const;
+};
+
+/// Reads the declarations of a library, in the form of `_passlibDeclarations` in lib_api.h; "" if
+/// there are none. Throws FormatError.
+std::vector<Declaration> readDeclarations(const std::string& text);
+
+}  // namespace passlib
+
+#endif  // PASSLIB_LIBRARY_DECLARATIONS_H_

@@ -1,0 +1,341 @@
+#include "model/attributes.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "errors.h"
+#include "graph/attributes.h"
+#include "header.h"
+#include "onnx/parts/attribute.h"
+#include "onnx/text/strings.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
+#include "rules/known.h"
+
+namespace passlib::model {
+
+namespace {
+
+using mxnet::ext::JsonVal;
+using onnx::Bytes;
+using onnx::Kind;
+using onnx::shown;
+namespace numbers = onnx::numbers;
+
+Bytes trimmed(Bytes text) {
+  const auto isSpace = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool readInteger(Bytes text, int64_t* number) {
+  text = trimmed(text);
+  const std::size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
+  const Bytes digits = text.substr(sign);
+  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), isDigit)) return false;
+  errno = 0;
+  *number = std::strtoll(std::string(text).c_str(), nullptr, 10);
+  return errno == 0;
+}
+
+bool readWhole(Bytes text, int64_t* number) {
+  if (text == "True" || text == "true") return *number = 1, true;
+  if (text == "False" || text == "false") return *number = 0, true;
+  return readInteger(text, number);
+}
+
+bool readReal(Bytes text, float* number) {
+  const std::string plain(trimmed(text));
+  // Hexadecimal numbers are no texts of attributes.
+  if (plain.empty() || plain.find_first_of("xX_") != std::string::npos) return false;
+  char* end = nullptr;
+  *number = static_cast<float>(std::strtod(plain.c_str(), &end));
+  return *end == '\0';
+}
+
+/// Splits `[1, 2]`, `(1, 2)` or `1, 2`.
+std::vector<Bytes> itemsOf(Bytes text) {
+  text = trimmed(text);
+  if (text.size() >= 2 && (text.front() == '[' || text.front() == '(')) {
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<Bytes> items;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const Bytes item = trimmed(text.substr(0, comma));
+    if (!item.empty()) items.push_back(item);
+    text = comma == Bytes::npos ? Bytes() : text.substr(comma + 1);
+  }
+  return items;
+}
+
+bool isList(Bytes text) {
+  return text.size() >= 2 && ((text.front() == '[' && text.back() == ']') ||
+                              (text.front() == '(' && text.back() == ')'));
+}
+
+template <typename Number, typename Read>
+bool readAll(Bytes text, std::vector<Number>* list, Read read) {
+  for (const Bytes item : itemsOf(text)) {
+    Number number{};
+    if (!read(item, &number)) return false;
+    list->push_back(number);
+  }
+  return true;
+}
+
+bool readStrings(Bytes text, std::vector<std::string>* list) {
+  try {
+    const JsonVal value = JsonVal::parse(std::string(text));
+    if (value.type != mxnet::ext::LIST) return false;
+    for (const JsonVal& item : value.list) {
+      if (item.type != mxnet::ext::STR) return false;
+      list->push_back(item.str);
+    }
+    return true;
+  } catch (const mxnet::ext::JsonError&) {
+    return false;
+  }
+}
+
+/// The attributes of ONNX's operators whose texts may look like those of another type. An attribute
+/// has one type in all operators and versions, but for what `schemaKind` says.
+constexpr const char* kReal[] = {"alpha",
+                                 "beta",
+                                 "bias",
+                                 "clip",
+                                 "cubic_coeff_a",
+                                 "decay_factor",
+                                 "default_float",
+                                 "epsilon",
+                                 "extrapolation_value",
+                                 "gamma",
+                                 "height_scale",
+                                 "high",
+                                 "lambd",
+                                 "low",
+                                 "max",
+                                 "mean",
+                                 "min",
+                                 "momentum",
+                                 "norm_coefficient",
+                                 "norm_coefficient_post",
+                                 "ratio",
+                                 "replaced_value_float",
+                                 "scale",
+                                 "seed",
+                                 "softcap",
+                                 "spatial_scale",
+                                 "threshold",
+                                 "value_float",
+                                 "width_scale"};
+constexpr const char* kReals[] = {"activation_alpha", "activation_beta",
+                                  "base_values",      "class_weights",
+                                  "coefficients",     "imputed_value_floats",
+                                  "intercepts",       "kernel_params",
+                                  "keys_floats",      "nodes_values",
+                                  "offset",           "prob_a",
+                                  "prob_b",           "rho",
+                                  "scales",           "support_vectors",
+                                  "target_weights",   "value_floats",
+                                  "values_floats",    "weights"};
+constexpr const char* kText[] = {"activation",
+                                 "approximate",
+                                 "auto_pad",
+                                 "case_change_action",
+                                 "cast_to",
+                                 "coordinate_transformation_mode",
+                                 "default_string",
+                                 "delimiter",
+                                 "direction",
+                                 "equation",
+                                 "keep_aspect_ratio_policy",
+                                 "kernel_type",
+                                 "locale",
+                                 "map_form",
+                                 "mode",
+                                 "nearest_mode",
+                                 "norm",
+                                 "padding_mode",
+                                 "pattern",
+                                 "pixel_format",
+                                 "reduction",
+                                 "round_mode",
+                                 "update_rule",
+                                 "value_string",
+                                 "y"};
+
+template <std::size_t N>
+bool isAmong(const char* const (&names)[N], Bytes key) {
+  return std::find(std::begin(names), std::end(names), key) != std::end(names);
+}
+
+/// The type of an attribute of ONNX's operators; kUnknown where the text tells it.
+Kind schemaKind(const Node& node, Bytes key, const facts::Opsets& opsets) {
+  const Bytes domain = attributeOf(node, onnx::keys::kDomain);
+  if (!isOwnDomain(node) && domain != "ai.onnx.ml") return Kind::kUnknown;
+  const auto set = opsets.find(domain == "ai.onnx" ? Bytes() : domain);
+  const int64_t version = set == opsets.end() ? 0 : set->second;
+  if (key == "scale" && node.op == "Scaler") return Kind::kFloats;
+  if (key == "seed" && node.op == "Dropout") return Kind::kInt;
+  if (key == "p" && version == 1 && node.op != "LpNormalization") return Kind::kFloat;
+  if (key == "value") return node.op == "Pad" ? Kind::kFloat : Kind::kTensor;
+  if (key == "to" && version != 0 && version < 6) return Kind::kString;
+  if (isAmong(kReal, key)) return Kind::kFloat;
+  if (isAmong(kReals, key)) return Kind::kFloats;
+  return isAmong(kText, key) ? Kind::kString : Kind::kUnknown;
+}
+
+/// Guesses the type of an attribute that has no schema.
+Kind guessedKind(Bytes text) {
+  int64_t whole = 0;
+  float real = 0;
+  if (text == trimmed(text) && readInteger(text, &whole)) return Kind::kInt;
+  if (readReal(text, &real)) return Kind::kFloat;
+  if (!isList(text)) return Kind::kString;
+  std::vector<int64_t> wholes;
+  std::vector<float> reals;
+  std::vector<std::string> strings;
+  if (readAll(text, &wholes, readInteger)) return Kind::kInts;
+  if (readAll(text, &reals, readReal)) return Kind::kFloats;
+  return readStrings(text, &strings) ? Kind::kStrings : Kind::kString;
+}
+
+/// The place of the attribute of the file that a text refers to; nothing if it states the value.
+std::optional<std::string> placeIn(Bytes text) {
+  if (text.find("\"same_as\"") == Bytes::npos) return std::nullopt;
+  try {
+    JsonVal value = JsonVal::parse(std::string(text));
+    while (value.type == mxnet::ext::LIST && !value.list.empty()) {
+      value = JsonVal(value.list.front());
+    }
+    if (value.type != mxnet::ext::MAP) return std::nullopt;
+    const auto values = value.map.find(JsonVal("values"));
+    if (values != value.map.end()) value = JsonVal(values->second);
+    const auto place = value.map.find(JsonVal("same_as"));
+    if (place == value.map.end() || place->second.type != mxnet::ext::STR) return std::nullopt;
+    return place->second.str.substr(0, place->second.str.find('['));
+  } catch (const mxnet::ext::JsonError&) {
+    return std::nullopt;
+  }
+}
+
+void appendReal(uint32_t number, float value, std::string* out) {
+  onnx::appendVarint(number << 3U | onnx::kFixed32, out);
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out->append(bytes, sizeof bytes);
+}
+
+/// Appends the value of an attribute; false if the text is not one of this type.
+bool appendValue(Kind kind, Bytes text, std::string* out) {
+  int64_t whole = 0;
+  float real = 0;
+  std::vector<int64_t> wholes;
+  std::vector<float> reals;
+  std::vector<std::string> strings;
+  switch (kind) {
+    case Kind::kInt:
+      if (!readWhole(text, &whole)) return false;
+      onnx::appendNumber(numbers::kI, static_cast<uint64_t>(whole), out);
+      return true;
+    case Kind::kFloat:
+      if (!readReal(text, &real)) return false;
+      appendReal(numbers::kF, real, out);
+      return true;
+    case Kind::kString:
+      onnx::appendBody(numbers::kS, text, out);
+      return true;
+    case Kind::kInts:
+      if (!readAll(text, &wholes, readWhole)) return false;
+      for (const int64_t each : wholes) {
+        onnx::appendNumber(numbers::kInts, static_cast<uint64_t>(each), out);
+      }
+      return true;
+    case Kind::kFloats:
+      if (!readAll(text, &reals, readReal)) return false;
+      for (const float each : reals) appendReal(numbers::kFloats, each, out);
+      return true;
+    case Kind::kStrings:
+      if (!readStrings(text, &strings)) return false;
+      for (const std::string& each : strings) onnx::appendBody(numbers::kStrings, each, out);
+      return true;
+    default:
+      return false;
+  }
+}
+
+const char* nameOf(Kind kind) {
+  static const char* const kNames[] = {
+      "UNDEFINED",      "FLOAT",      "INT",        "STRING",  "TENSOR", "GRAPH",
+      "FLOATS",         "INTS",       "STRINGS",    "TENSORS", "GRAPHS", "SPARSE_TENSOR",
+      "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
+  return kNames[static_cast<int>(kind)];
+}
+
+bool isShape(Bytes text) {
+  if (!isList(text) && !(text.size() >= 2 && (text.front() == '[' || text.front() == '('))) {
+    return false;
+  }
+  const Bytes inner = text.substr(1, text.size() - 2);
+  return (text.back() == ']' || text.back() == ')') &&
+         inner.find_first_not_of("-0123456789, ") == Bytes::npos;
+}
+
+}  // namespace
+
+onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int kind,
+                                  const facts::Opsets& opsets) {
+  if (std::optional<std::string> place = placeIn(text)) return {"", std::move(place)};
+  Kind type = static_cast<Kind>(kind);
+  if (type == Kind::kUnknown) type = schemaKind(node, key, opsets);
+  if (type == Kind::kUnknown) type = guessedKind(text);
+  onnx::MadeAttribute made;
+  onnx::appendBody(numbers::kName, key, &made.message);
+  if (!appendValue(type, text, &made.message)) {
+    const bool long_text = text.size() > 60;
+    throw UnsupportedError("node " + shown(node.name) + " (" + node.op + "): attribute " +
+                           shown(key) + ": " + shown(text.substr(0, 60)) +
+                           (long_text ? "..." : "") + " is not a value of type " + nameOf(type) +
+                           " that the native writer makes");
+  }
+  onnx::appendNumber(numbers::kType, static_cast<uint64_t>(type), &made.message);
+  return made;
+}
+
+onnx::StatedType statedType(const Node& variable, std::optional<int32_t> code) {
+  const Bytes type = attributeOf(variable, "__dtype__");
+  const Bytes shape = attributeOf(variable, "__shape__");
+  const std::string title = "variable " + shown(variable.name);
+  if (type.data() == nullptr && !code) {
+    throw UnsupportedError(title +
+                           " is new and has no values; allocate them with alloc_arg, or state the "
+                           "type of a new model input as __dtype__ and __shape__");
+  }
+  if (type.data() != nullptr) {
+    int64_t number = 0;
+    if (type.size() > 3 || !readInteger(type, &number) || number < 0) {
+      throw UnsupportedError(title + ": __dtype__ " + shown(type) + " is not a number");
+    }
+    code = rules::onnxType(static_cast<mxnet::ext::MXDType>(number));
+    if (*code == 0) {
+      throw UnsupportedError(title + ": ONNX has no element type of number " + std::string(type));
+    }
+  }
+  if (shape.data() == nullptr) return {code, std::nullopt};
+  std::vector<int64_t> sizes;
+  if (!isShape(shape) || !readAll(shape, &sizes, readInteger)) {
+    throw UnsupportedError(title + ": __shape__ " + shown(shape) + " is not a shape");
+  }
+  for (int64_t& size : sizes) size = size > 0 ? size : -1;
+  return {code, sizes};
+}
+
+}  // namespace passlib::model

@@ -1,0 +1,25 @@
+// Attributes and types of nodes that passes made, from their texts.
+#ifndef PASSLIB_MODEL_ATTRIBUTES_H_
+#define PASSLIB_MODEL_ATTRIBUTES_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "facts/facts.h"
+#include "onnx/writing/host.h"
+
+namespace passlib::model {
+
+/// Makes an attribute of a type, 0 for that of the operator's schema. Numbers, texts and lists of
+/// them are made; tensors and other messages only where the text refers to one of the file. Throws
+/// UnsupportedError.
+onnx::MadeAttribute makeAttribute(const Node& node, onnx::Bytes key, onnx::Bytes text, int kind,
+                                  const facts::Opsets& opsets);
+
+/// Returns the type that a variable without values states in `__dtype__` and `__shape__`. `code`:
+/// the element type where it states none. Throws UnsupportedError.
+onnx::StatedType statedType(const Node& variable, std::optional<int32_t> code);
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_ATTRIBUTES_H_

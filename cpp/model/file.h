@@ -1,0 +1,57 @@
+// Files of models, as they were read.
+#ifndef PASSLIB_MODEL_FILE_H_
+#define PASSLIB_MODEL_FILE_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "graph/source.h"
+#include "library/file_mapping.h"
+#include "model/array.h"
+#include "onnx/original/originals.h"
+#include "onnx/reading/model.h"
+
+namespace passlib::model {
+
+/// An ONNX file. Nothing in it changes; threads may share one.
+class File {
+ public:
+  /// Maps and reads a file. Throws std::system_error, FormatError, GraphError, UnsupportedError.
+  static std::shared_ptr<File> open(const std::string& path);
+  /// Reads a copy of bytes.
+  static std::shared_ptr<File> of(std::string bytes);
+
+  const std::string& path() const { return path_; }
+  onnx::Bytes bytes() const { return bytes_; }
+  const onnx::Model& read() const { return read_; }
+  const std::shared_ptr<GraphSource>& graph() const { return graph_; }
+  /// The constants of the main graph that passes see as arrays.
+  const Arrays& arrays() const { return arrays_; }
+  /// Whether the model has local functions.
+  bool hasFunctions() const;
+  /// Throws FormatError if the file was changed since it was mapped.
+  void check() const {
+    if (mapping_ != nullptr) mapping_->check();
+  }
+  /// The messages of the file by the identifiers of nodes, found when they are first asked for.
+  std::shared_ptr<const onnx::Originals> originals() const;
+
+ private:
+  File() = default;
+  static std::shared_ptr<File> finish(std::shared_ptr<File> file);
+
+  std::string path_;
+  std::shared_ptr<const FileMapping> mapping_;  ///< or null
+  std::shared_ptr<const std::string> memory_;   ///< in place of the mapping
+  onnx::Bytes bytes_;
+  onnx::Model read_;
+  std::shared_ptr<GraphSource> graph_;
+  Arrays arrays_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const onnx::Originals> originals_;
+};
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_FILE_H_

@@ -1,0 +1,162 @@
+#include "model/model.h"
+
+#include <utility>
+
+#include "errors.h"
+#include "facts/onnx_source.h"
+#include "onnx/writing/model.h"
+
+namespace passlib::model {
+
+namespace {
+
+using mxnet::ext::JsonVal;
+
+constexpr const char* kOpsets = "opset_import";
+
+/// Where the outputs of a graph come from: the identifier and the name of the node, and the output.
+std::vector<onnx::Present::Output> headsOf(const Graph& graph) {
+  std::vector<onnx::Present::Output> heads;
+  for (const NodeEntry& head : graph.outputs) {
+    heads.push_back({"", std::string(attributeOf(*head.node, onnx::keys::kId)), head.node->name,
+                     static_cast<uint32_t>(head.entry)});
+  }
+  return heads;
+}
+
+bool sameHeads(const std::vector<onnx::Present::Output>& left,
+               const std::vector<onnx::Present::Output>& right) {
+  if (left.size() != right.size()) return false;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i].key != right[i].key || left[i].node != right[i].node ||
+        left[i].output != right[i].output) {
+      return false;
+    }
+  }
+  return true;
+}
+
+onnx::Present presentOf(const Graph& graph, const std::vector<std::string>& names) {
+  onnx::Present present;
+  present.of_file = false;
+  present.outputs = headsOf(graph);
+  for (std::size_t i = 0; i < names.size() && i < present.outputs.size(); ++i) {
+    present.outputs[i].name = names[i];
+  }
+  return present;
+}
+
+std::vector<std::string> namesOf(const Model& model, const Graph& graph,
+                                 const onnx::Present& present) {
+  return onnx::nameOutputs(*model.file->originals(), graph, present);
+}
+
+}  // namespace
+
+Model modelOf(std::shared_ptr<const File> file) {
+  Model model;
+  model.graph = file->graph();
+  model.arrays = file->arrays();
+  model.attributes["ir_version"] = std::to_string(file->read().ir_version);
+  std::string imports = "{";
+  std::map<std::string, int64_t> last;  // of several versions the last one holds
+  for (const auto& [domain, version] : file->read().imports) last[std::string(domain)] = version;
+  for (const auto& [domain, version] : file->read().imports) {
+    const auto found = last.find(std::string(domain));
+    if (found == last.end()) continue;
+    if (imports.size() > 1) imports += ", ";
+    imports += JsonVal(found->first).dump() + ": " + std::to_string(found->second);
+    last.erase(found);
+  }
+  model.attributes[kOpsets] = imports + "}";
+  model.file = std::move(file);
+  return model;
+}
+
+facts::Opsets opsetsOf(const Model& model) {
+  facts::Opsets sets;
+  for (const auto& [domain, version] : model.file->read().imports) {
+    sets[std::string(domain)] = version;
+  }
+  const auto text = model.attributes.find(kOpsets);
+  if (text == model.attributes.end()) return sets;
+  try {
+    const JsonVal given = JsonVal::parse(text->second);
+    if (given.type == mxnet::ext::MAP) {
+      for (const auto& [domain, version] : given.map) {
+        int64_t number = 0;
+        if (!version.toInteger(&number)) throw std::invalid_argument("no number");
+        sets[domain.str] = number;
+      }
+      return sets;
+    }
+  } catch (const mxnet::ext::JsonError&) {
+  } catch (const std::invalid_argument&) {
+  }
+  throw GraphError("the graph's attribute opset_import is " + text->second.substr(0, 80) +
+                   "; it must be a JSON object of versions by domain");
+}
+
+std::vector<std::string> outputNames(const Model& model) {
+  return namesOf(model, *model.graph->get(), model.present);
+}
+
+std::vector<std::string> outputNames(const Model& model, const Graph& graph) {
+  return namesOf(model, graph, model.present);
+}
+
+onnx::Present presentAfter(const Model& before, const Graph& after) {
+  const std::shared_ptr<const Graph> graph = before.graph->get();
+  if (sameHeads(headsOf(*graph), headsOf(after))) return before.present;
+  onnx::Present kept = before.present;
+  try {
+    kept = presentOf(*graph, namesOf(before, *graph, before.present));
+    return presentOf(after, namesOf(before, after, kept));
+  } catch (const GraphError&) {  // as saving will report
+    return kept;
+  }
+}
+
+bool isUnchanged(const Model& model) {
+  const Arrays& own = model.file->arrays();
+  for (const auto& [name, array] : model.arrays) {
+    const auto found = own.find(name);
+    if (found == own.end() || !same(array, found->second)) return false;
+  }
+  return model.graph == model.file->graph() ||
+         equalGraphs(*model.file->graph()->get(), *model.graph->get(), MX_STR_ORIGIN);
+}
+
+std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, const Graph& graph) {
+  std::unordered_map<const Node*, facts::Fact> known;
+  for (const Node* node : graph.nodes) {
+    if (node->op != "null") continue;
+    const auto found = model.arrays.find(node->name);
+    if (found == model.arrays.end()) continue;
+    const Array& array = found->second;
+    const auto type = static_cast<facts::Type>(array.type);
+    facts::Fact fact =
+        facts::Fact::tensor(type, facts::Shape(array.dims.begin(), array.dims.end()));
+    fact.constant = true;
+    std::size_t count = 1;
+    for (const int64_t size : array.dims) count *= static_cast<std::size_t>(size);
+    if (array.scaled == nullptr && count <= facts::kMostElements) {
+      fact.content = facts::elementsContent(type, array.data.data(), count);
+    }
+    known.emplace(node, std::move(fact));
+  }
+  return known;
+}
+
+std::map<std::string, std::size_t> countOperators(const Graph& graph) {
+  std::map<std::string, std::size_t> counts;
+  // Only read here; the walk takes pointers that could be written to.
+  mxnet::ext::host::forEachNode(
+      const_cast<Graph*>(&graph), [](Graph*) {},
+      [&counts](Graph*, const Node* node) {
+        if (node->op != "null") ++counts[node->op];
+      });
+  return counts;
+}
+
+}  // namespace passlib::model

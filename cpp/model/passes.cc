@@ -1,0 +1,231 @@
+#include "model/passes.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "facts/file_facts.h"
+#include "graph/attributes.h"
+#include "graph/variables.h"
+#include "library/calls/call.h"
+#include "library/calls/output.h"
+#include "library/weights/copies.h"
+#include "rules/known.h"
+
+namespace passlib::model {
+
+namespace {
+
+using mxnet::ext::FlatText;
+
+constexpr const char* kDialect = "dialect";
+
+/// The weights of a model, lent to one call.
+class Lent {
+ public:
+  Lent(const Model& model, const Graph& graph, Lending lending) {
+    const NameList names = listVariables(graph, {}).args;
+    given_.reserve(names.size());
+    block_.reserve(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto found = model.arrays.find(std::string(names[i]));
+      if (found != model.arrays.end()) add(found->first, found->second, lending);
+    }
+    copies_.make();
+    for (std::size_t i = 0; i < copies_.count(); ++i) {
+      block_.setData(copies_.place(i), copies_.data(i));
+    }
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+  const ParamBlock& block() const { return block_; }
+  const Array& array(std::size_t number) const { return *given_[number].second; }
+
+  /// Replaces the arrays that the pass wrote to.
+  void takeChanges(Arrays* arrays) const {
+    for (std::size_t i = 0; i < copies_.count(); ++i) {
+      if (!copies_.differs(i)) continue;
+      const auto& [name, array] = given_[copies_.place(i)];
+      const std::shared_ptr<const char> kept = copies_.kept(i);
+      (*arrays)[*name] = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)), kept};
+    }
+  }
+
+ private:
+  void add(const std::string& name, const Array& array, Lending lending) {
+    const Array* lent = &array;
+    if (array.scaled != nullptr && lending != Lending::kNothing) {
+      made_.push_back(std::make_unique<Array>(computed(array)));
+      lent = made_.back().get();
+    }
+    const auto type = static_cast<int>(rules::arrayType(array.type));
+    int64_t* const sizes = block_.add(name, nullptr, array.dims.size(), type);
+    std::copy(array.dims.begin(), array.dims.end(), sizes);
+    const std::size_t number = given_.size();
+    given_.emplace_back(&name, lent);
+    const std::size_t size = lent->data.size();
+    if (lending == Lending::kOnDemand) {
+      block_.setOnDemand(number, true, {lent->data.data(), size, type});
+    } else if (lending == Lending::kWhole) {
+      const std::size_t element = elementSize(type);
+      const auto address = reinterpret_cast<uintptr_t>(lent->data.data());
+      copies_.add(number, lent->data.data(), size, element == 0 || address % element == 0);
+    }
+  }
+
+  ParamBlock block_;
+  Copies copies_;
+  std::vector<std::pair<const std::string*, const Array*>> given_;
+  std::vector<std::unique_ptr<Array>> made_;
+};
+
+/// Infers types while a pass runs, at its first question.
+class Types {
+ public:
+  Types(const Model& model, std::shared_ptr<const Graph> graph)
+      : model_(model), graph_(std::move(graph)) {}
+
+  /// Two texts for each node; null if they are not all known. In any thread.
+  const FlatText* read() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!asked_) infer();
+    asked_ = true;
+    return spans_.empty() ? nullptr : spans_.data();
+  }
+
+  /// Sets the attributes of the nodes of a graph that is equal to the one that is asked about.
+  void setIn(Graph* graph) {
+    if (read() == nullptr) return;
+    for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+      setAttribute(graph->nodes[i], MX_STR_SHAPE, texts_[i].first);
+      setAttribute(graph->nodes[i], MX_STR_DTYPE, texts_[i].second);
+    }
+  }
+
+ private:
+  static std::map<int, int> codes() {
+    std::map<int, int> made;
+    for (int code = 1; code < 32; ++code) {
+      const mxnet::ext::MXDType type = rules::arrayType(code);
+      if (type != mxnet::ext::kUNSET) made[code] = static_cast<int>(type);
+    }
+    return made;
+  }
+
+  void infer() {
+    facts::FileFacts found(model_.file->originals(), graph_, arrayFacts(model_, *graph_));
+    const bool unchanged = equalGraphs(*model_.file->graph()->get(), *graph_);
+    found.infer(opsetsOf(model_), {}, unchanged, true, false);
+    texts_ = found.texts(codes());
+    for (const auto& [shape, type] : texts_) {
+      spans_.push_back({shape.data(), shape.size()});
+      spans_.push_back({type.data(), type.size()});
+    }
+  }
+
+  const Model& model_;
+  std::shared_ptr<const Graph> graph_;
+  std::mutex mutex_;
+  bool asked_ = false;
+  std::vector<std::pair<std::string, std::string>> texts_;
+  std::vector<FlatText> spans_;
+};
+
+/// Puts new parameters among the arrays of a model.
+void takeParams(std::vector<NewParam> params, const Lent& lent, Arrays* arrays) {
+  for (NewParam& param : params) {
+    const int type = rules::onnxType(static_cast<mxnet::ext::MXDType>(param.dtype));
+    Array made{type, std::move(param.shape), {}, nullptr};
+    if (param.scaled) {
+      made.scaled = std::make_shared<const Scaled>(std::move(param.scaled->elements));
+      made.owner = lent.array(param.scaled->number).owner;
+      if (!made.scaled->isOfFile()) made = computed(made);
+    } else {
+      made.data = onnx::Bytes(static_cast<const char*>(param.memory.data()), param.memory.size());
+      made.owner = std::shared_ptr<const void>(param.memory.release());
+    }
+    (*arrays)[param.name] = std::move(made);
+  }
+}
+
+/// Removes inferred types, which hold for one call.
+void dropTypes(Graph* graph) {
+  static const std::vector<std::string> kKeys = {MX_STR_SHAPE, MX_STR_DTYPE};
+  mxnet::ext::host::forEachNode(
+      graph, [](Graph*) {}, [](Graph*, Node* node) { dropAttributes(node, kKeys); });
+}
+
+}  // namespace
+
+Model runPass(const Model& before, const LibraryPass& pass, const OptionList& options,
+              std::string* printed) {
+  before.file->check();
+  std::shared_ptr<const Graph> graph = before.graph->get();
+  const Lent lent(before, *graph, pass.lending);
+  const ParamBlock none;
+  GraphTexts attributes = before.attributes;
+  attributes[kDialect] = "\"onnx\"";
+  PassCall call{pass.library.get(),
+                pass.index,
+                parseAttributes(attributes),
+                options,
+                lent.block(),
+                none,
+                true,
+                true,
+                Handover::kFlat,
+                false,
+                false,
+                {}};
+  const GraphTexts shown = printAttributes(call.attributes);
+  Types types(before, graph);
+  std::shared_ptr<GraphSource> source = before.graph;
+  if (pass.needs_shapes && pass.library->handover() == Handover::kFlat) {
+    call.types = [&types] { return types.read(); };
+  } else if (pass.needs_shapes) {
+    std::unique_ptr<Graph> copy = copyGraph(*graph);
+    types.setIn(copy.get());
+    source = std::make_shared<GraphSource>(std::move(copy));
+    call.consume = true;
+  }
+  graph.reset();
+  PassResult result;
+  try {
+    const Visit visit(*pass.library, OnInterrupt::kNothing, describePass(call));
+    const CapturedOutput output(printed);
+    result = passlib::runPass(call, source.get());
+  } catch (const std::bad_alloc&) {
+    throw PassError(describePass(call) + " needs more memory than the system has");
+  } catch (const std::exception&) {
+    before.file->check();  // the change of a file is the cause
+    throw;
+  }
+  before.file->check();
+  if (pass.needs_shapes) dropTypes(result.graph.get());
+
+  Model after = before;
+  for (const std::string& name : result.gone) after.arrays.erase(name);
+  Arrays written;
+  lent.takeChanges(&written);
+  for (auto& [name, array] : written) {
+    const auto present = after.arrays.find(name);
+    if (present != after.arrays.end()) present->second = std::move(array);
+  }
+  takeParams(std::move(result.params), lent, &after.arrays);
+  after.attributes = printAttributes(result.graph->attrs);
+  for (auto& [key, text] : after.attributes) {
+    const auto old = shown.find(key);
+    if (old != shown.end() && old->second == text) text = attributes.at(key);
+  }
+  after.attributes.erase(kDialect);
+  result.graph->attrs.clear();
+  after.present = presentAfter(before, *result.graph);
+  after.graph = std::make_shared<GraphSource>(std::move(result.graph), std::move(result.kinds));
+  return after;
+}
+
+}  // namespace passlib::model

@@ -1,0 +1,239 @@
+#include "model/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "errors.h"
+#include "header.h"
+#include "library/calls/state.h"
+#include "model/writing.h"
+
+namespace passlib::model {
+
+namespace {
+
+using mxnet::ext::host::quoted;
+
+/// The version that `initialize` gets: that of the MXNet that passlib follows.
+constexpr int kMxnetVersion = 10901;
+
+/// Pipelines of Python, and the standard passes that are written in it, are not here.
+constexpr const char* kPythonPasses[] = {
+    "cancelTransposes", "clean",           "constantsToWeights", "dropZeroStates",
+    "foldConstants",    "foldLinear",      "foldShapes",         "fuseDequantize",
+    "fuseFunctions",    "fuseLayers",      "fuseMatMulAdd",      "fuseSpaceToDepth",
+    "fuseTransposes",   "inlineFunctions", "mergeClips",         "mergeConcats",
+    "mergeFactors",     "mergeReshapes",   "mergeSigns",         "mergeSlices",
+    "nameUniquely",     "outline",         "propagateCasts",     "quantizeWeights",
+    "rebuildShapes",    "removeNoOps",     "removeSequences",    "resolveIf",
+    "simplify",         "toHalf",          "weightsToConstants"};
+
+bool endsWith(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// The name of a file without folders and suffix.
+std::string stemOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
+std::vector<KnownPass> openLibrary(const std::string& path, bool is_standard) {
+  const std::shared_ptr<Library> library =
+      Library::open(path, kMxnetVersion, OnInterrupt::kNothing);
+  std::vector<Declaration> declared;
+  try {
+    declared = readDeclarations(library->declarations());
+  } catch (const FormatError& error) {
+    throw LoadError("what the passes of library " + quoted(path) +
+                    " declare cannot be read: " + error.what());
+  }
+  std::vector<KnownPass> made;
+  for (std::size_t i = 0; i < library->passes().size(); ++i) {
+    const std::string& name = library->passes()[i].name;
+    KnownPass pass;
+    pass.source = library->path();
+    pass.is_standard = is_standard;
+    pass.declaration.name = name;
+    for (const Declaration& each : declared) {
+      if (each.name == name) pass.declaration = each;
+    }
+    pass.library.library = library;
+    pass.library.index = i;
+    pass.library.needs_shapes = pass.declaration.needs_shapes;
+    pass.library.lending = !pass.declaration.needs_weights      ? Lending::kNothing
+                           : pass.declaration.weights_on_demand ? Lending::kOnDemand
+                                                                : Lending::kWhole;
+    made.push_back(std::move(pass));
+  }
+  return made;
+}
+
+KnownPass openRules(const std::string& path) {
+  KnownPass pass;
+  pass.rules = RulesFile::open(path);
+  pass.source = path;
+  pass.declaration = pass.rules->declaration(stemOf(path));
+  return pass;
+}
+
+}  // namespace
+
+Session::Session(const std::string& standard_passes) {
+  passes_ = openLibrary(standard_passes, true);
+}
+
+void Session::load(const std::string& path, bool replaces) {
+  std::vector<KnownPass> made;
+  if (endsWith(path, ".rules")) {
+    made.push_back(openRules(path));
+  } else if (endsWith(path, ".py")) {
+    throw UsageError(path + ": Python files with passes need passlib's Python package");
+  } else {
+    made = openLibrary(path, false);
+  }
+  for (const KnownPass& pass : made) {
+    for (const KnownPass& known : passes_) {
+      if (replaces || known.declaration.name != pass.declaration.name) continue;
+      if (known.source == pass.source && known.library.library == pass.library.library) continue;
+      const std::string name = quoted(known.declaration.name);
+      throw LoadError("cannot load " + quoted(path) + ": " +
+                      (known.is_standard ? name + " is the name of a standard pass"
+                                         : "the pass " + name + " is already registered by " +
+                                               quoted(known.source)) +
+                      "; rename it, or let it take the name over (--override)");
+    }
+  }
+  for (KnownPass& pass : made) {
+    const auto named = [&pass](const KnownPass& known) {
+      return known.declaration.name == pass.declaration.name;
+    };
+    passes_.erase(std::remove_if(passes_.begin(), passes_.end(), named), passes_.end());
+    passes_.push_back(std::move(pass));
+  }
+}
+
+const KnownPass& Session::find(const std::string& name) const {
+  for (const KnownPass& pass : passes_) {
+    if (pass.declaration.name == name) return pass;
+  }
+  const bool in_python = std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=
+                         std::end(kPythonPasses);
+  if (in_python) {
+    throw UsageError("the pass " + quoted(name) +
+                     " is not in native hosts yet: run it with passlib's Python package, as "
+                     "passlib opt");
+  }
+  std::string have;
+  for (const KnownPass& pass : passes_) have += (have.empty() ? "" : ", ") + pass.declaration.name;
+  throw UsageError("there is no pass " + quoted(name) + " (passes: " + have + ")");
+}
+
+void Session::check(const std::vector<Step>& steps, const std::string& text) const {
+  std::vector<const Step*> pending;
+  const auto push = [&pending](const std::vector<Step>& list) {
+    for (auto step = list.rbegin(); step != list.rend(); ++step) pending.push_back(&*step);
+  };
+  push(steps);
+  while (!pending.empty()) {
+    const Step& step = *pending.back();
+    pending.pop_back();
+    push(step.steps);
+    if (step.times > 0) continue;
+    std::size_t option = step.options.size();
+    try {
+      const Declaration& declaration = find(step.name).declaration;
+      declaration.checked(step.options, &option);
+      const std::vector<std::string>& dialects = declaration.dialects;
+      if (!dialects.empty() &&
+          std::find(dialects.begin(), dialects.end(), "onnx") == dialects.end()) {
+        std::string have;
+        for (const std::string& each : dialects) have += (have.empty() ? "" : ", ") + each;
+        throw UsageError("pass " + quoted(step.name) + " is for models of " + have +
+                         ", and this one is of onnx");
+      }
+    } catch (const std::exception& error) {
+      const std::size_t place =
+          option < step.option_places.size() ? step.option_places[option] : step.place;
+      if (text.empty()) throw UsageError(error.what());
+      throw UsageError("pipeline '" + text + "', character " + std::to_string(place + 1) + ": " +
+                       error.what());
+    }
+  }
+}
+
+Model Session::runStep(const Model& model, const Step& step,
+                       const std::function<void(const std::string&)>& printed) const {
+  const KnownPass& pass = find(step.name);
+  std::size_t option = 0;
+  const OptionList options = pass.declaration.checked(step.options, &option);
+  if ((pass.rules != nullptr || !pass.declaration.pipelines.empty()) &&
+      model.file->hasFunctions()) {
+    throw UnsupportedError("the model has local functions, which the pass " + quoted(step.name) +
+                           " enters; native hosts do not yet: run it with passlib's Python "
+                           "package, as passlib opt");
+  }
+  if (pass.rules != nullptr) return pass.rules->apply(model, options);
+  std::string text;
+  Model after;
+  try {
+    after = runPass(model, pass.library, options, &text);
+  } catch (...) {
+    if (!text.empty()) printed(text);
+    throw;
+  }
+  if (!text.empty()) printed(text);
+  // Runtimes may lose such a value.
+  if (pass.is_standard && model.file->originals()->refersToResults() && altersReferences(after) &&
+      !altersReferences(model)) {
+    return model;
+  }
+  return after;
+}
+
+Model Session::run(const Model& model, const std::vector<Step>& steps,
+                   const std::function<void(const std::string&)>& printed) const {
+  /// Steps in progress.
+  struct Frame {
+    const std::vector<Step>* steps;
+    std::size_t place;
+    int left;  ///< rounds after this one
+    Model before;
+  };
+  std::vector<Frame> frames = {{&steps, 0, 0, model}};
+  Model now = model;
+  while (!frames.empty()) {
+    Frame& frame = frames.back();
+    if (frame.place < frame.steps->size()) {
+      const Step& step = (*frame.steps)[frame.place++];
+      if (step.times > 0) {
+        frames.push_back({&step.steps, 0, step.times - 1, now});
+      } else {
+        now = runStep(now, step, printed);
+      }
+    } else if (frame.left > 0 && differs(frame.before, now)) {
+      --frame.left;
+      frame.place = 0;
+      frame.before = now;
+    } else {
+      frames.pop_back();
+    }
+  }
+  return now;
+}
+
+bool differs(const Model& before, const Model& after) {
+  if (before.arrays.size() != after.arrays.size()) return true;
+  for (const auto& [name, array] : after.arrays) {
+    const auto found = before.arrays.find(name);
+    if (found == before.arrays.end() || found->second.data.data() != array.data.data() ||
+        found->second.scaled != array.scaled) {
+      return true;
+    }
+  }
+  return before.graph != after.graph && !equalGraphs(*before.graph->get(), *after.graph->get());
+}
+
+}  // namespace passlib::model

@@ -1,0 +1,398 @@
+#include "model/writing.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "errors.h"
+#include "facts/file_facts.h"
+#include "graph/attributes.h"
+#include "library/weights/written.h"
+#include "model/attributes.h"
+#include "onnx/text/strings.h"
+#include "onnx/wire/file_output.h"
+#include "onnx/wire/numbers.h"
+#include "onnx/writing/model.h"
+#include "rules/known.h"
+
+namespace passlib::model {
+
+namespace {
+
+using onnx::Bytes;
+using onnx::GivenArray;
+using onnx::shown;
+
+/// A protobuf message is limited to 2 GiB.
+constexpr std::size_t kMostBytes = (std::size_t{1} << 31) - (std::size_t{1} << 24);
+
+[[noreturn]] void fail(const std::string& path) {
+  throw std::system_error(errno, std::generic_category(), path);
+}
+
+/// Answers a writer from the arrays of a model.
+class ArrayHost : public onnx::WriteHost {
+ public:
+  explicit ArrayHost(const Model& model) : model_(model), opsets_(opsetsOf(model)) {}
+
+  bool has(Bytes variable) override { return find(model_.arrays, variable) != nullptr; }
+
+  bool same(Bytes variable, Bytes constant) override {
+    const Array* const left = find(model_.arrays, variable);
+    const Array* const right = find(model_.file->arrays(), constant);
+    return left != nullptr && right != nullptr && model::same(*left, *right);
+  }
+
+  GivenArray array(Bytes variable) override {
+    const Array* const found = find(model_.arrays, variable);
+    GivenArray given;
+    given.type = found->type;
+    given.dims = found->dims;
+    given.data = found->data;
+    if (found->scaled != nullptr) {
+      computed_.emplace_back(*found->scaled);
+      given.computed = &computed_.back();
+    }
+    return given;
+  }
+
+  bool isInFile(Bytes constant) override {
+    return find(model_.file->arrays(), constant) != nullptr;
+  }
+
+  bool inFile(Bytes constant, GivenArray* array) override {
+    const Array* const found = find(model_.file->arrays(), constant);
+    if (found == nullptr) return false;
+    *array = {};
+    array->type = found->type;
+    array->dims = found->dims;
+    return true;
+  }
+
+  const onnx::StatedType* fed(Bytes /*variable*/) override { return nullptr; }
+
+  onnx::StatedType stated(const Node& variable, std::optional<int32_t> code) override {
+    return statedType(variable, code);
+  }
+
+  onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
+    return makeAttribute(node, key, text, kind, opsets_);
+  }
+
+  Bytes omitted() const override { return MX_STR_ORIGIN; }
+
+  const onnx::RenewedTypes* renewed(const std::string& place) override {
+    const auto found = renewed_.find(place);
+    return found == renewed_.end() ? nullptr : &found->second;
+  }
+
+  void setRenewed(std::map<std::string, onnx::RenewedTypes> renewed) {
+    renewed_ = std::move(renewed);
+  }
+
+ private:
+  static const Array* find(const Arrays& arrays, Bytes name) {
+    const auto found = arrays.find(std::string(name));
+    return found == arrays.end() ? nullptr : &found->second;
+  }
+
+  const Model& model_;
+  facts::Opsets opsets_;
+  std::map<std::string, onnx::RenewedTypes> renewed_;
+  std::deque<WrittenScaled> computed_;
+};
+
+/// Whether a pass stated the type of an input of the file.
+bool isRestated(const Graph& graph) {
+  for (const Node* node : graph.nodes) {
+    if (node->op != "null") continue;
+    if (attributeOf(*node, onnx::keys::kId).substr(0, 6) != "input.") continue;
+    if (!attributeOf(*node, "__shape__").empty() || !attributeOf(*node, "__dtype__").empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A changed model in pieces.
+class Assembly {
+ public:
+  explicit Assembly(const Model& model)
+      : model_(model), graph_(model.graph->get()), opsets_(opsetsOf(model)), host_(model) {
+    write();
+  }
+
+  const onnx::ModelWriter& writer() const { return *writer_; }
+
+  /// Throws GraphError or UnsupportedError if the model cannot be written.
+  onnx::Pieces pieces() {
+    writer_->requireReferences();
+    if (!writer_->writer().doubtful.empty()) renewTypes();
+    onnx::Pieces made = writer_->assemble(onnx::kWhole);
+    if (made.size() > kMostBytes) {
+      throw UnsupportedError("the model has " + std::to_string(made.size()) +
+                             " bytes, and a file of the native writer at most " +
+                             std::to_string(kMostBytes) +
+                             "; save it with passlib's Python package");
+    }
+    return made;
+  }
+
+ private:
+  void write() {
+    writer_.emplace(model_.file->originals(), *graph_, model_.present, &host_);
+    setImports();
+  }
+
+  void setImports() {
+    std::map<std::size_t, int64_t> changed;
+    std::vector<std::pair<std::string, int64_t>> added;
+    std::map<std::string, std::size_t> present;
+    const auto& imports = model_.file->read().imports;
+    for (std::size_t i = 0; i < imports.size(); ++i) present[std::string(imports[i].first)] = i;
+    std::set<std::string> known;
+    for (const auto& [domain, version] : opsets_) {
+      known.emplace(onnx::plainDomain(domain));
+      const auto found = present.find(domain);
+      if (found == present.end()) {
+        added.emplace_back(domain, version);
+      } else if (imports[found->second].second != version) {
+        changed[found->second] = version;
+      }
+    }
+    for (const std::string& domain : writer_->writer().nodes.domains) {
+      if (known.count(std::string(onnx::plainDomain(domain))) != 0) continue;
+      if (imports.empty() && onnx::plainDomain(domain).empty()) continue;
+      throw UnsupportedError("the passes made operators of " + shown(domain) +
+                             ", of which the file imports no operator set: let the pass state its "
+                             "version in the graph's attribute opset_import");
+    }
+    writer_->setImports(std::move(changed), std::move(added));
+  }
+
+  /// Changes make what the file states of values doubtful. Outputs keep it unless facts contradict
+  /// it; of other values, only what is known for certain is stated.
+  void renewTypes() {
+    facts::FileFacts found(model_.file->originals(), graph_, arrayFacts(model_, *graph_));
+    found.infer(opsets_.empty() ? facts::Opsets{{"", 1}} : opsets_, {}, false, true, false);
+    const std::vector<Bytes>& outputs = writer_->graph().names.outputs;
+    if (!writer_->writer().doubts_more && !isRestated(*graph_) &&
+        found.confirms({outputs.begin(), outputs.end()})) {
+      return;
+    }
+    std::map<Bytes, std::size_t> heads;
+    for (std::size_t i = 0; i < outputs.size(); ++i) heads[outputs[i]] = i;
+    std::map<std::string, onnx::RenewedTypes> renewed;
+    std::map<Bytes, NodeEntry> values;
+    for (const auto& [place, name] : writer_->writer().doubtful) {
+      const auto head = place.empty() ? heads.find(name) : heads.end();
+      if (head != heads.end()) {
+        checkOutput(found, head->second, std::string(name));
+        continue;
+      }
+      if (place.empty() && values.empty()) values = valuesByName();
+      renewed[place].values[std::string(name)] =
+          place.empty() ? certainType(found, values, name) : std::nullopt;
+    }
+    host_.setRenewed(std::move(renewed));
+    write();
+  }
+
+  void checkOutput(const facts::FileFacts& found, std::size_t number, const std::string& name) {
+    using Standing = facts::FileFacts::Standing;
+    const Standing standing = found.standing(number, name);
+    if (standing == Standing::kAgrees && !isRestated(*graph_)) return;
+    throw UnsupportedError(
+        "the type of output " + shown(name) +
+        (standing == Standing::kUnstated ? " is not in the file"
+                                         : " is another one than in the file") +
+        ", and native hosts do not infer a new one: run the pipeline with passlib's Python "
+        "package, as passlib opt");
+  }
+
+  std::map<Bytes, NodeEntry> valuesByName() const {
+    std::map<Bytes, NodeEntry> values;
+    const onnx::Names& names = writer_->graph().names;
+    for (std::size_t i = 0; i + 1 < names.firsts.size(); ++i) {
+      for (uint32_t k = names.firsts[i]; k < names.firsts[i + 1]; ++k) {
+        values.emplace(names.of[k],
+                       NodeEntry(graph_->nodes[i], static_cast<int>(k - names.firsts[i])));
+      }
+    }
+    return values;
+  }
+
+  /// The type of a value, serialized; nothing unless it is a tensor of a known type and shape.
+  std::optional<std::string> certainType(const facts::FileFacts& found,
+                                         const std::map<Bytes, NodeEntry>& values, Bytes name) {
+    const auto value = values.find(name);
+    if (value == values.end()) return std::nullopt;
+    const facts::Fact& fact = found.facts().of(value->second);
+    if (!fact.isTensor() || fact.type == facts::kUnknownType || !fact.shape) {
+      return std::nullopt;
+    }
+    return serialized(fact);
+  }
+
+  /// A TypeProto. Sizes that have a name in the file keep it; others that are open have none.
+  std::string serialized(const facts::Fact& fact) {
+    namespace numbers = onnx::numbers;
+    if (!named_) named_ = namesOfSizes();
+    std::string shape;
+    for (const facts::Dim& dim : *fact.shape) {
+      std::string size;
+      if (dim.isNumber()) {
+        onnx::appendNumber(numbers::kDimValue, static_cast<uint64_t>(dim.number()), &size);
+      } else if (dim.name() != nullptr && named_->count(*dim.name()) != 0) {
+        onnx::appendBody(numbers::kDimParam, *dim.name(), &size);
+      }
+      onnx::appendBody(numbers::kDim, size, &shape);
+    }
+    std::string tensor;
+    onnx::appendNumber(numbers::kElementType, static_cast<uint64_t>(fact.type), &tensor);
+    onnx::appendBody(numbers::kShape, shape, &tensor);
+    std::string type;
+    onnx::appendBody(numbers::kTensorType, tensor, &type);
+    return type;
+  }
+
+  /// The names that the file gives to sizes of inputs.
+  std::set<std::string> namesOfSizes() const {
+    namespace numbers = onnx::numbers;
+    std::set<std::string> names;
+    for (const Bytes input : model_.file->originals()->main().inputs) {
+      const Bytes type = onnx::bodyOf(input, numbers::kValueType);
+      const Bytes tensor = onnx::bodyOf(type, numbers::kTensorType);
+      onnx::forEachBody(onnx::bodyOf(tensor, numbers::kShape), numbers::kDim, [&](Bytes dim) {
+        const Bytes name = onnx::bodyOf(dim, numbers::kDimParam);
+        if (!name.empty()) names.emplace(name);
+      });
+    }
+    return names;
+  }
+
+  const Model& model_;
+  std::shared_ptr<const Graph> graph_;
+  facts::Opsets opsets_;
+  ArrayHost host_;
+  std::optional<onnx::ModelWriter> writer_;
+  std::optional<std::set<std::string>> named_;
+};
+
+bool isFile(const Model& model) {
+  if (!isUnchanged(model)) return false;
+  facts::Opsets own;
+  for (const auto& [domain, version] : model.file->read().imports)
+    own[std::string(domain)] = version;
+  if (opsetsOf(model) != own) return false;
+  if (model.present.of_file) return true;
+  const std::shared_ptr<const Graph> graph = model.file->graph()->get();
+  const auto originals = model.file->originals();
+  return onnx::nameOutputs(*originals, *graph, model.present) ==
+         onnx::nameOutputs(*originals, *graph, {});
+}
+
+/// A new file next to the one that it replaces when it is complete.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path) : target_(resolved(path)) {
+    struct stat state{};
+    mode_t mode = 0;
+    if (::stat(target_.c_str(), &state) == 0) {
+      if (S_ISDIR(state.st_mode)) throw std::system_error(EISDIR, std::generic_category(), path);
+      if (!S_ISREG(state.st_mode)) throw FormatError(path + ": this is no regular file");
+      mode = state.st_mode & 07777;
+    }
+    const std::size_t slash = target_.rfind('/');
+    const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
+    // The name must not be longer than the system allows.
+    partial_ = target_.substr(0, start) + "." + target_.substr(start, 200) + ".XXXXXX";
+    file_ = ::mkostemp(partial_.data(), O_CLOEXEC);
+    if (file_ < 0) fail(path);
+    if (mode == 0) {
+      const mode_t mask = ::umask(0);
+      ::umask(mask);
+      mode = 0666 & ~mask;
+    }
+    ::fchmod(file_, mode);
+  }
+  ~Replacement() {
+    if (file_ >= 0) ::close(file_);
+    if (!partial_.empty()) ::unlink(partial_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  int file() const { return file_; }
+
+  void finish() {
+    if (::fsync(file_) != 0) fail(target_);
+    if (::close(std::exchange(file_, -1)) != 0) fail(target_);
+    if (::rename(partial_.c_str(), target_.c_str()) != 0) fail(target_);
+    partial_.clear();
+  }
+
+ private:
+  /// Follows links, so that the file that they lead to is replaced.
+  static std::string resolved(const std::string& path) {
+    char* const real = ::realpath(path.c_str(), nullptr);
+    if (real == nullptr) return path;
+    std::string made = real;
+    ::free(real);
+    return made;
+  }
+
+  std::string target_;
+  std::string partial_;
+  int file_ = -1;
+};
+
+template <typename Use>
+void withPieces(const Model& model, Use use) {
+  model.file->check();
+  if (isFile(model)) {
+    onnx::Pieces whole;
+    whole.append(model.file->bytes());
+    use(whole);
+    return;
+  }
+  Assembly assembly(model);
+  use(assembly.pieces());
+}
+
+}  // namespace
+
+void save(const Model& model, const std::string& path) {
+  withPieces(model, [&](const onnx::Pieces& pieces) {
+    Replacement file(path);
+    onnx::writePieces(pieces, file.file());
+    model.file->check();
+    file.finish();
+  });
+}
+
+std::string serialize(const Model& model) {
+  std::string made;
+  withPieces(model, [&](const onnx::Pieces& pieces) {
+    made.resize(pieces.size());
+    pieces.copyTo(made.data());
+  });
+  model.file->check();
+  return made;
+}
+
+bool altersReferences(const Model& model) {
+  if (isFile(model)) return false;
+  return Assembly(model).writer().graph().alters;
+}
+
+}  // namespace passlib::model

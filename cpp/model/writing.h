@@ -1,0 +1,25 @@
+// Models written as ONNX files.
+#ifndef PASSLIB_MODEL_WRITING_H_
+#define PASSLIB_MODEL_WRITING_H_
+
+#include <string>
+
+#include "model/model.h"
+
+namespace passlib::model {
+
+/// Writes a model as a whole or not at all; what no pass changed is as in its file. Throws
+/// GraphError or UnsupportedError if it has no form in ONNX, FormatError if the file that it came
+/// from was changed, std::system_error.
+void save(const Model& model, const std::string& path);
+
+/// The same into memory.
+std::string serialize(const Model& model);
+
+/// Whether writing the model would change a value to which training information or a parameter of
+/// an annotation refers.
+bool altersReferences(const Model& model);
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_WRITING_H_

@@ -1,0 +1,96 @@
+#include "rules/knowledge.h"
+
+#include <string>
+#include <utility>
+
+#include "facts/node_view.h"
+#include "graph/attributes.h"
+#include "rules/engine.h"
+
+namespace passlib::rules {
+namespace {
+
+/// Whether a node is a constant of the graph, whose array `tensor` is.
+bool isConstant(const Node& node) {
+  return node.tensor != nullptr && node.op == "null" && node.attrs.count("__default__") == 0 &&
+         attributeOf(node, "__id__").substr(0, 6) != "input.";
+}
+
+/// The kind and contents of a constant of a graph.
+facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
+  const auto type = static_cast<facts::Type>(onnxType(tensor.dtype));
+  facts::Fact fact =
+      facts::Fact::tensor(type, facts::Shape(tensor.shape.begin(), tensor.shape.end()));
+  fact.constant = true;
+  if (tensor.size() <= static_cast<int64_t>(facts::kMostElements)) {
+    fact.content = facts::elementsContent(type, static_cast<const char*>(tensor.data_ptr),
+                                          static_cast<std::size_t>(tensor.size()));
+  }
+  return fact;
+}
+
+/// The type that a pass states for a variable that is new to the file.
+facts::Fact statedFact(const Node& node) {
+  const NodeEntry entry(const_cast<Node*>(&node), 0);
+  facts::Fact fact;
+  fact.type = static_cast<facts::Type>(onnxType(mxnet::ext::typeOf(entry)));
+  const auto opaque = node.attrs.find("__opaque__");  // a type without a number of MXNet's
+  if (opaque != node.attrs.end()) fact.type = facts::typeNamed(opaque->second);
+  const mxnet::ext::ValueShape shape = mxnet::ext::shapeOf(entry);
+  if (!shape.known) return fact;
+  fact.shape.emplace();
+  for (const int64_t size : shape.extents)
+    fact.shape->push_back(size < 0 ? facts::Dim() : facts::Dim(size));
+  return fact;
+}
+
+}  // namespace
+
+GraphKnowledge::GraphKnowledge(Graph* graph, std::shared_ptr<const onnx::Originals> file,
+                               const Assumptions& assumptions)
+    : root_(graph) {
+  facts::Settings settings;
+  if (file != nullptr) {
+    source_ = std::make_unique<facts::OnnxSource>(std::move(file));
+    settings = source_->settings({}, false);
+    // Files whose inputs were edited often state shapes that no longer hold.
+    settings.stated = [this](const Node& node, std::size_t output) {
+      return isOwnDomain(node) ? nullptr : source_->stated(node, output);
+    };
+  }
+  settings.large_sizes = assumptions.large_sizes;
+  settings.empty_errors = assumptions.empty_errors;
+  for (const auto& [domain, version] : operatorSetsOf(*root_)) settings.opsets[domain] = version;
+  settings.describe = [this](const Node& node) { return describe(node); };
+  facts_ = std::make_unique<facts::Facts>(root_, std::move(settings));
+}
+
+void GraphKnowledge::infer() {
+  if (!inferred_) facts_->infer();
+  inferred_ = true;
+}
+
+Known GraphKnowledge::of(const NodeEntry& entry) {
+  Known known;
+  if (isConstant(*entry.node)) {
+    known.constant = entry.node->tensor;
+    known.fact = constantFact(*known.constant);
+  } else {
+    infer();
+    known.fact = facts_->of(entry);
+  }
+  return known;
+}
+
+void GraphKnowledge::add(const Graph* graph, const Node* node) {
+  if (inferred_ && graph == root_) facts_->update({node});
+}
+
+facts::Fact GraphKnowledge::describe(const Node& node) const {
+  if (isConstant(node)) return constantFact(*node.tensor);
+  const bool stated = node.attrs.count("__shape__") != 0 || node.attrs.count("__dtype__") != 0;
+  if (source_ == nullptr || stated) return statedFact(node);
+  return source_->describe(node);
+}
+
+}  // namespace passlib::rules

@@ -1,0 +1,365 @@
+// passlib-opt: runs passes on an ONNX model, with the options and words of `passlib opt`.
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "passlib.hpp"
+
+namespace {
+
+namespace api = passlib::api;
+
+constexpr const char* kProgram = "passlib-opt";
+
+constexpr const char* kUsage = "usage: passlib-opt [options] -o OUT MODEL\n";
+
+constexpr const char* kHelp =
+    "\n"
+    "Run passes of libraries and rules on an ONNX model, without Python.\n"
+    "\n"
+    "positional arguments:\n"
+    "  MODEL\n"
+    "\n"
+    "options:\n"
+    "  -h, --help               show this help message and exit\n"
+    "  --version                show the version and exit\n"
+    "  -o OUT, --output OUT     output file\n"
+    "  --passes TEXT            pipeline, \"a, repeat<4>(b)\"\n"
+    "  --rules FILE             apply these rules, after --passes (repeatable)\n"
+    "  --skip NAME              skip this pass (repeatable)\n"
+    "  -l FILE, --library FILE  library with passes (repeatable)\n"
+    "  --override               let these files replace passes of the same name\n"
+    "  --list-passes            list the passes and their options\n"
+    "  --quiet                  print errors only\n"
+    "\n"
+    "example:\n"
+    "  passlib-opt model.onnx -o out.onnx --passes \"removeDeadNodes, mergeEqualNodes\"\n";
+
+/// As the Python command exits.
+enum Status { kFine = 0, kUsageError = 1, kFailedPass = 2, kUnsound = 3 };
+
+/// The command line is invalid.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Options of the Python command that this one does not have.
+constexpr const char* kOfPython[] = {
+    "--fix-shape", "--opset",   "--verify-each",   "--check",   "--check-each", "--shape",
+    "--inputs",    "--rtol",    "--atol",          "--exact",   "--time",       "--dump",
+    "--report",    "--certify", "--rewrite-limit", "--isolate", "--timeout",    "--jobs",
+    "--scheduler", "--json",    "--traceback"};
+
+struct Arguments {
+  std::string model;
+  std::string output;
+  std::string passes;
+  bool has_passes = false;
+  std::vector<std::string> rules;
+  std::vector<std::string> skip;
+  std::vector<std::string> libraries;
+  bool override_names = false;
+  bool list = false;
+  bool quiet = false;
+  bool help = false;
+  bool version = false;
+};
+
+Arguments parse(int count, char** words) {
+  Arguments made;
+  bool only_models = false;
+  for (int i = 1; i < count; ++i) {
+    std::string word = words[i];
+    std::string value;
+    bool has_value = false;
+    if (only_models || word.empty() || word[0] != '-' || word == "-") {
+      if (!made.model.empty()) {
+        throw UsageError("several models: run the command for each, or passlib opt");
+      }
+      made.model = word;
+      continue;
+    }
+    if (word == "--") {
+      only_models = true;
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    if (word[1] == '-' && equals != std::string::npos) {
+      value = word.substr(equals + 1);
+      word.erase(equals);
+      has_value = true;
+    } else if (word[1] != '-' && word.size() > 2 && word[1] != 'h') {
+      value = word.substr(2);
+      word.erase(2);
+      has_value = true;
+    }
+    const auto take = [&]() -> std::string {
+      if (has_value) return value;
+      if (i + 1 == count) throw UsageError("argument " + word + ": expected one argument");
+      return words[++i];
+    };
+    if (word == "-o" || word == "--output") {
+      made.output = take();
+    } else if (word == "--passes") {
+      made.passes = take();
+      made.has_passes = true;
+    } else if (word == "--rules") {
+      made.rules.push_back(take());
+    } else if (word == "--skip") {
+      made.skip.push_back(take());
+    } else if (word == "-l" || word == "--library") {
+      made.libraries.push_back(take());
+    } else if (has_value) {
+      throw UsageError("unrecognized arguments: " + std::string(words[i]));
+    } else if (word == "--override") {
+      made.override_names = true;
+    } else if (word == "--list-passes") {
+      made.list = true;
+    } else if (word == "--quiet") {
+      made.quiet = true;
+    } else if (word == "-h" || word == "--help") {
+      made.help = true;
+    } else if (word == "--version") {
+      made.version = true;
+    } else if (std::find(std::begin(kOfPython), std::end(kOfPython), word) != std::end(kOfPython)) {
+      throw UsageError(word + ": needs passlib's Python package; run passlib opt");
+    } else {
+      throw UsageError("unrecognized arguments: " + std::string(words[i]));
+    }
+  }
+  return made;
+}
+
+/// A text without characters that a terminal may act on.
+std::string printable(const std::string& text, bool lines = false) {
+  std::string made;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && !(lines && c == '\n')) || byte == 0x7F) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\x%02x", byte);
+      made += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : code;
+    } else {
+      made += c;
+    }
+  }
+  return made;
+}
+
+void report(const std::string& message) {
+  std::fprintf(stderr, "%s: %s\n", kProgram, printable(message, true).c_str());
+}
+
+/// A number with commas between thousands.
+std::string grouped(std::size_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t place = text.size(); place > 3; place -= 3) text.insert(place - 3, ",");
+  return text;
+}
+
+/// A number of bytes, as in 12 B and 3.4 MB.
+std::string sized(std::size_t bytes) {
+  static const char* const kUnits[] = {"B", "kB", "MB", "GB"};
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (size >= 999.95 && unit + 1 < std::size(kUnits)) {
+    size /= 1000;
+    ++unit;
+  }
+  if (unit == 0) return std::to_string(bytes) + " B";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", size, kUnits[unit]);
+  return text;
+}
+
+using Counts = std::map<std::string, std::size_t>;
+
+Counts countsOf(const api::Model& model) {
+  Counts counts;
+  api::call(
+      passlib_model_count_operators, model.get(),
+      [](const char* op, std::size_t count, void* context) {
+        (*static_cast<Counts*>(context))[op] = count;
+      },
+      static_cast<void*>(&counts));
+  return counts;
+}
+
+std::size_t totalOf(const Counts& counts) {
+  std::size_t total = 0;
+  for (const auto& [op, count] : counts) total += count;
+  return total;
+}
+
+void printOperators(Counts before, Counts after) {
+  std::vector<std::vector<std::string>> rows = {{"operator", "before", "after", ""}};
+  Counts both = before;
+  both.insert(after.begin(), after.end());
+  for (const auto& [op, count] : both) {
+    rows.push_back({printable(op), grouped(before[op]), grouped(after[op]),
+                    before[op] == after[op] ? "" : "*"});
+  }
+  rows.push_back({"total", grouped(totalOf(before)), grouped(totalOf(after)), ""});
+  std::size_t widths[4] = {};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < 4; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line = row[0] + std::string(widths[0] - row[0].size(), ' ');
+    for (std::size_t i = 1; i < 3; ++i) {
+      line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
+    }
+    if (!row[3].empty()) line += "  " + row[3];
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+void listPasses(const api::Session& session) {
+  for (std::size_t i = 0; i < passlib_session_pass_count(session.get()); ++i) {
+    passlib_pass_info pass{};
+    pass.size = sizeof pass;
+    api::call(passlib_session_pass, session.get(), i, &pass);
+    const std::string description = printable(pass.description);
+    std::printf("%s%s%s\n", printable(pass.name).c_str(), description.empty() ? "" : ": ",
+                description.c_str());
+    if (pass.is_exact != 0) std::printf("  keeps every bit of the results\n");
+    if (pass.is_declared == 0) std::printf("  options: not declared, any are passed on\n");
+    for (std::size_t k = 0; k < pass.option_count; ++k) {
+      passlib_option_info option{};
+      option.size = sizeof option;
+      api::call(passlib_session_option, session.get(), i, k, &option);
+      std::printf("  %s: %s; default %s\n      %s\n", printable(option.name).c_str(),
+                  printable(option.accepted).c_str(), printable(option.preset).c_str(),
+                  printable(option.description).c_str());
+    }
+    std::printf("  from %s\n", printable(pass.source).c_str());
+  }
+}
+
+/// The step of a file of rules.
+std::string stepOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string suffix = ".rules";
+  if (name.size() <= suffix.size() ||
+      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) {
+    throw UsageError("--rules " + path +
+                     ": the name of a file of rules ends in .rules; -l loads libraries");
+  }
+  name.erase(name.size() - suffix.size());
+  std::string quoted = "\"";
+  for (const char c : name) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string pipelineOf(const Arguments& given, const api::Session& session) {
+  std::string text = given.passes;
+  for (const std::string& path : given.rules) text += (text.empty() ? "" : ", ") + stepOf(path);
+  std::vector<const char*> names;
+  for (const std::string& name : given.skip) names.push_back(name.c_str());
+  const api::Text kept(
+      api::call(passlib_pipeline_without, session.get(), text.c_str(), names.data(), names.size()));
+  return kept.get();
+}
+
+std::size_t sizeOf(const std::string& path) {
+  struct stat state{};
+  return ::stat(path.c_str(), &state) == 0 ? static_cast<std::size_t>(state.st_size) : 0;
+}
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int run(const Arguments& given) {
+  const auto start = std::chrono::steady_clock::now();
+  if (!given.list) {
+    if (given.model.empty()) {
+      throw UsageError("the following arguments are required: MODEL");
+    }
+    if (given.output.empty()) {
+      throw UsageError("the following arguments are required: -o/--output");
+    }
+    if (given.passes.empty() && given.rules.empty()) {
+      throw UsageError(
+          "give --passes or --rules: simplify, which passlib opt runs without them, needs "
+          "passlib's Python package");
+    }
+  }
+  for (const std::string& path : given.rules) stepOf(path);  // checks the name
+  api::Session session;
+  for (const auto* files : {&given.libraries, &given.rules}) {
+    for (const std::string& path : *files) session.load(path, given.override_names);
+  }
+  if (given.list) {
+    listPasses(session);
+    return kFine;
+  }
+  const std::string pipeline = pipelineOf(given, session);
+  api::Model model(given.model);
+  const std::size_t size = sizeOf(given.model);
+  const Counts before = given.quiet ? Counts() : countsOf(model);
+  if (!pipeline.empty()) {
+    passlib_run_options options{};
+    options.size = sizeof options;
+    options.print = [](const char* text, std::size_t length, void*) {
+      std::fwrite(text, 1, length, stdout);
+    };
+    model.run(session, pipeline, &options);
+  }
+  model.save(given.output);
+  if (given.quiet) return kFine;
+  const Counts after = countsOf(model);
+  printOperators(before, after);
+  const std::string sizes = sized(size) + " -> " + sized(sizeOf(given.output));
+  std::printf("wrote %s: %s -> %s operators, %s, in %.1f s\n", printable(given.output).c_str(),
+              grouped(totalOf(before)).c_str(), grouped(totalOf(after)).c_str(), sizes.c_str(),
+              secondsSince(start));
+  return kFine;
+}
+
+int statusOf(passlib_error_kind kind) {
+  if (kind == PASSLIB_PASS) return kFailedPass;
+  return kind == PASSLIB_FORMAT || kind == PASSLIB_GRAPH ? kUnsound : kUsageError;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    const Arguments given = parse(count, words);
+    if (given.help) {
+      std::printf("%s%s", kUsage, kHelp);
+    } else if (given.version) {
+      std::printf("%s %s\n", kProgram, passlib_version());
+    } else {
+      const int status = run(given);
+      if (status != kFine) return status;
+    }
+    if (std::fflush(stdout) != 0) {
+      report(std::string("standard output: ") + std::strerror(errno));
+      return kUsageError;
+    }
+    return kFine;
+  } catch (const UsageError& error) {
+    std::fputs(kUsage, stderr);
+    report(error.what());
+    return kUsageError;
+  } catch (const api::Error& error) {
+    report(error.what());
+    return statusOf(error.kind);
+  } catch (const std::exception& error) {
+    report(error.what());
+    return kUsageError;
+  }
+}

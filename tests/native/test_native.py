@@ -1,0 +1,346 @@
+"""libpasslib and passlib-opt, built and installed by CMake alone, against the Python package.
+
+``make native`` builds them and sets ``PASSLIB_NATIVE``, the prefix; without it these tests skip.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnx
+import onnx.parser
+import pytest
+
+import passlib
+from onnx_mutations import mutated
+from onnx_suite import node_cases
+from places import ROOT
+from printed_blocks import shell
+
+PREFIX = Path(os.environ.get("PASSLIB_NATIVE", "/nowhere"))
+TOOL = PREFIX / "bin" / "passlib-opt"
+STEPS = "removeDeadNodes, mergeEqualNodes{parameters=true}, foldBatchNormalization"
+
+pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs make native")
+
+TWICE = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2, 3] x) => (float[2, 3] y)
+{ a = Relu(x) b = Relu(x) dead = Abs(x) c = Add(a, b) y = Identity(c) }"""
+
+RULES = """
+rule reluOfRelu "Relu of Relu is Relu."
+  y = Relu(Relu(x))
+  => y = Relu(x)
+  exact
+  lowers nodes
+"""
+CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2, 3] x) => (float[2, 3] y) { a = Relu(x) b = Relu(a) y = Relu(b) }"""
+
+
+class Run(NamedTuple):
+    """What the command did."""
+
+    status: int
+    printed: str
+    errors: str
+
+
+def run(*arguments: str | Path) -> Run:
+    """Run passlib-opt."""
+    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=False)
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def write(text: str, path: Path) -> Path:
+    """Write a model."""
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    return path
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Path:
+    return write(TWICE, tmp_path / "model.onnx")
+
+
+class TestCommand:
+    def test_table_and_file(self, twice: Path) -> None:
+        out = twice.with_name("out.onnx")
+        found = run(twice, "-o", out, "--passes", STEPS)
+        assert (found.status, found.errors) == (0, "")
+        assert found.printed.splitlines()[:5] == [
+            "operator  before  after",
+            "Abs            1      0  *",
+            "Add            1      1",
+            "Identity       1      1",
+            "Relu           2      1  *",
+        ]
+        assert "5 -> 3 operators" in found.printed
+        assert out.read_bytes() == by_python(twice, STEPS)
+
+    def test_unchanged_is_the_same_bytes(self, twice: Path) -> None:
+        out = twice.with_name("out.onnx")
+        assert run(twice, "-o", out, "--passes", "foldBatchNormalization", "--quiet").status == 0
+        assert out.read_bytes() == twice.read_bytes()
+
+    def test_skip(self, twice: Path) -> None:
+        out = twice.with_name("out.onnx")
+        found = run(twice, "-o", out, "--passes", STEPS, "--skip", "removeDeadNodes", "--quiet")
+        assert found == (0, "", "")
+        assert "Abs" in [node.op_type for node in onnx.load(out).graph.node]
+
+    def test_repeat_and_options(self, twice: Path) -> None:
+        out = twice.with_name("out.onnx")
+        steps = "repeat<3>(mergeEqualNodes{verbose=true}, removeDeadNodes)"
+        found = run(twice, "-o", out, "--passes", steps)
+        assert found.status == 0
+        assert out.read_bytes() == by_python(twice, steps.replace("{verbose=true}", ""))
+
+    def test_rules(self, tmp_path: Path) -> None:
+        model = write(CHAIN, tmp_path / "chain.onnx")
+        rules = tmp_path / "relu.rules"
+        rules.write_text(RULES)
+        out = tmp_path / "out.onnx"
+        assert run(model, "-o", out, "--rules", rules, "--quiet") == (0, "", "")
+        made = passlib.Rules(RULES, registers=False)(passlib.load(model))
+        made.save(tmp_path / "python.onnx")
+        assert out.read_bytes() == (tmp_path / "python.onnx").read_bytes()
+        assert len(onnx.load(out).graph.node) == 1
+
+    def test_list(self) -> None:
+        found = run("--list-passes")
+        assert found.status == 0
+        assert "removeDeadNodes: Remove operators that no output depends on" in found.printed
+        assert "  verbose: true or false; default false" in found.printed
+
+    @pytest.mark.parametrize(
+        ("arguments", "status", "message"),
+        [
+            (("--passes", "a,"), 1, "character 3: expected the name of a pass"),
+            (("--passes", "nothing"), 1, "there is no pass 'nothing'"),
+            (("--passes", "simplify"), 1, "'simplify' is not in native hosts yet"),
+            (("--passes", "removeDeadNodes{level=2}"), 1, "has no option 'level'"),
+            (("--passes", "removeDeadNodes{verbose=2}"), 1, "takes true or false, not '2'"),
+            (("--passes", "removeDeadNodes", "--skip", "b"), 1, "no pass 'b' to skip"),
+            ((), 1, "give --passes or --rules"),
+            (("--check",), 1, "--check: needs passlib's Python package"),
+            (("--rules", "x.txt"), 1, "ends in .rules"),
+            (("-l", "/nowhere/x.so", "--passes", "a"), 1, "/nowhere/x.so"),
+            (("--rules", "/nowhere/x.rules"), 1, "/nowhere/x.rules"),
+            (("--unknown",), 1, "unrecognized arguments: --unknown"),
+        ],
+    )
+    def test_mistakes(
+        self, twice: Path, arguments: tuple[str, ...], status: int, message: str
+    ) -> None:
+        out = twice.with_name("out.onnx")
+        found = run(twice, "-o", out, *arguments)
+        assert found.status == status
+        assert message in found.errors
+        assert not out.exists()
+
+    def test_damaged_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "damaged.onnx"
+        path.write_bytes(b"\xff" * 64)
+        found = run(path, "-o", tmp_path / "out.onnx", "--passes", "removeDeadNodes")
+        assert found.status == 3
+        assert found.errors.startswith("passlib-opt: ")
+
+
+def by_python(path: Path, steps: str) -> bytes:
+    """Return the file that the Python package writes."""
+    made = passlib.Pipeline(steps).run(path).model
+    target = path.with_name("by_python.onnx")
+    made.save(target)
+    return target.read_bytes()
+
+
+@pytest.mark.sample(150)
+@pytest.mark.parametrize("case", list(node_cases()), ids=lambda case: case.name)
+def test_same_bytes(case: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(case.data)
+    out = tmp_path / "out.onnx"
+    found = run(path, "-o", out, "--passes", STEPS, "--quiet")
+    if found.status:
+        # It names what only the Python package does.
+        assert "Python package" in found.errors, found.errors
+        return
+    assert out.read_bytes() == by_python(path, STEPS)
+
+
+class TestLibrary:
+    def test_example(self, tmp_path: Path, twice: Path) -> None:
+        """Built by CMake alone, against the prefix."""
+        project = tmp_path / "project"
+        shutil.copytree(ROOT / "example" / "native", project)
+        shell(project, ["cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={PREFIX}"])
+        shell(project, ["cmake", "--build", "build"])
+        out = tmp_path / "out.onnx"
+        printed = shell(project, ["build/optimize", str(twice), str(out), STEPS])
+        assert "foldBatchNormalization: " in printed
+        assert out.read_bytes() == by_python(twice, STEPS)
+
+    @pytest.mark.parametrize("standard", ["-std=c99", "-std=c11"])
+    def test_pkg_config(self, tmp_path: Path, standard: str) -> None:
+        source = ROOT / "example" / "native" / "optimize.c"
+        made = tmp_path / "optimize"
+        shell(tmp_path, ["cc", standard, *STRICT, str(source), "-o", str(made), *flags()])
+        assert made.exists()
+
+    def test_cpp(self, tmp_path: Path, twice: Path) -> None:
+        source = tmp_path / "edit.cc"
+        source.write_text(EDIT)
+        made = tmp_path / "edit"
+        shell(tmp_path, ["c++", "-std=c++17", *STRICT, str(source), "-o", str(made), *flags()])
+        out = tmp_path / "out.onnx"
+        printed = shell(tmp_path, [str(made), str(twice), str(out)])
+        assert printed.splitlines() == [
+            "usage: there is no pass 'nothing' ",
+            "graph: the edit left a graph that is not sound",
+            "5 operators, output y of node Identity_4",
+        ]
+        nodes = onnx.load(out).graph.node
+        assert [node.op_type for node in nodes if node.op_type == "Neg"] == ["Neg"]
+        onnx.checker.check_model(onnx.load(out))
+
+    @pytest.mark.sample(2)
+    @pytest.mark.parametrize("start", range(0, 4000, 200))
+    def test_damaged_models(self, start: int, library: Any) -> None:
+        """Each is refused or read as by the Python package."""
+        originals = [case.data for case in node_cases() if len(case.data) < 20_000]
+        for seed in range(start, start + 200):
+            data = mutated(originals, seed)
+            assert outcome(library, data) == python_outcome(data), seed
+
+    @pytest.mark.sample(2)
+    @pytest.mark.parametrize("start", range(0, 4000, 200))
+    def test_damaged_bytes(self, start: int, library: Any) -> None:
+        import random
+
+        originals = [case.data for case in node_cases() if len(case.data) < 5_000]
+        for seed in range(start, start + 200):
+            source = random.Random(seed)
+            data = bytearray(source.choice(originals))
+            for _ in range(source.choice((1, 2, 8))):
+                place = source.randrange(len(data))
+                if source.random() < 0.5:
+                    data[place] = source.randrange(256)
+                else:
+                    del data[place : place + source.choice((1, 4, 64))]
+                data = data or bytearray(1)
+            assert outcome(library, bytes(data)) == python_outcome(bytes(data)), seed
+
+
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+
+EDIT = """
+#include <cstdio>
+#include <cstring>
+#include <passlib.hpp>
+
+namespace api = passlib::api;
+
+template <typename Body>
+void tried(const char* kind, passlib_error_kind expected, Body body) {
+  try {
+    body();
+  } catch (const api::Error& error) {
+    if (error.kind != expected) std::puts("another kind");
+    std::string text = error.what();
+    const std::size_t start = text.find("there is");
+    if (start != std::string::npos) text.erase(0, start);
+    std::printf("%s: %s\\n", kind, text.substr(0, text.find_first_of("(:")).c_str());
+  }
+}
+
+int main(int, char** arguments) {
+  api::Session session;
+  api::Model model(arguments[1]);
+  tried("usage", PASSLIB_USAGE, [&] { model.run(session, "nothing"); });
+  tried("graph", PASSLIB_GRAPH, [&] {  // a cycle
+    passlib_edit* edit = api::call(passlib_edit_begin, model.get());
+    passlib_node* a = passlib_edit_find(edit, "Relu_0");
+    passlib_node* c = passlib_edit_find(edit, "Add_3");
+    api::call(passlib_edit_connect, edit, c, std::size_t{0}, a, std::size_t{0});
+    api::call(passlib_edit_finish, edit);
+  });
+  passlib_edit* edit = api::call(passlib_edit_begin, model.get());
+  passlib_node* b = passlib_edit_find(edit, "Relu_1");
+  passlib_node* x = passlib_edit_find(edit, "x");
+  const std::size_t first = 0;
+  const std::size_t one = 1;
+  passlib_node* made = api::call(passlib_edit_add, edit, "Neg", "minus", &x, &first, one);
+  api::call(passlib_edit_replace, edit, b, first, made, first);
+  api::call(passlib_edit_remove, edit, b);
+  api::call(passlib_edit_finish, edit);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < passlib_model_node_count(model.get()); ++i) {
+    passlib_node_info info{};
+    info.size = sizeof info;
+    api::call(passlib_model_node, model.get(), i, &info);
+    if (std::strcmp(info.op, "null") != 0) ++count;
+  }
+  passlib_value value;
+  char* name = nullptr;
+  api::call(passlib_model_output, model.get(), std::size_t{0}, &value, &name);
+  const api::Text owned(name);
+  passlib_node_info info{};
+  info.size = sizeof info;
+  api::call(passlib_model_node, model.get(), value.node, &info);
+  std::printf("%zu operators, output %s of node %s\\n", count, name, info.name);
+  model.save(arguments[2]);
+}
+"""
+
+
+def flags() -> list[str]:
+    """Return what pkg-config says, with the place of the library for the run."""
+    folder = next(PREFIX.glob("lib*/**/pkgconfig"))
+    done = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "passlib"],
+        env={**os.environ, "PKG_CONFIG_PATH": str(folder)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [*done.stdout.split(), f"-Wl,-rpath,{folder.parent}"]
+
+
+@pytest.fixture(scope="module")
+def library() -> Any:
+    """Return libpasslib."""
+    found = ctypes.CDLL(str(next(PREFIX.glob("lib*/**/libpasslib.so"))))
+    found.passlib_model_read.restype = ctypes.c_void_p
+    found.passlib_model_read.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p]
+    found.passlib_model_free.argtypes = [ctypes.c_void_p]
+    found.passlib_error_get_kind.argtypes = [ctypes.c_void_p]
+    found.passlib_error_free.argtypes = [ctypes.c_void_p]
+    return found
+
+
+KINDS = {4: "FormatError", 5: "GraphError", 7: "UnsupportedError"}
+
+
+def outcome(library: Any, data: bytes) -> str:
+    """Return the class of the error of libpasslib; empty if it reads the model."""
+    error = ctypes.c_void_p()
+    model = library.passlib_model_read(data, len(data), ctypes.byref(error))
+    if model:
+        library.passlib_model_free(model)
+        return ""
+    kind = KINDS[library.passlib_error_get_kind(error)]
+    library.passlib_error_free(error)
+    return kind
+
+
+def python_outcome(data: bytes) -> str:
+    """Return the same of the Python package."""
+    try:
+        passlib.load(data)
+    except passlib.PasslibError as error:
+        return type(error).__name__
+    return ""
