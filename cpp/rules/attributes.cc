@@ -48,7 +48,7 @@ struct Default {
 };
 
 // The last line of an attribute whose set is not newer than the model's applies.
-constexpr std::array<Default, 96> kDefaults = {{
+constexpr std::array<Default, 98> kDefaults = {{
     {"ArgMax", "keepdims", "1", 1},
     {"ArgMax", "axis", "0", 1},
     {"ArgMax", "select_last_index", "0", 1},
@@ -91,6 +91,7 @@ constexpr std::array<Default, 96> kDefaults = {{
     {"Gemm", "transA", "0", 1},
     {"Gemm", "transB", "0", 1},
     {"GroupNormalization", "epsilon", "1e-05", 1},
+    {"GroupNormalization", "stash_type", "1", 21},
     {"HardSigmoid", "alpha", "0.2", 1},
     {"HardSigmoid", "beta", "0.5", 1},
     {"Hardmax", "axis", "1", 1},
@@ -120,6 +121,7 @@ constexpr std::array<Default, 96> kDefaults = {{
     {"QuantizeLinear", "saturate", "1", 1},
     {"RMSNormalization", "axis", "-1", 1},
     {"RMSNormalization", "epsilon", "1e-05", 1},
+    {"RMSNormalization", "stash_type", "1", 1},
     {"RNN", "direction", "forward", 1},
     {"RNN", "layout", "0", 1},
     {"Reduce*", "keepdims", "1", 1},

@@ -80,6 +80,7 @@ from passlib.passes import why as why
 from passlib.passes.inlining import inline_functions as inline_functions
 from passlib.passes.outlining import outline as outline
 from passlib.passes.simplification import simplify as simplify
+from passlib.passes.standard.decompose import decompose as decompose
 from passlib.workbench.comparison import compare as compare
 from passlib.workbench.half import to_half as to_half
 from passlib.workbench.quantize import quantize_weights as quantize_weights

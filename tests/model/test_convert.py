@@ -80,3 +80,22 @@ def test_validate_of_what_is_not_there(tmp_path: Path) -> None:
     for dialect in (None, "nnvm", "mxnet"):
         with pytest.raises(FileNotFoundError):
             validate(tmp_path / "absent.json", dialect)
+
+
+def test_onnx_models_change_their_operator_set(tmp_path: Path) -> None:
+    parser = pytest.importorskip("onnx.parser", reason="needs the extra run")
+    onnx = pytest.importorskip("onnx", reason="needs the extra run")
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N, 4, H] x, float[2] s) => (float[N, 4, H] y)
+        { y = GroupNormalization<num_groups = 2>(x, s, s) }""")
+    onnx.save(made, tmp_path / "before.onnx")
+    for opset, operators in ((21, "GroupNormalization"), (17, "InstanceNormalization|Div")):
+        convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=opset)
+        after = onnx.load(tmp_path / "after.onnx")
+        assert after.opset_import[0].version == opset
+        found = {node.op_type for node in after.graph.node}
+        assert found & set(operators.split("|"))
+        compared = passlib.compare(tmp_path / "before.onnx", tmp_path / "after.onnx")
+        assert compared.equal
+    convert(tmp_path / "after.onnx", tmp_path / "same.onnx")
+    assert onnx.load(tmp_path / "same.onnx").opset_import[0].version == 17

@@ -29,12 +29,12 @@ _pipelines: dict[str, NamedPipeline] = {}
 """Their names are taken over in the same way."""
 
 _STANDARD_NAMES = """
-    cancelTransposes clean constantsToWeights dropZeroStates foldBatchNormalization foldConstants
-    foldLinear foldShapes fuseDequantize fuseFunctions fuseLayers fuseMatMulAdd fuseSpaceToDepth
-    fuseTransposes inlineFunctions mergeClips mergeConcats mergeEqualNodes mergeEqualWeights
-    mergeFactors mergeReshapes mergeSigns mergeSlices nameUniquely outline propagateCasts
-    quantizeWeights rebuildShapes removeDeadNodes removeNoOps removeSequences resolveIf simplify
-    toHalf weightsToConstants
+    cancelTransposes clean constantsToWeights decompose dropZeroStates foldBatchNormalization
+    foldConstants foldLinear foldShapes fuseDequantize fuseFunctions fuseLayers fuseMatMulAdd
+    fuseSpaceToDepth fuseTransposes inlineFunctions mergeClips mergeConcats mergeEqualNodes
+    mergeEqualWeights mergeFactors mergeReshapes mergeSigns mergeSlices nameUniquely outline
+    propagateCasts quantizeWeights rebuildShapes removeDeadNodes removeNoOps removeSequences
+    resolveIf simplify toHalf weightsToConstants
 """
 STANDARD_NAMES: Final = frozenset(_STANDARD_NAMES.split())
 """Names of the standard passes and pipelines, whose registration takes 0.3 s."""

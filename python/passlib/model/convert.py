@@ -9,7 +9,6 @@ from typing import Any
 from passlib.dialects import find
 from passlib.dialects.table import check_target
 from passlib.errors import InputError
-from passlib.lowering.builder import OPSET
 from passlib.model.inputs import without_weights
 from passlib.model.loading import load
 from passlib.model.model import Model
@@ -23,7 +22,7 @@ def convert(
     *,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     types: Mapping[str, Any] | None = None,
-    opset: int = OPSET,
+    opset: int | None = None,
     weights: bool = True,
     **options: Any,
 ) -> None:
@@ -39,8 +38,8 @@ def convert(
         The family of models, by default recognised by the content.
     shapes, types
         Shapes and element types of inputs that the model does not declare; see `Model.to_onnx`.
-    opset : int
-        Version of ONNX's operator set, from 13 on.
+    opset : int, optional
+        Version of ONNX's operator set, from 13 on; by default 21, or that of an ONNX model.
     weights : bool
         Refuse a model whose weights are not found, instead of making inputs of them. Those with
         a shape in ``shapes`` are inputs.
@@ -56,8 +55,8 @@ def convert(
     GraphError
         Shapes contradict the graph, or the shape of an input is unknown.
     UnsupportedError
-        Something in the graph has no faithful lowering, or the target has the suffix of another
-        format.
+        Something in the graph has no faithful lowering or no form in the version, or the target has
+        the suffix of another format.
     InputError
         The weights are not found.
     PasslibError
@@ -75,7 +74,8 @@ def convert(
     """
     # Before a model is read that may be large.
     target = check_target(dst, find("onnx"))
-    check_opset(opset)
+    if opset is not None:
+        check_opset(opset)
     model = load(src, dialect, **options)
     if weights:
         _require_weights(model, src, shapes or {})

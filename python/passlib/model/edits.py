@@ -17,6 +17,7 @@ from passlib import dialects
 from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
+from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import DIM_PARAMS, INPUTS_ALSO
 from passlib.dialects.onnx.nested import graphs_within, rename_values, value_info
 from passlib.dialects.onnx.soundness.inference import facts_by_place
@@ -24,7 +25,7 @@ from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_m
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE, Entry, Node
-from passlib.graph.plain import with_sources
+from passlib.graph.plain import operators_of, with_sources
 from passlib.lowering import TypeSpec
 from passlib.model.graph import ModelGraph, graph_of
 
@@ -61,6 +62,23 @@ def with_opset(model: M, opset: int) -> M:
             "passlib convert --opset writes it as ONNX"
         )
     return of_content(model, whole_content_of(model, opset=opset))
+
+
+def with_known_operators(model: M, opset: Any) -> M:
+    """Return an ONNX model without operators that are newer than a version, as far as it can be.
+
+    They are replaced as by the pass ``decompose``. Models of other dialects, and for a version that
+    is none, stay.
+    """
+    like: Any = model
+    is_version = isinstance(opset, int) and not isinstance(opset, bool)
+    if like.dialect != "onnx" or not is_version or not 1 <= opset <= schema.newest():
+        return model
+    operators = operators_of(like.symbol.graph)
+    if all(schema.schema_of(name, "", opset) is not None for name in operators):
+        return model
+    made: M = like.optimize_for("decompose", target=f"opset={opset}", quiet=True)
+    return made
 
 
 def of_content(model: M, content: bytes) -> M:

@@ -830,16 +830,21 @@ class Model:
             The path is a folder's, or a file cannot be written.
         """
         place = check_target(path, self._format)
-        weights = (*self._args.values(), *self._aux.values())
+        model = self
+        if options.get("opset") is not None:
+            from passlib.model.edits import with_known_operators
+
+            model = with_known_operators(self, options["opset"])
+        weights = (*model._args.values(), *model._aux.values())
         with collection_off(), durability(durable), written_from(weights):
-            return self._format.save(place, self._written(origins=origins), **options)
+            return model._format.save(place, model._written(origins=origins), **options)
 
     def to_onnx(
         self,
         path: str | os.PathLike[str],
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         types: Mapping[str, Any] | None = None,
-        opset: int = OPSET,
+        opset: int | None = None,
     ) -> None:
         """Write the model as an ONNX file, checked by ONNX.
 
@@ -848,23 +853,30 @@ class Model:
         shapes, types : mapping of str to shape or dtype, optional
             Of the inputs; ``None`` leaves a size open where the operators allow it. By default
             what the model declares (in MXNet ``__shape__``) or follows from others, or float32.
-        opset : int
-            Version of ONNX's operator set, from 13 on.
+        opset : int, optional
+            Version of ONNX's operator set, from 13 on; by default 21, or that of an ONNX model.
 
         Raises
         ------
         GraphError
             Shapes contradict the graph, or the shape of an input is unknown.
         UnsupportedError
-            Something in the graph has no faithful lowering.
+            Something in the graph has no faithful lowering, or no form in the version.
         PasslibError
             The packages ``onnx`` and ``onnxruntime`` are not installed, or ONNX's checker failed.
         """
         from passlib.model.inputs import lowered_for
-        from passlib.runtime.export import save_onnx
+        from passlib.runtime.export import check_opset, save_onnx
 
         target = check_target(path, dialects.find("onnx"))
-        save_onnx(lowered_for(self._symbol, self.data(origins=False), shapes, types), target, opset)
+        model = self
+        if opset is not None:
+            check_opset(opset)
+            if self.dialect == "onnx":
+                model, opset = self.with_opset(opset), None
+        data = model.data(origins=False)
+        lowered = lowered_for(model._symbol, data, shapes, types)
+        save_onnx(lowered, target, OPSET if opset is None else opset)
 
 
 def _all_frozen(arrays: Mapping[str, Any], *, owned: bool = False) -> dict[str, Any]:

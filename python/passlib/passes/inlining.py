@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.calls import Call, Key, call_of, key_of, values_of
 from passlib.dialects.onnx.nested import copy_of, graphs_within
 from passlib.errors import FormatError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
@@ -86,29 +87,6 @@ class _Inlining(WholeModel):
         return _Inliner(proto, options.get("names") or ()).run()
 
 
-class Key(NamedTuple):
-    """The function that a call names."""
-
-    domain: str
-    name: str
-    overload: str
-
-    @property
-    def title(self) -> str:
-        """The name with domain and overload, for messages."""
-        return f"{self.domain}.{self.name}" + (f":{self.overload}" if self.overload else "")
-
-
-def key_of(function: Any) -> Key:
-    """Return the key of a function."""
-    return Key(schema.plain(function.domain), function.name, function.overload)
-
-
-def call_of(node: Any) -> Key:
-    """Return the key of the function that a node calls, if it is a call."""
-    return Key(schema.plain(node.domain), node.op_type, node.overload)
-
-
 def _check_names(names: Collection[str], keys: Collection[Key]) -> None:
     known = dict.fromkeys(text for key in keys for text in (key.name, f"{key.domain}.{key.name}"))
     for name in names:
@@ -183,7 +161,7 @@ class _Inliner:
         ]
         if not found:
             return False
-        names = NameSource(set(_values_of(body)))
+        names = NameSource(set(values_of(body)))
         titles = NameSource({node.name for graph in graphs_within(body) for node in graph.node})
         count = sum(len(graph.node) for graph in graphs_within(body))
         for graph in reversed(found):  # a change of a graph replaces those nested in it
@@ -201,7 +179,7 @@ class _Inliner:
                         "choose other functions with names="
                     )
                 self._match_sets(body, key, function)
-                nodes += _Call(node, key, function, names, titles).nodes()
+                nodes += Call(node, key, function, names, titles).nodes()
             made = [copy_of(node) for node in nodes]
             del graph.node[:]
             graph.node.extend(made)
@@ -267,112 +245,6 @@ class _Inliner:
         del self._proto.opset_import[:]
         self._proto.opset_import.extend(imports)
         return changed
-
-
-def _values_of(body: Any) -> Iterator[str]:
-    """Iterate over the names of all values of a graph or a function, nested graphs included."""
-    for graph in graphs_within(body):
-        if hasattr(graph, "initializer"):
-            yield from (tensor.name for tensor in graph.initializer)
-            yield from (sparse.values.name for sparse in graph.sparse_initializer)
-            yield from (value.name for value in (*graph.input, *graph.output))
-        else:
-            yield from (*graph.input, *graph.output)
-        for node in graph.node:
-            yield from (*node.input, *node.output)
-
-
-class _Call:
-    """A call that is replaced by the nodes of the function."""
-
-    def __init__(
-        self, node: Any, key: Key, function: Any, names: NameSource, titles: NameSource
-    ) -> None:
-        self._node = node
-        self._key = key
-        self._function = function
-        self._titles = titles
-        self._attributes = {each.name: each for each in function.attribute_proto}
-        self._attributes.update({each.name: each for each in node.attribute})
-        self._prefix = node.name or node.op_type
-        given = list(node.input)
-        if len(given) > len(function.input):
-            raise FormatError(
-                f"call {self._prefix!r} of function {key.title} has {len(given)} inputs, and the "
-                f"function has {len(function.input)}"
-            )
-        given += [""] * (len(function.input) - len(given))
-        self._names = dict(zip(function.input, given, strict=True))
-        self._copies: list[tuple[str, str]] = []
-        pairs = [each for each in zip(function.output, node.output, strict=False) if each[1]]
-        results = dict(pairs)
-        made = {name for each in function.node for name in each.output}
-        for name, result in results.items():
-            if name in made:
-                self._names[name] = result
-            else:
-                self._copies.append((self._names.get(name, ""), result))
-        # An output that the function has twice.
-        self._copies += [
-            (self._names.get(name, ""), result) for name, result in pairs if results[name] != result
-        ]
-        for value in dict.fromkeys(_values_of(function)):
-            if value and value not in self._names:
-                self._names[value] = names.fresh(f"{self._prefix}_{value}")
-
-    def nodes(self) -> list[Any]:
-        """Return the nodes of the body, with the values and attributes of the call."""
-        made = [copy_of(each) for each in self._function.node]
-        # The nodes of a body may be in a message, so that one walk reaches the nested graphs.
-        body = type(self._function)()
-        body.node.extend(made)
-        for graph in graphs_within(body):
-            if hasattr(graph, "initializer"):
-                for value in (*graph.initializer, *graph.input, *graph.output, *graph.value_info):
-                    value.name = self._names.get(value.name, value.name)
-                for sparse in graph.sparse_initializer:
-                    sparse.values.name = self._names[sparse.values.name]
-                for value in graph.output:
-                    if not value.name:
-                        raise UnsupportedError(
-                            f"call {self._prefix!r} of function {self._key.title} leaves out an "
-                            "input that is the result of a nested graph; pass it"
-                        )
-            for node in graph.node:
-                if node.name:
-                    node.name = self._titles.fresh(f"{self._prefix}_{node.name}")
-                for names in (node.input, node.output):
-                    for place, name in enumerate(names):
-                        names[place] = self._names.get(name, name)
-                self._refer(node)
-        nodes = list(body.node)
-        for source, result in self._copies:
-            if not source:
-                raise UnsupportedError(
-                    f"call {self._prefix!r} of function {self._key.title} leaves out an input that "
-                    "is an output of the function; pass it"
-                )
-            copied = type(self._node)(op_type="Identity", input=[source], output=[result])
-            copied.name = self._titles.fresh(f"{self._prefix}_copy")
-            nodes.append(copied)
-        return nodes
-
-    def _refer(self, node: Any) -> None:
-        """Set the attributes that refer to those of the call."""
-        if not any(each.ref_attr_name for each in node.attribute):
-            return
-        kept = []
-        for each in node.attribute:
-            if not each.ref_attr_name:
-                kept.append(copy_of(each))
-                continue
-            found = self._attributes.get(each.ref_attr_name)
-            if found is not None:  # otherwise the operator's own default holds
-                copied = copy_of(found)
-                copied.name = each.name
-                kept.append(copied)
-        del node.attribute[:]
-        node.attribute.extend(kept)
 
 
 register_pipeline(

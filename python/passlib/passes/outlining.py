@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects.onnx.attributes import is_graph
+from passlib.dialects.onnx.calls import call_of, key_of
 from passlib.dialects.onnx.nested import copy_of, used_by
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -17,7 +18,7 @@ from passlib.library.backends import register_pipeline
 from passlib.library.declared import Declaration, Option
 from passlib.model import Model
 from passlib.model.loading import AnyModel, as_model
-from passlib.passes.inlining import WholeModel, call_of, key_of
+from passlib.passes.inlining import WholeModel
 
 _SMALL: Final = 512
 """Equal constants of at most so many bytes become a part of the function."""

@@ -64,14 +64,89 @@ def test_scales_of_groups_become_those_of_channels(
     (before,) = results(model.SerializeToString(), feeds)
     (after,) = results(path.read_bytes(), feeds)
     assert np.allclose(before, after, atol=1e-6)
-    path.unlink()
-    with pytest.raises(UnsupportedError, match="GroupNormalization"):
-        passlib.load(parser.parse_model(
-            f'<ir_version: 10, opset_import: ["" : 21]> g (float[N, {channels}, H] x, '
-            f"float[{channels}] s, float[{channels}] b) => (float[N, {channels}, H] y)"
-            f"{{ y = GroupNormalization <num_groups = {groups}> (x, s, b) }}"
-        )).save(path, opset=20)  # fmt: skip
-    assert not path.exists()
+
+
+@pytest.mark.parametrize(("channels", "groups"), [(4, 2), (6, 3), (5, 1)])
+def test_scales_of_channels_have_no_group_before(
+    channels: int, groups: int, tmp_path: Path
+) -> None:
+    """GroupNormalization of set 21 becomes operators of set 18."""
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> g (float[N, {channels}, H] x, '
+        f"float[{channels}] s, float[{channels}] b) => (float[N, {channels}, H] y)"
+        f"{{ y = GroupNormalization <num_groups = {groups}> (x, s, b) }}"
+    )
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((2, channels, 3)).astype(np.float32)}
+    feeds.update({name: rng.random(channels).astype(np.float32) for name in "sb"})
+    check_numbers(model, 18, feeds, tmp_path)
+
+
+def check_numbers(model: onnx.ModelProto, opset: int, feeds: dict, folder: Path) -> None:
+    path = folder / "new.onnx"
+    passlib.load(model).save(path, opset=opset)
+    made = onnx.load(path)
+    assert [each.version for each in made.opset_import if not each.domain] == [opset]
+    onnx.checker.check_model(made, full_check=True)
+    before = results(model.SerializeToString(), feeds)
+    after = results(path.read_bytes(), feeds)
+    for one, other in zip(before, after, strict=True):
+        assert one.dtype == other.dtype
+        assert np.allclose(one, other, atol=1e-5)
+
+
+NEWER = {
+    "types only": """17 13 (float[N, 8] y)
+        { a = Add(x, x) b = Mul(a, x) c = Relu(b) y = Identity(c) }""",
+    "a layer": """20 13 (float[N, 8] y) <float[8] s = {1, 2, 3, 4, 5, 6, 7, 8}>
+        { h = Gelu(x) n = LayerNormalization(h, s) y = Sub(n, x) }""",
+    "a part of a shape": "18 13 (int64[1] y) { y = Shape<start = -1>(x) }",
+    "the shape from its start": "17 13 (int64[2] y) { y = Shape<start = 0>(x) }",
+    "unequal parts": """18 13 (float[N, 3] y, float[N, 3] z, float[N, 2] w)
+        { y, z, w = Split<axis = 1, num_outputs = 3>(x) }""",
+    "equal parts": """18 17 (float[N, 4] y, float[N, 4] z)
+        { y, z = Split<axis = -1, num_outputs = 2>(x) }""",
+    "a shape without 0": """18 13 (float[2, 4, K] y) <int64[3] s = {2, 4, -1}>
+        { y = Reshape<allowzero = 1>(x, s) }""",
+    "computed axes": """18 17 (float[N, 1] y) <int64[1] a = {1}>
+        { b = Add(a, a) c = Sub(b, a) y = ReduceL2(x, c) }""",
+    "branches": """18 13 (float[N, 1] y) <int64[1] a = {1}, bool c = {1}> { q = Relu(x)
+        y = If(c)<then_branch = t () => (float[N, 1] u) { v = Add(x, q) u = ReduceMean(v, a) },
+        else_branch = e () => (float[N, 1] b) { k = Constant<value = int64[1] {1}>()
+        b = ReduceMax(q, k) }> }""",
+}
+
+
+@pytest.mark.parametrize("case", NEWER)
+def test_older_sets(case: str, tmp_path: Path) -> None:
+    old, new, text = NEWER[case].split(maxsplit=2)
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : {old}]> g (float[N, 8] x) => {text}'
+    )
+    rng = np.random.default_rng(0)
+    check_numbers(model, int(new), {"x": rng.standard_normal((4, 8)).astype(np.float32)}, tmp_path)
+
+
+def test_modes_of_samples_have_older_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.random((1, 2, 4, 4), np.float32), "g": rng.random((1, 3, 3, 2), np.float32)}
+    for mode in ("", '<mode = "linear">', '<mode = "cubic">', '<mode = "nearest">'):
+        model = parser.parse_model(
+            '<ir_version: 10, opset_import: ["" : 20]> g (float[1, 2, 4, 4] x, float[1, 3, 3, 2] g)'
+            f" => (float[1, 2, 3, 3] y) {{ s = GridSample{mode}(x, g) y = Neg(s) }}"
+        )
+        check_numbers(model, 16, feeds, tmp_path)
+
+
+def test_branches_become_newer(tmp_path: Path) -> None:
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[4, 8] x, bool c) => (float[4, 1] y) { q = Relu(x) y = If(c)<
+        then_branch = t () => (float[4, 1] a) { b = Add(x, q) a = ReduceMean<axes = [1]>(b) },
+        else_branch = e () => (float[4, 1] b) { b = ReduceMax<axes = [1]>(q) }> }""")
+    rng = np.random.default_rng(0)
+    for c in (True, False):
+        feeds = {"x": rng.standard_normal((4, 8)).astype(np.float32), "c": np.array(c)}
+        check_numbers(model, 21, feeds, tmp_path)
 
 
 def test_broadcasting_of_the_last_axes_is_converted(tmp_path: Path) -> None:

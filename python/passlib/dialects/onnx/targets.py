@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.forms import other_form
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.soundness.model import versions_of
@@ -22,6 +23,9 @@ _BODIES: Final = "passlib.bodies"
 
 _Type = tuple[str, "int | None", Any]
 """A type as text, and the rank of a tensor, as far as they are known; and as a TypeProto."""
+
+Known = Mapping[str, _Type]
+"""Types of values by name."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ class Target:
 
         ``version``: the version of the operator's domain that the model imports.
         """
-        name = _qualified(node)
+        name = qualified(node)
         if name in self._free:
             return ""
         kernels = self._operators.get(name, [])
@@ -197,13 +201,13 @@ class Target:
 
     def parameters(self, node: Any, version: int) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the names and type variables of inputs and outputs."""
-        return self._parameters.get(_qualified(node), ((), ()))
+        return self._parameters.get(qualified(node), ((), ()))
 
 
 class OperatorSet:
     """A version of ONNX's operator set as a target."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, has_forms: bool = True, refused: Collection[str] = ()) -> None:
         number = name.removeprefix(_OPSET)
         if not number.isdigit() or not 1 <= int(number) <= schema.newest():
             raise UnsupportedError(
@@ -212,6 +216,20 @@ class OperatorSet:
         self.name, self._version = name, int(number)
         self.version = self.source = self.date = ""
         self.expands = False
+        self._has_forms = has_forms
+        self._refused = frozenset(refused)
+
+    @classmethod
+    def of(cls, version: int, refused: Collection[str] | None = ()) -> OperatorSet:
+        """Return a set whose operators may have other attributes, inputs and types.
+
+        ``refused``: operators that are refused nevertheless; None for those of other forms.
+        """
+        return cls(f"{_OPSET}{version}", has_forms=refused is None, refused=refused or ())
+
+    def operators_only(self) -> OperatorSet:
+        """Return the same set, whose operators may have other attributes, inputs and types."""
+        return OperatorSet.of(self._version)
 
     def objection(self, node: Any, version: int, values: Sequence[_Value]) -> str:
         """Return why a node has no equal one in the operator set; see `Target.objection`."""
@@ -222,6 +240,10 @@ class OperatorSet:
             own = schema.schema_of(node.op_type, "", version)
             since = "" if own is None else f": {node.op_type} is new in {_first(node.op_type)}"
             return f"not in operator set {self._version}{since}"
+        if node.op_type in self._refused:
+            return f"{node.op_type} cannot be converted"
+        if not self._has_forms:
+            return ""
         found = [
             f"attribute {each.name} is not in operator set {self._version}"
             for each in node.attribute
@@ -249,7 +271,8 @@ def _first(op: str) -> int:
     return min(found, default=0)
 
 
-def _qualified(node: Any) -> str:
+def qualified(node: Any) -> str:
+    """Return the operator of a node, with its domain unless that is ONNX's own."""
     domain = schema.plain(node.domain)
     return f"{domain}::{node.op_type}" if domain else str(node.op_type)
 
@@ -274,21 +297,23 @@ def refusals(model: Any, target: Target | OperatorSet) -> list[Refusal]:
     found = []
     for place, body, imports in bodies:
         versions = versions_of(imports)
-        for node, known in _nodes(body):
+        for node, known in walk(body):
             if (node.domain, node.op_type) in functions:
                 continue
             version = versions.get(schema.plain(node.domain), 1)
-            reason = target.objection(node, version, list(_values(node, version, target, known)))
+            reason = target.objection(
+                node, version, list(values_of_node(node, version, target, known))
+            )
             if reason and target.expands:
                 reason = _of_body(node, imports, known, target, reason)
             if reason:
                 name = node.name or next(filter(None, node.output), "")
-                found.append(Refusal(name, _qualified(node), place, reason))
+                found.append(Refusal(name, qualified(node), place, reason))
     return found
 
 
 def _of_body(
-    node: Any, imports: Any, known: Mapping[str, _Type], target: Target | OperatorSet, reason: str
+    node: Any, imports: Any, known: Known, target: Target | OperatorSet, reason: str
 ) -> str:
     """Return what the target refuses of the body that ONNX defines for an operator.
 
@@ -308,7 +333,7 @@ def _of_body(
         types.append(kind.SerializeToString())
         if name and all(each.name != name for each in alone.graph.input):
             alone.graph.input.add(name=name).type.CopyFrom(kind)
-    body = _body(own, node, versions, types)
+    body = body_of(own, node, versions, types)
     if body is None:
         return reason
     if not body.node:  # it depends on a type that is not known
@@ -326,7 +351,14 @@ def _of_body(
     return f"{reason}, nor {inner[0].op} of its body: {inner[0].reason}" if inner else ""
 
 
-def _body(own: Any, node: Any, versions: Mapping[str, int], types: Sequence[bytes]) -> Any:
+def body_of(
+    own: Any,
+    node: Any,
+    versions: Mapping[str, int],
+    types: Sequence[bytes],
+    *,
+    any_set: bool = False,
+) -> Any:
     """Return the function that ONNX defines an operator by; None if there is none.
 
     As in ONNX Runtime, the operators of a body that does not depend on the node must not have got
@@ -339,31 +371,48 @@ def _body(own: Any, node: Any, versions: Mapping[str, int], types: Sequence[byte
         Of the operator sets that the model imports.
     types : sequence of bytes
         Serialized types of the inputs.
+    any_set : bool
+        Also take a body whose operators look and mean the same in the sets of the model.
     """
     newest = versions.get("", 1)
-    plain = [each for each in own.function_opset_versions if each <= newest]
-    varying = [each for each in own.context_dependent_function_opset_versions if each <= newest]
-    if plain:
-        content = own.get_function_with_opset_version(max(plain))
-    elif varying:
-        content = own.get_context_dependent_function_with_opset_version(
-            max(varying), node.SerializeToString(), list(types)
+    bodies = [(version, False) for version in own.function_opset_versions]
+    bodies += [(version, True) for version in own.context_dependent_function_opset_versions]
+    older = [each for each in bodies if each[0] <= newest]
+    # One that does not depend on the node comes first.
+    order = sorted(older, key=lambda each: (each[1], -each[0]))
+    order = [*order, *(each for each in bodies if each not in older)] if any_set else order[:1]
+    for version, is_varying in order:
+        content = (
+            own.get_context_dependent_function_with_opset_version(
+                version, node.SerializeToString(), list(types)
+            )
+            if is_varying
+            else own.get_function_with_opset_version(version)
         )
-    else:
-        return None
-    body = require("onnx", extra="onnx").FunctionProto.FromString(content)
+        body = require("onnx", extra="onnx").FunctionProto.FromString(content)
+        if _fits(body, versions, any_set, is_varying):
+            return body
+    return None
+
+
+def _fits(body: Any, versions: Mapping[str, int], any_set: bool, is_varying: bool) -> bool:
+    if is_varying and not any_set:
+        return True
     imports = versions_of(body.opset_import)
-    for each in (each for graph in graphs_within(body) for each in graph.node if plain):
+    for each in (each for graph in graphs_within(body) for each in graph.node):
         name = schema.plain(each.domain)
-        then, now = (
-            schema.schema_of(each.op_type, name, of.get(name, 1)) for of in (imports, versions)
-        )
-        if then is None or now is None or then.since_version != now.since_version:
-            return None
-    return body
+        sets = imports.get(name, 1), versions.get(name, 1)
+        then, now = (schema.schema_of(each.op_type, name, of) for of in sets)
+        if then is None or now is None:
+            return False
+        if then.since_version != now.since_version and (
+            not any_set or name or other_form(each, *sets)
+        ):
+            return False
+    return True
 
 
-def _nodes(body: Any) -> Iterator[tuple[Any, Mapping[str, _Type]]]:
+def walk(body: Any) -> Iterator[tuple[Any, Known]]:
     """Iterate over the nodes of a graph or function and of its nested graphs.
 
     Result: each node, and the types of all values that it can read.
@@ -415,9 +464,10 @@ def _text(kind: Any) -> str:
     return ""
 
 
-def _values(
-    node: Any, version: int, target: Target | OperatorSet, known: Mapping[str, _Type]
+def values_of_node(
+    node: Any, version: int, target: Target | OperatorSet, known: Known
 ) -> Iterator[_Value]:
+    """Iterate over the inputs and outputs of a node, with the types that are known."""
     own = schema.schema_of(node.op_type, node.domain, version)
     lists = target.parameters(node, version)
     if own is not None:

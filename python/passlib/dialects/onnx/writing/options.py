@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 
 from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.expansion import expand
 from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
 from passlib.dialects.onnx.soundness.acceptance import check_accepted
@@ -20,7 +21,9 @@ from passlib.dialects.onnx.soundness.inference import (
     without_weights,
 )
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
+from passlib.dialects.onnx.targets import OperatorSet
 from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
+from passlib.dialects.onnx.writing.adapting import adapt, hide, show
 from passlib.dialects.onnx.writing.assembly import Assembled, Placement
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
@@ -333,6 +336,9 @@ def _put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
 _OLDEST_FORMAT: Final = 3
 """The oldest IR version that ONNX's converter reads."""
 
+_OLDEST_ADAPTED: Final = 13
+"""The oldest operator set between which and newer ones passlib itself converts operators."""
+
 _FREE_INITIALIZERS: Final = 4
 """The first IR version whose initializers need not be inputs."""
 
@@ -359,20 +365,15 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
     _check_convertible(model)
     check_model(model)
     _check_inferable(model)
-    conversion = Conversion(model, present, opset)
-    conversion.check()
-    inference: Any = require("onnx.shape_inference", extra="onnx")
-    converter: Any = require("onnx.version_converter", extra="onnx")
     given = without_weights(model, assembled.arrays)
     # Initializers need not be inputs, as ONNX Runtime permits in all versions.
     given.ir_version = max(given.ir_version, _FREE_INITIALIZERS)
-    failures = (inference.InferenceError, converter.ConvertError)
-    try:
-        result = converter.convert_version(given, opset)
-    except (*failures, RuntimeError, ValueError, IndexError) as error:
-        raise UnsupportedError(_reason(str(error), model, present, opset)) from error
-    except MemoryError as error:
-        raise GraphError("converting this model needs more memory than there is") from error
+    if min(present, opset) >= _OLDEST_ADAPTED:
+        expand(given, OperatorSet.of(opset))
+        adapt(given, present, opset)
+    conversion = Conversion(given, present, opset)
+    conversion.check()
+    result = _through_converter(conversion, model)
     repair(conversion, result)
     made = _joined(assembled, result)
     try:
@@ -382,6 +383,50 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
         found = str(error).rpartition("made of it: ")[2]
         raise UnsupportedError(_reason(found, given, present, opset)) from error
     return made
+
+
+def _through_converter(conversion: Conversion, model: Any) -> Any:
+    """Return what ONNX's converter makes of a model.
+
+    Operators that it cannot take along, though they stay what they are, are hidden from it; others
+    are replaced by those that ONNX defines them by. ``model``: the one that messages are about.
+    """
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    converter: Any = require("onnx.version_converter", extra="onnx")
+    given, opset = conversion.model, conversion.target
+    failures = (inference.InferenceError, converter.ConvertError)
+    hidden: set[str] = set()
+    replaced: set[str] = set()
+    is_new = min(conversion.present, opset) >= _OLDEST_ADAPTED
+
+    def inner(body: Any) -> Any:
+        return _through_converter(Conversion(body, conversion.present, opset), model)
+
+    while True:
+        try:
+            shown = hide(given, hidden, conversion.present, opset, inner) if is_new else given
+            result = converter.convert_version(shown, opset)
+        except (*failures, RuntimeError, ValueError, IndexError) as error:
+            text = str(error)
+            if not is_new:
+                raise UnsupportedError(_reason(text, model, conversion.present, opset)) from error
+            named = set(re.findall(r"\b[A-Z]\w*", text))
+            graphs = graphs_within(given.graph)
+            found = named & {node.op_type for graph in graphs for node in graph.node}
+            lacking = re.search(r"No Adapter (?:From|To) Version \$?\d+ for (\w+)", text)
+            if lacking and lacking[1] not in hidden:
+                hidden.add(lacking[1])
+                continue
+            if not found <= replaced or not replaced:
+                replaced |= found
+                if expand(given, OperatorSet.of(opset, refused=found or None)):
+                    conversion.check()
+                    continue
+            raise UnsupportedError(_reason(text, model, conversion.present, opset)) from error
+        except MemoryError as error:
+            raise GraphError("converting this model needs more memory than there is") from error
+        show(result, conversion.present, opset)
+        return result
 
 
 def _check_version(opset: Any) -> None:

@@ -1,0 +1,276 @@
+"""What ONNX's version converter leaves to others: operators in the form of another version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.calls import values_of
+from passlib.dialects.onnx.forms import drop_defaults, other_form
+from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
+from passlib.dialects.onnx.soundness.inference import inferred
+from passlib.dialects.onnx.targets import Known, walk
+from passlib.dialects.onnx.tensors import to_array
+from passlib.files.optional import require
+from passlib.graph.names import NameSource
+
+_HIDDEN: Final = "passlib.kept"
+"""The domain of nodes that ONNX's converter passes over."""
+
+
+Convert = Callable[[Any], Any]
+"""Returns a model in the other version."""
+
+
+def hide(
+    model: Any, operators: Collection[str], present: int, target: int, convert: Convert
+) -> Any:
+    """Return a copy of a model in which nodes that stay what they are have unknown operators.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    operators : collection of str
+    present, target : int
+        The version that the model is of, and the other one.
+    convert : callable
+        Converts nested graphs of these nodes, each as a model.
+    """
+    typed = inferred(model)
+    made = copy_of(model)
+    made.opset_import.add(domain=_HIDDEN, version=1)
+    pairs = zip(walk(made.graph), walk(typed.graph), strict=True)
+    known = [(node, types) for (node, _), (_, types) in pairs]
+    constants = _constants(made)
+    inner: set[int] = set()
+    stated = {
+        value.name
+        for graph in graphs_within(made.graph)
+        for value in (*graph.value_info, *graph.input, *graph.output)
+    }
+    for node, types in known:
+        if id(node) in inner:  # is converted with the node around it
+            continue
+        bodies = [each.g for each in node.attribute if each.HasField("g")]
+        is_meant = node.op_type in operators or bodies
+        if not is_meant or schema.plain(node.domain) or other_form(node, present, target):
+            continue
+        for body in bodies:
+            inner.update(id(each) for each, _ in walk(body))
+            _convert_body(made, body, types, constants, convert)
+        node.domain = _HIDDEN
+        for name in node.output:
+            kind = types.get(name, ("", None, None))[2]
+            if kind is not None and name not in stated:
+                made.graph.value_info.add(name=name).type.CopyFrom(kind)
+    return made
+
+
+def _constants(model: Any) -> dict[str, Any]:
+    """Return the tensors of a model by name, nested ones as well."""
+    found = {}
+    for graph in graphs_within(model.graph):
+        found.update({tensor.name: tensor for tensor in graph.initializer})
+        for node in graph.node:
+            for attribute in node.attribute:
+                if node.op_type == "Constant" and attribute.HasField("t"):
+                    found[node.output[0]] = attribute.t
+    return found
+
+
+def _convert_body(
+    model: Any, body: Any, known: Known, constants: Mapping[str, Any], convert: Convert
+) -> None:
+    """Convert a nested graph in place; what it reads from around it is given to it as inputs."""
+    alone = type(model)(ir_version=model.ir_version)
+    alone.opset_import.extend(each for each in model.opset_import if each.domain != _HIDDEN)
+    alone.graph.CopyFrom(body)
+    own = {value.name for value in (*body.input, *body.initializer)}
+    own.update(name for node in body.node for name in node.output)
+    read = dict.fromkeys(name for node in body.node for name in used_by(node))
+    read.update(dict.fromkeys(value.name for value in body.output))
+    for name in read:
+        kind = known.get(name, ("", None, None))[2]
+        if not name or name in own:
+            continue
+        if name in constants:
+            lent = alone.graph.initializer.add()
+            lent.CopyFrom(constants[name])
+            lent.name = name
+        elif kind is not None:
+            alone.graph.input.add(name=name).type.CopyFrom(kind)
+    made = convert(alone).graph
+    tensors = [
+        copy_of(each) for each in made.initializer if each.name in own or each.name not in read
+    ]
+    for field, items in (("node", made.node), ("initializer", tensors)):
+        body.ClearField(field)
+        getattr(body, field).extend(items)
+
+
+def show(model: Any, present: int, target: int) -> None:
+    """Give nodes their operators back, without attributes that do nothing and are new."""
+    for graph in graphs_within(model.graph):
+        for node in graph.node:
+            if node.domain == _HIDDEN:
+                node.ClearField("domain")
+            if not schema.plain(node.domain):
+                drop_defaults(node, present, target)
+
+
+def adapt(model: Any, present: int, target: int) -> None:
+    """Replace nodes by those of another form that both versions have.
+
+    Nodes that have none stay.
+    """
+    chosen = {
+        operator: adapter
+        for operator, (version, adapter) in _ADAPTERS.items()
+        if target < version <= present
+    }
+    found = [
+        (number, node)
+        for number, (node, _) in enumerate(walk(model.graph))
+        if node.op_type in chosen and not schema.plain(node.domain)
+    ]
+    if not found:
+        return
+    known = [types for _, types in walk(inferred(model).graph)]
+    around = _Around(model)
+    for number, node in found:
+        chosen[node.op_type](node, known[number], around)
+    around.add()
+
+
+class _Around:
+    """The constants of a model, and what is to be added to it."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._names = NameSource(set(values_of(model.graph)))
+        self._before: list[tuple[Any, Any]] = []
+        self._tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+        for graph in graphs_within(model.graph):
+            for node in graph.node:
+                if (
+                    node.op_type == "Constant"
+                    and node.attribute
+                    and node.attribute[0].HasField("t")
+                ):
+                    self._tensors[node.output[0]] = node.attribute[0].t
+
+    def elements(self, name: str) -> np.ndarray[Any, Any] | None:
+        """Return a constant; None if it is not one."""
+        tensor = self._tensors.get(name)
+        return None if tensor is None else to_array(tensor, repr(name))
+
+    def constant(self, numbers: list[int]) -> str:
+        """Return the name of a new constant."""
+        name = self._names.fresh("_".join(["numbers", *map(str, numbers)]).replace("-", "minus"))
+        make = require("onnx.numpy_helper", extra="onnx").from_array
+        self._model.graph.initializer.append(make(np.array(numbers, np.int64), name))
+        return name
+
+    def before(self, node: Any, operator: str, inputs: list[str]) -> str:
+        """Return the name of the result of a new node before another one."""
+        name = self._names.fresh(f"{node.output[0]}_{operator.lower()}")
+        new = type(node)(op_type=operator, name=name, input=inputs, output=[name])
+        self._before.append((node, new))
+        return name
+
+    def add(self) -> None:
+        """Add the new nodes."""
+        new: dict[int, list[Any]] = {}
+        for node, made in self._before:
+            new.setdefault(id(node), []).append(made)
+        if not new:
+            return
+        for graph in reversed(list(graphs_within(self._model.graph))):
+            nodes = [each for node in graph.node for each in (*new.get(id(node), ()), node)]
+            if len(nodes) > len(graph.node):
+                copies = [copy_of(node) for node in nodes]
+                del graph.node[:]
+                graph.node.extend(copies)
+
+
+def _attributes(node: Any) -> Mapping[str, Any]:
+    return {each.name: each for each in node.attribute}
+
+
+def _drop(node: Any, *names: str) -> None:
+    kept = [copy_of(each) for each in node.attribute if each.name not in names]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+
+
+def _reshape(node: Any, known: Known, around: _Around) -> None:
+    """Leave out what a 0 in a shape means, where there is none."""
+    stated = _attributes(node).get("allowzero")
+    if stated is not None and stated.i:
+        shape = around.elements(node.input[1])
+        if shape is not None and (shape != 0).all():
+            _drop(node, "allowzero")
+
+
+def _shape(node: Any, known: Known, around: _Around) -> None:
+    """Take a part of a shape by Slice."""
+    found = _attributes(node)
+    start = found["start"].i if "start" in found else 0
+    end = found["end"].i if "end" in found else np.iinfo(np.int64).max
+    if not found:
+        return
+    _drop(node, "start", "end")
+    whole = around.before(node, "Shape", list(node.input))
+    node.op_type = "Slice"
+    bounds = [around.constant([int(each)]) for each in (start, end, 0)]
+    del node.input[:]
+    node.input.extend([whole, *bounds])
+
+
+def _split(node: Any, known: Known, around: _Around) -> None:
+    """Leave out the number of parts, which is that of the outputs, and state unequal ones."""
+    found = _attributes(node)
+    if "num_outputs" not in found:
+        return
+    kind = known.get(node.input[0], ("", None, None))[2]
+    axis = found["axis"].i if "axis" in found else 0
+    dims = kind.tensor_type.shape.dim if kind is not None else ()
+    parts = len(node.output)
+    if not -len(dims) <= axis < len(dims) or not dims[axis].HasField("dim_value"):
+        return
+    size = dims[axis].dim_value
+    length = -(-size // parts)
+    if found["num_outputs"].i != parts or length * (parts - 1) > size:
+        return
+    _drop(node, "num_outputs")
+    if size % parts:
+        del node.input[1:]
+        node.input.append(around.constant([length] * (parts - 1) + [size - length * (parts - 1)]))
+
+
+_MODES: Final = {b"linear": b"bilinear", b"cubic": b"bicubic", b"nearest": b"nearest"}
+
+
+def _grid_sample(node: Any, known: Known, around: _Around) -> None:
+    """Name the modes of images with two dimensions as before."""
+    rank = known.get(node.input[0], ("", None, None))[1]
+    mode = _attributes(node)["mode"].s if "mode" in _attributes(node) else b"linear"
+    if rank != 4 or mode not in _MODES:
+        return
+    _drop(node, "mode")
+    node.attribute.add(name="mode", type=3, s=_MODES[mode])
+    node.domain = _HIDDEN
+
+
+_Adapter = Callable[[Any, Known, _Around], None]
+
+_ADAPTERS: Final[Mapping[str, tuple[int, _Adapter]]] = {
+    "GridSample": (20, _grid_sample),
+    "Reshape": (14, _reshape),
+    "Shape": (15, _shape),
+    "Split": (18, _split),
+}
+"""Operators, and the version that gave them the form which others lack."""
