@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -196,8 +198,8 @@ class Assembly {
     for (const auto& [place, name] : writer_->writer().doubtful) {
       const auto head = place.empty() ? heads.find(name) : heads.end();
       if (head != heads.end()) {
-        checkOutput(found, head->second, std::string(name));
-        continue;
+        std::optional<std::string> type = newType(found, head->second, std::string(name));
+        if (type) renewed[place].outputs[std::string(name)] = *std::move(type);
       }
       if (place.empty() && values.empty()) values = valuesByName();
       renewed[place].values[std::string(name)] =
@@ -207,16 +209,54 @@ class Assembly {
     write();
   }
 
-  void checkOutput(const facts::FileFacts& found, std::size_t number, const std::string& name) {
+  /// The type of an output, serialized, if it is not what the file states.
+  std::optional<std::string> newType(const facts::FileFacts& found, std::size_t number,
+                                     const std::string& name) {
     using Standing = facts::FileFacts::Standing;
     const Standing standing = found.standing(number, name);
-    if (standing == Standing::kAgrees && !isRestated(*graph_)) return;
-    throw UnsupportedError(
-        "the type of output " + shown(name) +
-        (standing == Standing::kUnstated ? " is not in the file"
-                                         : " is another one than in the file") +
-        ", and native hosts do not infer a new one: run the pipeline with passlib's Python "
-        "package, as passlib opt");
+    if (!isRestated(*graph_)) {
+      if (standing == Standing::kAgrees) return std::nullopt;
+      const facts::Fact& fact = found.facts().of(graph_->outputs[number]);
+      if (standing == Standing::kContradicts && fact.shape) {
+        // Where the file contradicted itself in the same way, it still does.
+        if (before_ == nullptr) inferBefore();
+        const std::optional<facts::Fact> was = factBefore(name);
+        if (was && sameSizes(*was, fact)) return std::nullopt;
+        return serialized(fact);
+      }
+    }
+    throw UnsupportedError("the type of output " + shown(name) +
+                           (standing == Standing::kUnstated ? " is not in the file"
+                                                            : " is another one than in the file") +
+                           ", and native hosts do not infer a new one: run the pipeline with "
+                           "passlib's Python package, as passlib opt");
+  }
+
+  /// Infers the graph of the file.
+  void inferBefore() {
+    const Model original = modelOf(model_.file);
+    const std::shared_ptr<const Graph> graph = original.graph->get();
+    before_ = std::make_unique<facts::FileFacts>(model_.file->originals(), graph,
+                                                 arrayFacts(original, *graph));
+    before_->infer(opsetsOf(original), {}, false, true, false);
+  }
+
+  std::optional<facts::Fact> factBefore(const std::string& name) const {
+    const std::vector<Bytes>& names = model_.file->originals()->main().level.outputs;
+    const auto place = std::find(names.begin(), names.end(), Bytes(name));
+    const auto number = static_cast<std::size_t>(place - names.begin());
+    const std::vector<NodeEntry>& outputs = before_->graph().outputs;
+    if (place == names.end() || number >= outputs.size()) return std::nullopt;
+    return before_->facts().of(outputs[number]);
+  }
+
+  /// Whether two types are equal but for the names of open sizes.
+  static bool sameSizes(const facts::Fact& left, const facts::Fact& right) {
+    if (left.type != right.type || !left.shape || !right.shape) return false;
+    return std::equal(left.shape->begin(), left.shape->end(), right.shape->begin(),
+                      right.shape->end(), [](const facts::Dim& a, const facts::Dim& b) {
+                        return a.isNumber() == b.isNumber() && (!a.isNumber() || a == b);
+                      });
   }
 
   std::map<Bytes, NodeEntry> valuesByName() const {
@@ -286,6 +326,7 @@ class Assembly {
   ArrayHost host_;
   std::optional<onnx::ModelWriter> writer_;
   std::optional<std::set<std::string>> named_;
+  std::unique_ptr<facts::FileFacts> before_;  ///< of the graph of the file, or null
 };
 
 bool isFile(const Model& model) {
