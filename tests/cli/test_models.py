@@ -52,9 +52,9 @@ class TestInspect:
         assert facts["inputs"] == [{"name": "x", "dtype": "float32", "shape": ["N", 4]}]
         assert [output["name"] for output in facts["outputs"]] == ["y", "z"]
         assert facts["outputs"][1]["shape"] == ["N", 4]
-        assert (facts["operator sets"], facts["file version"]) == ({"ai.onnx": 17}, 8)
+        assert (facts["opsets"], facts["ir_version"]) == ({"ai.onnx": 17}, 8)
         assert facts["operators"]["Relu"] == 1
-        assert (facts["nodes"], facts["weights"], facts["bytes of weights"]) == (6, 2, 32)
+        assert (facts["nodes"], facts["weights"], facts["weight_bytes"]) == (6, 2, 32)
 
     def test_text(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(chain)]) == 0
@@ -93,7 +93,7 @@ class TestInspect:
         assert main(["inspect", str(SQUEEZENET), "--weights", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         weights = passlib.load(SQUEEZENET).args
-        assert {row["weight"]: row["bytes"] for row in rows} == {
+        assert {row["name"]: row["bytes"] for row in rows} == {
             name: array.nbytes for name, array in weights.items()
         }
 
@@ -103,15 +103,17 @@ class TestInspect:
         assert main(["inspect", str(path), "--shapes", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert [tuple(row.values()) for row in rows] == [
-            ("x", "input", "float[N, 3]"),
-            ("t", "input", "string[k]"),
-            ("h", "product", "float[N, 4]"),
-            ("c", "Concat", "float[2*N, 4]"),
-            ("u", "Dropout", "float[2*N, 4]"),
-            ("m", "Dropout", "bool[2*N, 4]"),
-            ("q", "SequenceConstruct", "seq(float[N, 4])"),
-            ("w", "Unknown", "float[M]"),
+            ("x", None, "float32", ["N", 3]),
+            ("t", None, "string", ["k"]),
+            ("h", "product", "float32", ["N", 4]),
+            ("c", "Concat", "float32", ["2*N", 4]),
+            ("u", "Dropout", "float32", ["2*N", 4]),
+            ("m", "Dropout", "bool", ["2*N", 4]),
+            ("q", "SequenceConstruct", "seq(float[N, 4])", None),
+            ("w", "Unknown", "float32", ["M"]),
         ]
+        assert main(["inspect", str(path), "--shapes"]) == 0
+        assert "c      Concat             float32 (2*N, 4)\n" in capsys.readouterr().out
 
     def test_costs(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(chain), "--costs", "--json", "--shape", "x:3,4"]) == 0
@@ -121,12 +123,12 @@ class TestInspect:
             "operator": "Relu",
             "nodes": 1,
             "flops": 12,
-            "bytes read": 48,
-            "bytes written": 48,
-            "bytes of weights": 0,
+            "bytes_read": 48,
+            "bytes_written": 48,
+            "weight_bytes": 0,
         }
         assert facts["total"]["flops"] == sum(row["flops"] for row in rows.values())
-        assert facts["nested graphs not counted"] == []
+        assert facts["not_counted"] == []
         assert main(["inspect", str(chain), "--costs", "node"]) == 0
         printed = capsys.readouterr().out
         assert "Relu_0" in printed
@@ -136,7 +138,8 @@ class TestInspect:
     def test_one_node(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(chain), "--node", "Add_1", "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
-        assert (facts["operator"], facts["inputs"]) == ("Add", ["Relu_0", "w"])
+        assert (facts["operator"], facts["outputs"]) == ("Add", 1)
+        assert facts["inputs"] == [{"node": name, "output": 0} for name in ("Relu_0", "w")]
         assert facts["users"] == ["Clip_2"]
 
     def test_an_unknown_node(self, chain: Path) -> None:

@@ -48,7 +48,7 @@ def rows_of(page: str) -> list[list[str]]:
 def test_inputs_with_types_of_mxnet() -> None:
     line = repr(Model(sym.relu(sym.var("data", shape=(0, 3), dtype="float16"), name="r")))
     assert line == (
-        "<Model mxnet: inputs data float16 (?, 3); outputs r_output; 2 nodes, 0 weights of 0 "
+        "<Model mxnet: inputs data float16 (?, 3); outputs r_output; 1 operator, 0 weights of 0 "
         "elements>"
     )
 

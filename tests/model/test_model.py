@@ -29,7 +29,7 @@ def test_dictionaries_are_the_models_own():
 
 def test_repr(small):
     assert repr(small) == (
-        "<Model mxnet: inputs data; outputs fc_output; 4 nodes, 2 weights of 9 elements>"
+        "<Model mxnet: inputs data; outputs fc_output; 1 operator, 2 weights of 9 elements>"
     )
 
 

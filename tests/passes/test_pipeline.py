@@ -207,9 +207,9 @@ class TestRuns:
         before = model()
         result = Pipeline("drop_one, double, drop_one{op=tanh}").run(before)
         assert [(s.name, s.nodes_before, s.nodes_after, s.modified) for s in result.steps] == [
-            ("drop_one", 7, 6, True),
-            ("double", 6, 6, True),
-            ("drop_one", 6, 6, False),
+            ("drop_one", 5, 4, True),
+            ("double", 4, 4, True),
+            ("drop_one", 4, 4, False),
         ]
         assert [step.changed_nodes for step in result.steps] == [2, 0, 0]
         assert all(step.seconds > 0 for step in result.steps)
@@ -217,11 +217,20 @@ class TestRuns:
         assert float(result.model.args["w"][0, 0]) == 2
         assert len(before.symbol.nodes()) == 7
         assert float(before.args["w"][0, 0]) == 1
-        assert (
-            str(result)
-            .splitlines()[2]
-            .startswith("drop_one{op=tanh}: 6 -> 6 nodes, nothing changed, ")
-        )
+        lines = str(result).splitlines()
+        assert lines[1].startswith("double: 4 -> 4 operators, weights changed, ")
+        assert lines[2].startswith("drop_one{op=tanh}: 4 -> 4 operators, nothing changed, ")
+
+    def test_weights_are_not_among_the_changed_operators(self) -> None:
+        @graph_pass
+        def drops_a_product(graph: Graph) -> None:
+            (node,) = (node for node in graph.nodes if node.name == "m")
+            graph.replace(node.outputs[0], node.inputs[0])
+            graph.remove(node)
+
+        (step,) = Pipeline([drops_a_product]).run(model()).steps
+        # The product is gone and its reader has another input; the weight does not count.
+        assert (step.nodes_before, step.nodes_after, step.changed_nodes) == (5, 4, 2)
 
     def test_nothing_is_modified(self) -> None:
         assert not Pipeline("drop_one{op=tanh}").run(model()).modified
@@ -343,7 +352,7 @@ class TestInstruments:
         with caplog.at_level(logging.INFO, "passlib.passes"), pytest.raises(PipelineError):
             Pipeline("drop_one, fails").run(model(), [Log()])
         assert [record.levelname for record in caplog.records] == ["INFO", "ERROR"]
-        assert "drop_one: 7 -> 6 nodes" in caplog.text
+        assert "drop_one: 5 -> 4 operators, 2 operators changed" in caplog.text
         assert "on purpose" in caplog.text
 
     def test_verify(self) -> None:

@@ -256,7 +256,7 @@ class TestCommands:
         assert result.returncode == 4
         assert "first different node: conv0 (Conv), values" in result.stdout
         found = json.loads(passlib_command("compare", *pair, "--json", "-n", "1").stdout)
-        assert (found["equal"], found["inputs"]) == (False, 1)
+        assert (found["equal"], found["input_sets"]) == (False, 1)
         assert passlib_command("compare", *pair, "--atol", "10").returncode == 0
         assert passlib_command("compare", *pair, "-n", "0").returncode == 1
 
@@ -265,7 +265,7 @@ class TestCommands:
         assert result.returncode == 0
         assert "~ weight w0: 16 of 16 values\n" in result.stdout
         found = json.loads(passlib_command("diff", *pair, "--format", "json").stdout)
-        assert found["weights"] == [["w0", "16 of 16 values"]]
+        assert found["weights"] == [{"name": "w0", "change": "16 of 16 values"}]
 
 
 PASSES = """

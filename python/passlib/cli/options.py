@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -201,6 +202,26 @@ def shapes_of(
     return shapes or None
 
 
+def texts_for(path: str, texts: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Return the texts of ``--shape`` that are for one model of several.
+
+    ``det*.onnx=x:1,3,640,640`` is for the models of this name or path, other texts are for all.
+    """
+    found = []
+    for text in texts:
+        pattern, _, shape = text.partition("=")
+        models = [path for path in paths if _matches(path, pattern)] if shape else []
+        if not models:
+            found.append(text)
+        elif path in models:
+            found.append(shape)
+    return found
+
+
+def _matches(path: str, pattern: str) -> bool:
+    return fnmatchcase(path, pattern) or fnmatchcase(Path(path).name, pattern)
+
+
 def sizes_of(texts: Sequence[str]) -> dict[str, tuple[int | str, ...]]:
     """Return shapes by input, in which names of open sizes are texts; may raise a UsageError."""
     shapes: dict[str, tuple[int | str, ...]] = {}
@@ -333,13 +354,17 @@ def _pipeline_words(prefix: str, arguments: argparse.Namespace) -> list[str]:
     return [] if place is None else [place.group(1) + name for name in known]
 
 
-def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pipeline:
+def pipeline_of(
+    arguments: argparse.Namespace, *, is_loading: bool = True, is_fixed: bool = True
+) -> Pipeline:
     """Return the pipeline of ``--passes`` and ``--rules`` without the passes of ``--skip``.
 
     Parameters
     ----------
     is_loading : bool
         Load the libraries in this process. Files of rules are loaded in any case.
+    is_fixed : bool
+        Apply ``--fix-shape``.
 
     Raises
     ------
@@ -367,7 +392,14 @@ def pipeline_of(arguments: argparse.Namespace, *, is_loading: bool = True) -> Pi
     pipeline = Pipeline([*pipeline.steps, *rules])
     if arguments.skip:
         pipeline = Pipeline(_without(pipeline.steps, arguments.skip))
-    shapes = shapes_of(arguments.fix_shape, "--fix-shape")
+    return fixed_for(pipeline, arguments.fix_shape) if is_fixed else pipeline
+
+
+def fixed_for(pipeline: Pipeline, texts: Sequence[str]) -> Pipeline:
+    """Return a pipeline for the shapes of ``--fix-shape``, or raise a UsageError."""
+    from passlib.passes import Pipeline
+
+    shapes = shapes_of(texts, "--fix-shape")
     return Pipeline(_fixed(pipeline.steps, shapes)) if shapes else pipeline
 
 

@@ -12,9 +12,17 @@ from passlib.errors import printable
 
 
 def json_text(value: Any) -> str:
-    """Return indented JSON; escape control characters."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    """Return indented JSON; escape control characters. Numbers that are not finite are null."""
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        finite = json.loads(json.dumps(value, default=str), parse_constant=_null)
+        text = json.dumps(finite, indent=2, ensure_ascii=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
+
+
+def _null(name: str) -> None:
+    """Stand for a number that JSON does not have."""
 
 
 def print_json(value: Any) -> None:

@@ -455,16 +455,20 @@ class Dialect(ABC):
         """Return `ext_shape` and `ext_dtype` of all nodes if they are known without `infer`."""
         return None
 
-    def described(self, graph: PlainGraph, model: ModelData) -> dict[Node, Sequence[str]]:
-        """Return the types of all outputs as text: ``float32[2, 3]``, ``?`` for what is unknown.
+    def described(
+        self, graph: PlainGraph, model: ModelData
+    ) -> dict[Node, Sequence[Described | None]]:
+        """Return the types of all outputs of all nodes, by the name of the node.
 
-        ``graph``: the model's. The text of an output that is left out is empty.
+        ``graph``: the model's. An output that is left out has none.
         """
         weights = {**model.args, **model.aux}
         shapes = {name: array.shape for name, array in weights.items()}
         types = {name: array.dtype for name, array in weights.items()}
         known = self.infer(graph, shapes, types)
-        return {node: [_text_of(spec) for spec in specs] for node, specs in known.items()}
+        return {
+            node: [_described(node.name, spec) for spec in specs] for node, specs in known.items()
+        }
 
     def has_functions(self, graph: PlainGraph) -> bool:
         """Whether the model of a graph has local functions."""
@@ -513,10 +517,14 @@ def _described(name: str, spec: TypeSpec) -> Described:
     return Described(name, dtype, None if spec.shape is None else list(spec.shape))
 
 
+def with_names(name: str, spec: TypeSpec, named: Described | None) -> Described:
+    """Return a type with the names that another description of it has of open dimensions."""
+    made = _described(name, spec)
+    if made.shape is None or named is None or len(named.shape or ()) != len(made.shape):
+        return made
+    pairs = zip(made.shape, named.shape or (), strict=True)
+    return made._replace(shape=[other if size is None else size for size, other in pairs])
+
+
 def _name_of(dtype: np.dtype[Any]) -> str:
     return "str" if dtype.kind in "OU" else dtype.name
-
-
-def _text_of(spec: TypeSpec) -> str:
-    sizes = ["..."] if spec.shape is None else ["?" if n is None else str(n) for n in spec.shape]
-    return f"{'?' if spec.dtype is None else spec.dtype}[{', '.join(sizes)}]"

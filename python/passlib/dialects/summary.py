@@ -18,8 +18,8 @@ def weights_in(model: ModelData) -> list[dict[str, Any]]:
     """Return name, dtype, shape and bytes of each weight."""
     return [
         {
-            "weight": name,
-            "type": str(array.dtype),
+            "name": name,
+            "dtype": str(array.dtype),
             "shape": list(array.shape),
             "bytes": math.prod(array.shape) * array.dtype.itemsize,
         }
@@ -39,6 +39,6 @@ def summary_of(family: Dialect, model: ModelData) -> dict[str, Any]:
         "nodes": sum(count for _, count in operators),
         "operators": dict(operators),
         "weights": len(weights),
-        "bytes of weights": sum(each["bytes"] for each in weights),
+        "weight_bytes": sum(each["bytes"] for each in weights),
         **family.about(model),
     }

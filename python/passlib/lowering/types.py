@@ -208,7 +208,7 @@ def describe(value: Value | None) -> str:
     return f"{dtype} {shape_text(value.shape)}"
 
 
-def shape_text(shape: Shape) -> str:
+def shape_text(shape: Sequence[int | str | None]) -> str:
     """Spell a shape with ``?`` for unknown dimensions, e.g. ``(1, 3, ?)``."""
     return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import passlib._core as _core
-from passlib.errors import listed, short_repr, sized
+from passlib.dialects.protocol import Described
+from passlib.errors import counted, listed, short_repr, sized
 from passlib.graph.node import VARIABLE
 from passlib.graph.tables import Table
 from passlib.lowering import TypeSpec
@@ -24,41 +25,44 @@ _SHOWN = 4
 
 def described(
     dialect: str,
-    inputs: Mapping[str, TypeSpec],
+    inputs: Sequence[Described],
     outputs: Sequence[str],
-    nodes: int,
+    operators: int,
     weights: Sequence[Any],
 ) -> str:
     """Describe a model in one line.
 
-    ``inputs``: the types that the model states, by name of the input. ``nodes``: their number.
+    ``inputs``: as the model states them. ``operators``: the number of nodes that compute, those
+    of nested graphs included.
     """
-    stated = [f"{name} {described_type(spec)}".rstrip() for name, spec in inputs.items()]
+    stated = [" ".join(filter(None, (each.name, *_texts(each)))) for each in inputs]
     count = sum(int(np.prod(array.shape)) for array in weights)
     return (
         f"<Model {dialect}: inputs {listed(stated, _SHOWN)}; outputs {listed(outputs, _SHOWN)}; "
-        f"{nodes} node{'s' * (nodes != 1)}, {len(weights)} weight{'s' * (len(weights) != 1)} of "
+        f"{counted(operators, 'operator')}, {counted(len(weights), 'weight')} of "
         f"{count:,} element{'s' * (count != 1)}>"
     )
 
 
-def page(title: str, inputs: Mapping[str, TypeSpec], outputs: Sequence[str], table: Table) -> str:
+def page(title: str, inputs: Sequence[Described], outputs: Sequence[str], table: Table) -> str:
     """Return a title, a table of inputs and outputs, and another table, as HTML."""
-    rows = [("input", name, *_texts(spec)) for name, spec in inputs.items()]
+    rows = [("input", each.name, *_texts(each)) for each in inputs]
     rows += [("output", name, "", "") for name in outputs]
     values = Table(("", "name", "type", "shape"), rows)
     return f"<p>{escape(title)}</p>{values._repr_html_()}{table._repr_html_()}"
 
 
-def described_type(spec: TypeSpec) -> str:
+def described_type(spec: TypeSpec | Described) -> str:
     """Spell element type and shape: ``float32 (1, 3)``; what is unknown is left out."""
     return " ".join(filter(None, _texts(spec)))
 
 
-def _texts(spec: TypeSpec) -> tuple[str, str]:
+def _texts(spec: TypeSpec | Described) -> tuple[str, str]:
     """Spell element type and shape; empty where they are unknown."""
-    dtype = "" if spec.dtype is None else "str" if spec.dtype.kind in "OU" else spec.dtype.name
-    return dtype, "" if spec.shape is None else shape_text(spec.shape)
+    dtype = spec.dtype
+    if isinstance(dtype, np.dtype):
+        dtype = "str" if dtype.kind in "OU" else dtype.name
+    return dtype or "", "" if spec.shape is None else shape_text(spec.shape)
 
 
 _UNUSED = "(no operator)"

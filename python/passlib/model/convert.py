@@ -70,7 +70,7 @@ def convert(
     ...     pl.sym.relu(pl.sym.var("x"), name="y").save(f"{folder}/net-symbol.json")
     ...     pl.convert(f"{folder}/net-symbol.json", f"{folder}/net.onnx", shapes={"x": (1, 3)})
     ...     print(pl.load(f"{folder}/net.onnx"))
-    <Model onnx: inputs x float32 (1, 3); outputs y_output; 2 nodes, 0 weights of 0 elements>
+    <Model onnx: inputs x float32 (1, 3); outputs y_output; 1 operator, 0 weights of 0 elements>
     """
     # Before a model is read that may be large.
     target = check_target(dst, find("onnx"))

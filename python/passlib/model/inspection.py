@@ -25,8 +25,8 @@ def inspect(model: AnyModel) -> dict[str, Any]:
     dict
         ``dialect``; ``inputs`` and ``outputs``, each with ``name``, ``dtype`` and ``shape``, in
         which open dimensions are names or None; ``nodes``; ``operators`` and how often each occurs,
-        nested graphs included; ``weights`` and ``bytes of weights``; and what else the dialect
-        states, for ONNX ``operator sets``, ``file version`` and ``producer``.
+        nested graphs included; ``weights`` and ``weight_bytes``; and what else the dialect
+        states, for ONNX ``opsets``, ``ir_version`` and ``producer``, see docs/json.md.
 
     Raises
     ------

@@ -87,7 +87,7 @@ def load(path: Any, dialect: str | None = None, **options: Any) -> Model:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = model.save(f"{folder}/net")
     ...     print(pl.load(f"{folder}/net"))
-    <Model mxnet: inputs x; outputs y_output; 2 nodes, 0 weights of 0 elements>
+    <Model mxnet: inputs x; outputs y_output; 1 operator, 0 weights of 0 elements>
     """
     content = content_of(path)
     with collection_off(), memory_named(path if content is None else "the given bytes"):

@@ -6,6 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -18,10 +19,11 @@ from passlib.arrays.dtypes import as_mapping
 from passlib.arrays.sparse_array import Array
 from passlib.arrays.views import from_parts, still_to_compute, to_parts
 from passlib.dialects import ModelData
+from passlib.dialects.protocol import Described, with_names
 from passlib.dialects.table import check_target
 from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError, short_repr
 from passlib.files.regular import durability, written_from
-from passlib.graph.plain import ORIGIN, collection_off, without_origins
+from passlib.graph.plain import ORIGIN, collection_off, operators_of, without_origins
 from passlib.library.backends import (
     find_backend,
     find_pipeline,
@@ -97,7 +99,7 @@ class Model:
     >>> y = pl.sym.FullyConnected(pl.sym.var("x"), num_hidden=2, no_bias=True, name="fc")
     >>> model = pl.Model(y, {"fc_weight": pl.nd.ones((2, 3))})
     >>> model
-    <Model mxnet: inputs x; outputs fc_output; 3 nodes, 1 weight of 6 elements>
+    <Model mxnet: inputs x; outputs fc_output; 1 operator, 1 weight of 6 elements>
     >>> model(pl.nd.ones((1, 3))).asnumpy()
     array([[3., 3.]], dtype=float32)
     """
@@ -323,6 +325,15 @@ class Model:
             found[name] = stated[name] if name in stated else _declared(attributes)
         return found
 
+    def _described_inputs(self) -> list[Described]:
+        """Return `input_types` with the names of open dimensions."""
+        types, named = self.input_types, dict[str, Described]()
+        if any(None in (spec.shape or ()) for spec in types.values()):
+            with suppress(PasslibError):
+                inputs, _ = self._format.interface(self._symbol, self.data(whole=False))
+                named = {each.name: each for each in inputs}
+        return [with_names(name, spec, named.get(name)) for name, spec in types.items()]
+
     def summary(self) -> Summary:
         """Return a table of the operators: how many there are, and the weights that they use.
 
@@ -338,15 +349,16 @@ class Model:
     def __repr__(self) -> str:
         from passlib.model.appearance import described
 
-        nodes, weights = len(self._symbol.graph), [*self._args.values(), *self._aux.values()]
-        return described(self.dialect, self.input_types, self.outputs, nodes, weights)
+        operators = operators_of(self._symbol.graph).total()
+        weights = [*self._args.values(), *self._aux.values()]
+        return described(self.dialect, self._described_inputs(), self.outputs, operators, weights)
 
     def _repr_html_(self) -> str:
         from passlib.model.appearance import page
         from passlib.pages import MOST_IN_NOTEBOOKS, framed
 
         summary = self.summary()
-        text = page(summary.title, self.input_types, self.outputs, summary.table)
+        text = page(summary.title, self._described_inputs(), self.outputs, summary.table)
         if len(self._symbol.graph) > MOST_IN_NOTEBOOKS:
             return text
         return text + framed(repr(self), self._content())
@@ -368,7 +380,8 @@ class Model:
         from passlib.pages import Side, content_of
 
         facts = [("dialect", self.dialect)]
-        facts += [("input", f"{n} {described_type(s)}") for n, s in self.input_types.items()]
+        inputs = self._described_inputs()
+        facts += [("input", f"{each.name} {described_type(each)}") for each in inputs]
         facts += [("output", name) for name in self.outputs]
         weights = self._constants.values()
         elements = sum(math.prod(array.shape) for array in weights)

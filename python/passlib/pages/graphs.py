@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Final
 
-from passlib.dialects import infer
+from passlib import dialects
+from passlib.dialects import ModelData, infer
 from passlib.dialects.onnx.attributes import ABSENT
+from passlib.dialects.protocol import Described, with_names
 from passlib.errors import PasslibError
 from passlib.graph.node import Entry, Node
 from passlib.graph.ordering import depth_first_order, stuck_items
@@ -101,8 +105,8 @@ class _Overlay:
         nodes = [*new, *(node for node in old if id(node) in self._gone)]
         self._order = _ordered(nodes, self._needs(nodes))
         self._place = {id(node): place for place, node in enumerate(self._order)}
-        self._types = _types(after.graph)
-        self._old_types = _types(before.graph) if before is not None else {}
+        self._types = _types(after)
+        self._old_types = _types(before) if before is not None else {}
         self._weights = weight_changes(before.weights, after.weights) if before is not None else {}
         self._causes = _Causes(new, steps)
         self.nested: list[tuple[int, str, Side, Side | None]] = []
@@ -152,12 +156,12 @@ class _Overlay:
             "cause": "" if made["status"] == "=" else self._causes.of(node, made["status"]),
             "inputs": self._entries(node.inputs),
             "attrs": _attributes(node),
-            "types": _texts((self._old_types if gone else self._types).get(node, ())),
+            "types": (self._old_types if gone else self._types).get(node, []),
             "origin": origin_of(node),
             "line": "" if gone else self._after.lines.get(node.name, ""),
         }
         if was is not None:
-            old_types = _texts(self._old_types.get(was, ()))
+            old_types = self._old_types.get(was, [])
             if old_types and old_types != optional["types"]:
                 optional["old_types"] = old_types
         if was is not None and changes:
@@ -207,18 +211,28 @@ def _ordered(nodes: Sequence[Node], needs: tuple[list[list[int]], list[list[int]
     return [nodes[place] for place in order]
 
 
-def _types(graph: PlainGraph) -> Mapping[Node, Sequence[TypeSpec]]:
+def _types(side: Side) -> dict[Node, list[str]]:
+    """Return the types of the outputs of nodes as text, with names of open dimensions."""
+    graph = side.graph
     try:
-        return infer(graph, {}).outputs
+        known = infer(graph, {}).outputs
     except PasslibError:  # inconsistent shapes, unknown operators, no package onnx
         return {}
+    named: Mapping[Node, Sequence[Described | None]] = {}
+    if any(None in (spec.shape or ()) for specs in known.values() for spec in specs):
+        family = dialects.find(graph.dialect)
+        data = ModelData(graph.graph, graph.attributes, side.weights)
+        with suppress(PasslibError):
+            named = family.described(graph, data)
+    return {node: _texts(specs, named.get(node, ())) for node, specs in known.items()}
 
 
-def _texts(specs: Sequence[TypeSpec]) -> list[str]:
+def _texts(specs: Sequence[TypeSpec], named: Sequence[Described | None]) -> list[str]:
     texts = []
-    for spec in specs:
-        dtype = "" if spec.dtype is None else "str" if spec.dtype.kind in "OU" else spec.dtype.name
-        texts.append(f"{dtype} {'' if spec.shape is None else shape_text(spec.shape)}".strip())
+    for spec, other in zip_longest(specs, named[: len(specs)]):
+        each = with_names("", spec, other)
+        shape = "" if each.shape is None else shape_text(each.shape)
+        texts.append(f"{each.dtype or ''} {shape}".strip())
     return texts if any(texts) else []
 
 

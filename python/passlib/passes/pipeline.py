@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Final
 
 from passlib.errors import PassError, PasslibError, PipelineError, UnsupportedError, short_repr
-from passlib.graph.plain import without_origins
+from passlib.graph.plain import operators_of, without_origins
 from passlib.library.call import recorded
 from passlib.library.pipeline import (
     Step,
@@ -105,13 +105,17 @@ def _result(step: Step, before: Model, after: Model, seconds: float, printed: st
     # The origin of a node does not count as a change.
     parts = () if same else without_origins(old).difference(without_origins(new))
     names = tuple(chain.from_iterable(parts))
+    removed, added, changed = parts or ((), (), ())
+    were, are = ({*chain(*graph.variables({}))} if names else set() for graph in (old, new))
+    count = sum(name not in were for name in removed) + sum(name not in are for name in added)
+    count += sum(name not in were or name not in are for name in changed)
     return StepResult(
         step.name,
         str(step),
         seconds,
-        len(old),
-        len(new),
-        len(names),
+        operators_of(old).total(),
+        operators_of(new).total(),
+        count,
         not same or after.differs_from(before),
         tuple(printed.splitlines()),
         names if len(names) <= _MOST_NAMED else (),

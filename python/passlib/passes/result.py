@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from passlib.errors import printable, short_repr
+from passlib.errors import counted, printable, short_repr
 from passlib.graph.tables import Table
 from passlib.model import Model
 from passlib.pages import MOST_IN_NOTEBOOKS, Side, content_of, document, framed
@@ -28,9 +28,10 @@ class StepResult:
     seconds : float
         Wall clock time.
     nodes_before, nodes_after : int
-        Numbers of nodes, including variables.
+        Numbers of operators, those of nested graphs included.
     changed_nodes : int
-        Number of nodes that are new, removed, or have another operator, attributes or inputs.
+        Number of operators that are new, removed, or have another type, attributes or
+        inputs. Variables, such as weights, and nodes of nested graphs do not count.
     modified : bool
         Whether the graph, a weight or a local function changed.
     messages : tuple of str
@@ -44,7 +45,7 @@ class StepResult:
     >>> x = pl.sym.var("x")
     >>> result = pl.Pipeline("mergeEqualNodes").run(pl.Model(pl.sym.exp(x) + pl.sym.exp(x)))
     >>> [(step.name, step.nodes_before, step.nodes_after) for step in result.steps]
-    [('mergeEqualNodes', 4, 3)]
+    [('mergeEqualNodes', 3, 2)]
     """
 
     name: str
@@ -58,8 +59,11 @@ class StepResult:
     names: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
-        change = f"{self.changed_nodes} nodes changed" if self.modified else "nothing changed"
-        nodes = f"{self.nodes_before} -> {self.nodes_after} nodes"
+        change = "nothing changed"
+        if self.modified:
+            count = self.changed_nodes
+            change = f"{counted(count, 'operator') if count else 'weights'} changed"
+        nodes = f"{self.nodes_before} -> {self.nodes_after} operators"
         return f"{printable(self.text)}: {nodes}, {change}, {1000 * self.seconds:.1f} ms"
 
 

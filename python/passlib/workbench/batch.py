@@ -69,6 +69,7 @@ def trace_reads(folder: Path) -> None:
             sys.prefix,
             sys.base_prefix,
             Path(get_include()).parent,
+            Path(__file__).parents[1],
             *("/proc", "/sys", "/dev"),
             folder,
             tempfile.gettempdir() + "/passlib-",
@@ -220,8 +221,9 @@ class Outcome:
     results: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attributes for JSON."""
-        return asdict(self)
+        """Return the attributes for JSON; ``nodes`` with names, or None."""
+        nodes = dict(zip(("before", "after"), self.nodes, strict=True)) if self.nodes else None
+        return {**asdict(self), "nodes": nodes}
 
     @property
     def holds(self) -> bool:
@@ -263,7 +265,8 @@ def _parsed(line: bytes) -> Outcome | None:
     """Return the outcome of a line; None if the line is damaged."""
     try:
         facts = json.loads(line)
-        outcome = Outcome(**{**facts, "nodes": tuple(facts["nodes"]), "earlier": True})
+        nodes = (facts["nodes"]["before"], facts["nodes"]["after"]) if facts["nodes"] else ()
+        outcome = Outcome(**{**facts, "nodes": nodes, "earlier": True})
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     texts = [outcome.model, outcome.output, outcome.status, outcome.error, outcome.key]
@@ -279,13 +282,13 @@ def _parsed(line: bytes) -> Outcome | None:
 
 def batch(
     paths: Sequence[str | os.PathLike[str]],
-    pipeline: Pipeline,
+    pipeline: Pipeline | Callable[[str], Pipeline],
     output: str | os.PathLike[str],
     executor: Executor | None = None,
     *,
     jobs: int = 1,
     timeout: float | None = None,
-    request: Request | None = None,
+    request: Request | Callable[[str], Request] | None = None,
     progress: Callable[[Outcome, int], None] | None = None,
 ) -> list[Outcome]:
     """Run a pipeline on many models, each in a separate process, and save the results.
@@ -299,6 +302,8 @@ def batch(
     ----------
     paths : sequence of path-like
         Models; also URLs for fsspec, of models in one file.
+    pipeline : Pipeline or callable
+        A function returns the one of a path.
     output : path-like
         A folder, or a URL.
     executor : concurrent.futures.Executor, optional
@@ -308,8 +313,8 @@ def batch(
         Number of concurrent processes without an executor.
     timeout : float, optional
         Seconds for each model.
-    request : Request, optional
-        Its ``dump`` and ``report`` are folders here.
+    request : Request or callable, optional
+        A function returns the one of a path. ``dump`` and ``report`` are folders here.
     progress : callable, optional
         Called with each outcome and the number of remaining models.
 
@@ -335,7 +340,12 @@ def batch(
     if not is_remote(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
     wanted = [
-        Job.of(pipeline, model, target, _own(request or Request(), name), timeout)
+        Job.of(
+            pipeline(model) if callable(pipeline) else pipeline,
+            *(model, target),
+            _own(request(model) if callable(request) else request or Request(), name),
+            timeout,
+        )
         for model, name, target in _targets([os.fspath(path) for path in paths], folder)
     ]
     known = journal.read()
@@ -419,7 +429,7 @@ def run_job(job: Job) -> Outcome:
         status, text, nodes = "failed", _text(error), ()
     else:
         status, text = "done", ""
-        nodes, results = tuple(facts["nodes"]), facts["files"]
+        nodes, results = tuple(facts["nodes"].values()), facts["files"]
         if facts["differences"]:
             status, text = "different", "; ".join(facts["differences"])
     inputs = {path: found for path, found in _digests(read).items() if path not in results}

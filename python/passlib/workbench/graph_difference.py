@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from passlib.errors import printable, short_repr
+from passlib.graph.node import VARIABLE
 from passlib.model import Model
 from passlib.model.loading import AnyModel, as_model
 from passlib.pages import (
@@ -88,12 +89,16 @@ class ModelDifference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the differences for JSON."""
+        outputs = {"before": list(self.before.outputs), "after": list(self.after.outputs)}
         return {
-            "removed": self.removed,
-            "added": self.added,
-            "changed": [asdict(change) for change in self.changed],
-            "weights": self.weights,
-            "outputs": self.outputs,
+            "removed": [_as_dict(*each) for each in self.removed],
+            "added": [_as_dict(*each) for each in self.added],
+            "changed": [
+                _as_dict(each.name, each.op) | {"changes": list(each.changes)}
+                for each in self.changed
+            ],
+            "weights": [{"name": name, "change": what} for name, what in self.weights],
+            "outputs": outputs if self.outputs else None,
         }
 
     def to_html(self, title: str = "difference") -> str:
@@ -119,6 +124,10 @@ class ModelDifference:
         )
         nodes = ", ".join(f"{count} {word}" for count, word in counts)
         return "\n".join([*lines, f"nodes: {nodes}; weights: {len(self.weights)} changed"])
+
+
+def _as_dict(name: str, op: str) -> dict[str, Any]:
+    return {"name": name, "operator": None if op == VARIABLE else op}
 
 
 def diff(a: AnyModel, b: AnyModel) -> ModelDifference:

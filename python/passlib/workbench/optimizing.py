@@ -103,15 +103,7 @@ def optimize(
     Returns
     -------
     dict
-        JSON values: ``model``, ``output``, ``operators`` and ``nodes`` (numbers before and after),
-        ``bytes`` (the same of the file; None for a model of several), ``seconds``, ``changed``
-        (whether anything was), ``steps``, ``differences`` (a text for each output that differs),
-        ``doubts`` (what of the model a runtime may not know) and ``files`` (the paths of written
-        files); on request also
-        ``checked`` (the number of inputs and the largest difference relative to its tolerance),
-        ``not_covered`` (what the inputs do not show), ``rewrites`` (applied, and in total),
-        ``report`` and ``certificate`` (their paths). After ``simplify``, ``more_layers`` is None,
-        or a version of ONNX's operators and how many operators fewer the model would have with it.
+        JSON values, see docs/json.md.
 
     Raises
     ------
@@ -134,21 +126,22 @@ def optimize(
         result = pipeline.run(first, looking)
     else:
         result, kept, count = run_limited(first, pipeline, request.rewrite_limit, looking)
-        more["rewrites"] = [kept, count]
+        more["rewrites"] = {"applied": kept, "total": count}
     if any(step.name == "simplify" for step in pipeline.steps if isinstance(step, Step)):
-        more["more_layers"] = more_layers(result.model)
+        found = more_layers(result.model)
+        more["more_layers"] = found and {"opset": found[0], "fewer_operators": found[1]}
     differences, comparison = _judged(request, model, result.model, given)
     if comparison is not None:
         differences = [str(output) for output in comparison.outputs if not output.equal]
         differences += _unstable(request, model, pipeline, given) if differences else []
         largest = max((output.share for output in comparison.outputs), default=0.0)
-        more["checked"] = [len(comparison.inputs), largest]
+        more["checked"] = {"input_sets": len(comparison.inputs), "share": largest}
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
-    sizes = [size, Path(files[0]).stat().st_size] if len(files) == 1 and size else None
+    sizes = _pair(size, Path(files[0]).stat().st_size) if len(files) == 1 and size else None
     more |= {
         "changed": result.modified or first is not model,
-        "doubts": doubts,
+        "warnings": doubts,
         "bytes": sizes,
         "differences": differences,
     }
@@ -247,19 +240,23 @@ def _unstable(
     return []
 
 
+def _pair(before: Any, after: Any) -> dict[str, Any]:
+    return {"before": before, "after": after}
+
+
 def _facts(path: str, output: str, model: Model, result: PipelineResult) -> dict[str, Any]:
     before, after = operators_of(model.symbol.graph), operators_of(result.model.symbol.graph)
     return {
         "model": path,
         "output": output,
-        "operators": {op: [before[op], after[op]] for op in sorted(before | after)},
-        "nodes": [before.total(), after.total()],
+        "operators": {op: _pair(before[op], after[op]) for op in sorted(before | after)},
+        "nodes": _pair(before.total(), after.total()),
         "steps": [
             {
                 "step": step.text,
                 "pass": step.name,
                 "seconds": step.seconds,
-                "changed nodes": step.changed_nodes,
+                "changed_nodes": step.changed_nodes,
                 "modified": step.modified,
             }
             for step in result.steps

@@ -90,9 +90,9 @@ class ValueDifference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the difference as JSON values."""
-        found = {"name": self.name, "op": self.op, "first": self.first}
+        found = {"name": self.name, "operator": self.op, "name_in_a": self.first}
         numbers = {"mean": self.mean, "cosine": None if np.isnan(self.cosine) else self.cosine}
-        times = {"seconds": list(self.seconds)}
+        times = {"seconds": dict(zip("ab", self.seconds, strict=True))}
         return {**found, **numbers, **times, "difference": asdict(self.difference)}
 
 

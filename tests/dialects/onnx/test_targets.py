@@ -179,7 +179,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert json.loads(listed.stdout) == [
         {
             "node": "y",
-            "op": "Mish",
+            "operator": "Mish",
             "place": "",
             "reason": "not in operator set 17: Mish is new in 18",
         }

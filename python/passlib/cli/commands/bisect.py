@@ -90,7 +90,7 @@ def _as_json(found: Guilty) -> dict[str, object]:
             }
             for each in found.rewrites
         ],
-        "number of rewrites": found.number_of_rewrites,
+        "number_of_rewrites": found.number_of_rewrites,
         "runs": found.runs,
         "refusal": found.refusal,
         "others": found.others,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of, whole
@@ -109,9 +108,15 @@ def _as_json(found: Comparison) -> dict[str, object]:
     return {
         "equal": found.equal,
         "outputs": [each.as_dict() for each in found.outputs],
-        "shapes": {name: list(value.shape) for name, value in found.inputs[0].items()},
-        "inputs": len(found.inputs),
+        "input_shapes": {name: list(value.shape) for name, value in found.inputs[0].items()},
+        "input_sets": len(found.inputs),
         "not_covered": list(found.not_covered),
-        "node": None if found.node is None else dataclasses.asdict(found.node),
+        "first_difference": found.node
+        and {
+            "name": found.node.name,
+            "operator": found.node.op,
+            "compared": found.node.compared,
+            "difference": found.node.difference.as_dict(),
+        },
         "values": [each.as_dict() for each in found.values],
     }

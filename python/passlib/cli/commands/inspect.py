@@ -16,11 +16,15 @@ from passlib.cli.tables import print_json, print_table
 from passlib.dialects import Dialect, ModelData
 from passlib.dialects.summary import operators_in, summary_of, weights_in
 from passlib.errors import listed, printable
-from passlib.graph.node import Entry, Node
+from passlib.graph.node import Entry
 from passlib.graph.plain import PlainGraph
 
 DESCRIPTION = "Show the inputs, outputs, operators and weights of a model of any dialect."
 EXAMPLE = "passlib inspect model.onnx --ops"
+
+
+_TITLES = {"ir_version": "IR version"}
+"""Keys of facts that are no words."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.weights:
         _print_weights(arguments, weights_in(data))
     elif arguments.shapes:
-        _print_rows(arguments, ("value", "operator", "type"), _values(family, data))
+        _print_values(arguments, _values(family, data))
     elif arguments.node is not None:
         _print_facts(arguments, _node(family, data, arguments.node))
     else:
@@ -93,14 +97,29 @@ def _print_facts(arguments: argparse.Namespace, facts: dict[str, Any]) -> None:
     for name, value in facts.items():
         items = value if isinstance(value, list) else [value]
         items = [f"{k} = {v}" for k, v in value.items()] if isinstance(value, dict) else items
-        items = [_typed(**item) if isinstance(item, dict) else item for item in items]
-        rows += [(name if i == 0 else "", item) for i, item in enumerate(items or ["none"])]
+        items = [_spelt(item) if isinstance(item, dict) else item for item in items]
+        title = _TITLES.get(name, name.replace("_", " "))
+        rows += [(title if i == 0 else "", item) for i, item in enumerate(items or ["none"])]
     print_table(("", ""), rows)
 
 
-def _typed(name: str, dtype: str | None, shape: list[Any] | None) -> str:
-    sizes = "" if shape is None else _shape_text(shape)
-    return " ".join(filter(None, (name, dtype, sizes)))
+def _spelt(item: dict[str, Any]) -> str:
+    """Spell a value with its type, or an output of a node."""
+    if "node" in item:
+        return f"{item['node']}:{item['output']}" if item["output"] else item["node"]
+    return " ".join(filter(None, (item["name"], _type_text(item))))
+
+
+def _type_text(item: dict[str, Any]) -> str:
+    return " ".join(filter(None, (item["dtype"], _shape_text(item["shape"]))))
+
+
+def _print_values(arguments: argparse.Namespace, values: list[dict[str, Any]]) -> None:
+    if arguments.json:
+        print_json(values)
+        return
+    rows = [(item["name"], item["operator"] or "input", _type_text(item) or "?") for item in values]
+    _print_rows(arguments, ("value", "operator", "type"), rows)
 
 
 def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
@@ -118,7 +137,7 @@ def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
         numbers = {key: getattr(work, key) for key in ("flops", "read", "written", "weights")}
         name = work.node.op if title == "operator" else work.node.name
         sums.setdefault(name, Counter()).update({"nodes": 1, **numbers})
-    titles = (title, "nodes", "flops", "bytes read", "bytes written", "bytes of weights")
+    titles = (title, "nodes", "flops", "bytes read", "bytes written", "weight bytes")
     columns = ("nodes", "flops", "read", "written", "weights")
     order = sorted(sums, key=lambda name: (-sums[name]["flops"], -sums[name].total()))
     rows = [(name, *(sums[name][column] for column in columns)) for name in order]
@@ -126,13 +145,14 @@ def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
     peak = max(works, key=lambda work: work.live, default=None)
     nested = [work.node for work in works if work.node.subgraphs]
     if arguments.json:
+        keys = [name.replace(" ", "_") for name in titles]
         print_json(
             {
-                "rows": [dict(zip(titles, row, strict=True)) for row in rows],
-                "total": dict(zip(titles[1:], total[1:], strict=True)),
-                "peak bytes of results": peak.live if peak else 0,
-                "peak node": peak.node.name if peak else None,
-                "nested graphs not counted": [node.name for node in nested],
+                "rows": [dict(zip(keys, row, strict=True)) for row in rows],
+                "total": dict(zip(keys[1:], total[1:], strict=True)),
+                "peak_bytes": peak.live if peak else 0,
+                "peak_node": peak.node.name if peak else None,
+                "not_counted": [node.name for node in nested],
             }
         )
         return
@@ -144,21 +164,26 @@ def _print_costs(arguments: argparse.Namespace, path: Path) -> None:
         sys.stdout.write(f"not counted: nested graphs of {names}\n")
 
 
-def _values(family: Dialect, data: ModelData) -> list[tuple[str, str, str]]:
+def _values(family: Dialect, data: ModelData) -> list[dict[str, Any]]:
     graph = PlainGraph.of_native(data.graph, data.attributes, family)
     described = family.described(graph, data)
     weights = data.args.keys() | data.aux.keys()
     found = {
-        Entry(node, index): text
+        Entry(node, index): each
         for node in graph.nodes()
         if not node.is_variable or node.name not in weights
-        for index, text in enumerate(described[node][: family.visible_outputs(node)])
-        if text
+        for index, each in enumerate(described[node][: family.visible_outputs(node)])
+        if each is not None
     }
     names = graph.with_entries(list(found)).list_outputs()
     return [
-        (name, "input" if entry.node.is_variable else entry.node.op, text)
-        for name, (entry, text) in zip(names, found.items(), strict=True)
+        {
+            "name": name,
+            "operator": None if entry.node.is_variable else entry.node.op,
+            "dtype": each.dtype,
+            "shape": each.shape,
+        }
+        for name, (entry, each) in zip(names, found.items(), strict=True)
     ]
 
 
@@ -171,17 +196,13 @@ def _node(family: Dialect, data: ModelData, name: str) -> dict[str, Any]:
         raise UsageError(f"the model has no node {name!r}{hint}")
     return {
         "name": found.name,
-        "operator": "variable" if found.is_variable else found.op,
-        "inputs": [_entry(entry.node, entry.index) for entry in found.inputs],
+        "operator": None if found.is_variable else found.op,
+        "inputs": [{"node": each.node.name, "output": each.index} for each in found.inputs],
         "outputs": found.num_outputs,
         "users": [node.name for node in nodes if any(e.node is found for e in node.inputs)],
         "attributes": {key: value for key, value in found.attrs.items() if key[:2] != "__"},
-        "nested graphs": len(found.subgraphs),
+        "nested_graphs": len(found.subgraphs),
     }
-
-
-def _entry(node: Node, index: int) -> str:
-    return f"{node.name}:{index}" if index else node.name
 
 
 def _shape_text(shape: Any) -> str:

@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     found = lint(arguments.model, arguments.target)
     if arguments.json:
-        print_json([asdict(each) for each in found])
+        facts = map(asdict, found)
+        print_json([{"operator" if k == "op" else k: v for k, v in each.items()} for each in facts])
         return UNSOUND if found else FINE
     for each in found:
         sys.stdout.write(f"{printable(str(each))}\n")

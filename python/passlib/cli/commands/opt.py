@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,11 @@ from passlib.cli.options import (
     add_json,
     add_passes,
     add_timeout,
+    fixed_for,
     pipeline_of,
     require_check,
     shapes_of,
+    texts_for,
     tolerance_of,
     whole,
 )
@@ -81,8 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
     is_batch = len(arguments.models) > 1 or arguments.scheduler or arguments.jobs is not None
     # Loading a library may crash: leave it to the separate processes, if any.
     is_here = not (is_batch or arguments.isolate or arguments.timeout)
-    pipeline = pipeline_of(arguments, is_loading=is_here)
-    request = _request(arguments, is_here=is_here)
+    common = pipeline_of(arguments, is_loading=is_here, is_fixed=False)
+    pipelines, requests = {}, {}
+    for path in arguments.models:
+        fixed = texts_for(path, arguments.fix_shape, arguments.models)
+        pipelines[path] = fixed_for(common, fixed)
+        requests[path] = _request(arguments, path, fixed, is_here=is_here)
+    pipeline, request = pipelines[arguments.models[0]], requests[arguments.models[0]]
     if is_here or not arguments.library:
         pipeline.check()
     else:
@@ -92,11 +100,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.certify is not None:
         _require_certifiable(arguments, is_here=is_here)
     if is_batch:
-        return _run_batch(arguments, pipeline, request)
+        return _run_batch(arguments, pipelines, requests)
     # Keep the output of libraries out of the JSON.
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         facts = _run_one(arguments, pipeline, request)
-    for doubt in facts["doubts"]:
+    for doubt in facts["warnings"]:
         report("passlib opt", f"warning: {facts['model']}: {doubt}")
     if facts["differences"]:
         differences = "; ".join(facts["differences"])
@@ -105,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{facts['model']}: results differ: {differences}; {facts['output']} is not written",
         )
     if arguments.json:
-        print_json([facts])
+        status = "different" if facts["differences"] else "done"
+        print_json([{"status": status, "error": "; ".join(facts["differences"]), **facts}])
     elif not arguments.quiet:
         _print(facts, with_time=arguments.time)
     return DIFFERENT if facts["differences"] else FINE
@@ -120,7 +129,10 @@ def _require_certifiable(arguments: argparse.Namespace, *, is_here: bool) -> Non
         raise UsageError("--certify: does not go with --opset or --rewrite-limit")
 
 
-def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
+def _request(
+    arguments: argparse.Namespace, path: str, fixed: Sequence[str], *, is_here: bool
+) -> Request:
+    """Return the request for one model. ``fixed``: its texts of ``--fix-shape``."""
     from passlib.workbench.optimizing import Request
 
     require_check(arguments)
@@ -139,7 +151,7 @@ def _request(arguments: argparse.Namespace, *, is_here: bool) -> Request:
         check_each=arguments.check_each,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
-        shapes=shapes_of([*arguments.fix_shape, *arguments.shape]),
+        shapes=shapes_of([*fixed, *texts_for(path, arguments.shape, arguments.models)]),
         inputs=arguments.inputs and str(Path(arguments.inputs).absolute()),
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),
@@ -170,7 +182,11 @@ def _run_one(arguments: argparse.Namespace, pipeline: Pipeline, request: Request
     return {**run_isolated_job(job), "model": path, "output": output}
 
 
-def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Request) -> int:
+def _run_batch(
+    arguments: argparse.Namespace,
+    pipelines: Mapping[str, Pipeline],
+    requests: Mapping[str, Request],
+) -> int:
     from passlib.cli.progress import models_shown
     from passlib.workbench.batch import batch, dask_executor, is_remote
 
@@ -186,12 +202,12 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
     with models_shown(len(arguments.models)) as progress:
         outcomes = batch(
             arguments.models,
-            pipeline,
+            pipelines.__getitem__,
             arguments.output,
             executor,
             jobs=arguments.jobs or 1,
             timeout=arguments.timeout,
-            request=request,
+            request=requests.__getitem__,
             progress=progress,
         )
     if arguments.json:
@@ -200,16 +216,19 @@ def _run_batch(arguments: argparse.Namespace, pipeline: Pipeline, request: Reque
         _print_batch(outcomes)
     for outcome in outcomes:
         if outcome.error:
-            report("passlib opt", f"{outcome.model}: {outcome.error}")
+            error = outcome.error.removeprefix(f"{outcome.model}: ")
+            report("passlib opt", f"{outcome.model}: {error}")
     states = {outcome.status for outcome in outcomes}
     return FAILED_PASS if "failed" in states else DIFFERENT if "different" in states else FINE
 
 
 def _print(facts: dict[str, Any], *, with_time: bool) -> None:
     rows = [
-        (op, *pair, "" if pair[0] == pair[1] else "*") for op, pair in facts["operators"].items()
+        (op, *pair.values(), "" if pair["before"] == pair["after"] else "*")
+        for op, pair in facts["operators"].items()
     ]
-    print_table(("operator", "before", "after", ""), [*rows, ("total", *facts["nodes"], "")])
+    total = ("total", *facts["nodes"].values(), "")
+    print_table(("operator", "before", "after", ""), [*rows, total])
     if with_time:
         seconds: dict[str, float] = {}
         for step in facts["steps"]:
@@ -218,16 +237,16 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
         total = ("total", f"{1000 * sum(seconds.values()):.1f} ms")
         print_table(("", ""), [*((name, f"{1000 * s:.1f} ms") for name, s in slowest), total])
     if "checked" in facts and not facts["differences"]:
-        inputs, largest = facts["checked"]
+        inputs, largest = facts["checked"].values()
         on = counted(inputs, "input")
         sys.stdout.write(
             f"results agree on {on}; largest difference {largest:.3g} of the tolerance\n"
         )
         print_gaps(facts["not_covered"])
     if "rewrites" in facts:
-        sys.stdout.write("rewrites: {} of {}\n".format(*facts["rewrites"]))
+        sys.stdout.write("rewrites: {applied} of {total}\n".format(**facts["rewrites"]))
     if facts.get("more_layers"):
-        opset, fewer = facts["more_layers"]
+        opset, fewer = facts["more_layers"].values()
         sys.stdout.write(f"--opset {opset} would fuse layers: {counted(fewer, 'operator')} fewer\n")
     for name in ("certificate", "report"):
         if name in facts:
@@ -240,17 +259,34 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
 
 def _summary(facts: dict[str, Any]) -> str:
     """Say what became of the model."""
-    before, after = facts["nodes"]
-    sizes = f", {' -> '.join(map(sized, facts['bytes']))}" if facts["bytes"] else ""
+    before, after = facts["nodes"].values()
+    sizes = f", {' -> '.join(map(sized, facts['bytes'].values()))}" if facts["bytes"] else ""
     return f"{before:,} -> {after:,} operators{sizes}"
 
 
 def _print_batch(outcomes: list[Outcome]) -> None:
-    rows = [
-        (each.model, f"{each.status}, earlier" if each.earlier else each.status,
-         *(each.nodes or ("", "")), round(each.seconds, 1))
+    """Print a line for each model, the sums, and how many models had each result."""
+    rows: list[tuple[Any, ...]] = [
+        (each.model, each.status, *(each.nodes or ("", "")),
+         "" if each.earlier else round(each.seconds, 1), _why(each))
         for each in outcomes
     ]  # fmt: skip
-    print_table(("model", "result", "before", "after", "seconds"), rows)
+    pairs = [each.nodes for each in outcomes if each.nodes]
+    seconds = round(sum(each.seconds for each in outcomes if not each.earlier), 1)
+    rows.append(("total", "", *map(sum, zip(*pairs or [(0, 0)], strict=True)), seconds, ""))
+    print_table(("model", "result", "before", "after", "seconds", "reason"), rows)
     counts = [(sum(e.status == s for e in outcomes), s) for s in ("done", "different", "failed")]
-    sys.stdout.write(", ".join(f"{count} {word}" for count, word in counts if count) + "\n")
+    skipped = sum(each.earlier for each in outcomes)
+    more = f"; {skipped} skipped, unchanged since an earlier run" if skipped else ""
+    sys.stdout.write(", ".join(f"{count} {word}" for count, word in counts if count) + f"{more}\n")
+
+
+_LONGEST_REASON = 60
+
+
+def _why(outcome: Outcome) -> str:
+    """Say in a few words why a model failed or was skipped; the errors follow in full."""
+    skipped = "skipped: unchanged since an earlier run" if outcome.earlier else ""
+    text = outcome.error.removeprefix(f"{outcome.model}: ").partition("\n")[0]
+    short = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+    return "; ".join(filter(None, (skipped, short)))

@@ -130,8 +130,8 @@ def _print(arguments: argparse.Namespace, found: Reduced, files: Sequence[str]) 
         arrays = {n: a.astype(str) if a.dtype == object else a for n, a in arrays.items()}
         np.savez(arguments.save_inputs, **arrays)
     if arguments.json:
-        facts = {"nodes": [found.nodes_before, found.nodes], "runs": found.runs, "files": files}
-        print_json(facts)
+        nodes = {"before": found.nodes_before, "after": found.nodes}
+        print_json({"nodes": nodes, "runs": found.runs, "files": files})
     else:
         # Weights may be in more files.
         number = 1 if found.after is None else len(files)

@@ -194,13 +194,22 @@ class ONNX(Dialect):
 
         return known_texts(graph, params)
 
-    def described(self, graph: PlainGraph, model: ModelData) -> dict[Node, Sequence[str]]:
-        """Return the types of all outputs as text; open dimensions are in terms of named ones."""
+    def described(
+        self, graph: PlainGraph, model: ModelData
+    ) -> dict[Node, Sequence[Described | None]]:
+        """Return the types of all outputs; open dimensions are in terms of named ones."""
         document = document_of(graph.attributes)
         facts = _core.GraphFacts(
             document.file, graph.graph, document.imports, dict(model.args), stated=True
         )
-        return dict(zip(graph.nodes(), facts.printed(), strict=True))
+        known = zip(graph.nodes(), facts.listed(), facts.printed(), strict=True)
+        return {
+            node: [
+                _described(node.name, fact, text) if text else None
+                for fact, text in zip(found, texts, strict=True)
+            ]
+            for node, found, texts in known
+        }
 
     def interface(
         self, graph: PlainGraph, model: ModelData
@@ -250,10 +259,10 @@ class ONNX(Dialect):
         producer = " ".join(filter(None, document.file.producer))
         nested = nested_bytes(document, model.graph)
         return {
-            "operator sets": sets,
-            "file version": document.ir_version,
+            "opsets": sets,
+            "ir_version": document.ir_version,
             **({"producer": producer} if producer else {}),
-            **({"bytes in nested graphs": nested} if nested else {}),
+            **({"nested_weight_bytes": nested} if nested else {}),
         }
 
     def has_functions(self, graph: PlainGraph) -> bool:
