@@ -15,6 +15,7 @@ import pytest
 from passlib.cli import main
 from passlib.cli.command import COMMANDS
 from passlib.cli.tables import json_text
+from passlib.library import load_standard
 from places import ROOT
 
 Key: TypeAlias = tuple[str, ...]
@@ -108,6 +109,7 @@ RUNS = {
     "rules": [""],
     "prove": ["some.rules"],
     "check-certificate": ["j.onnx j2.onnx j.cert.json"],
+    "abi": ["LIBRARY", "LIBRARY --no-load"],
 }
 """Command lines by section of the page; the later ones use files of the first ones."""
 
@@ -204,14 +206,17 @@ def test_the_keys_are_those_of_the_page(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(folder)
-    page, seen = PAGE[section], set()
+    page, seen = PAGE[section], set[Key]()
+    library = str(load_standard().path)
     command = section.partition(",")[0].partition(" ")[0]
     for line in RUNS[section]:
         form = ["--format", "json"] if command == "diff" else ["--json"]
-        main([command, *line.split(), *form])
+        main([command, *line.replace("LIBRARY", library).split(), *form])
         for key, kind in leaves(json.loads(capsys.readouterr().out, parse_constant=pytest.fail)):
             rows = [row for row in page if _fits(row, key)]
             seen.update(rows)
+            # A list may be empty.
+            seen.update(row for row in page if row[-1:] == ("[]",) and _fits(row[:-1], key))
             # Lists and objects need a row only where they may be null.
             is_inner = any(_fits(row[: len(key)], key) for row in page if len(row) > len(key))
             if kind in ("list", "object") and not rows and is_inner:

@@ -589,6 +589,18 @@ class TestCommand:
         rows = json.loads(capsys.readouterr().out)
         assert [row["state"] for row in rows].count("proven") == 4
 
+    @pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (0, 2, 1), (2, 1, 0)])
+    def test_arguments_in_another_order(
+        self, order: tuple[int, ...], folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        paths = [str(folder / name) for name in ("before.onnx", "after.onnx", "c.json")]
+        assert main(["check-certificate", *(paths[place] for place in order)]) == 4
+        before, after, made = paths
+        assert capsys.readouterr().err.endswith(
+            f"; the order is BEFORE AFTER CERTIFICATE, and BEFORE is {before}, AFTER is {after}, "
+            f"CERTIFICATE is {made}\n"
+        )
+
     def test_what_cannot_be_computed_is_believed(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

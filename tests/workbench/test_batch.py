@@ -119,6 +119,52 @@ def shorten(tmp_path_factory: pytest.TempPathFactory) -> pl.Pipeline:
     return pl.Pipeline("shorten")
 
 
+def test_the_table(tmp_path: Path) -> None:
+    """Shapes are by model; a line for each model says why it failed or was skipped."""
+    for name, op, value in (("first", "relu", "x"), ("second", "exp", "y")):
+        pl.Model(getattr(pl.sym, op)(pl.sym.var(value))).save(tmp_path / name)
+    (tmp_path / "notes.md").write_text("# notes\n")
+    models = ["first-symbol.json", "second-symbol.json", "notes.md"]
+    shapes = ["--shape", "first*=x:2,3", "--shape", "second-symbol.json=y:4"]
+    command = ["opt", *models, "-o", "out", "--check", "1", *shapes]
+    printed = passlib_command(*command, folder=tmp_path)
+    assert printed.returncode == 2
+    title, *rows, counts = printed.stdout.splitlines()
+    assert title.split() == ["model", "result", "before", "after", "seconds", "reason"]
+    path = str(tmp_path / "notes.md")
+    assert [row.split()[:4] for row in rows[:2]] == [
+        [str(tmp_path / model), "done", "1", "1"] for model in models[:2]
+    ]
+    assert rows[2].split()[:2] == [path, "failed"]
+    assert rows[2].endswith("  this is not a model that passlib reads, but Markdown")
+    assert rows[3].split()[:3] == ["total", "2", "2"]
+    assert counts == "2 done, 1 failed"
+    assert printed.stderr.splitlines()[-1].startswith(f"passlib opt: {path}: this is not a model")
+
+    again = passlib_command(*command, folder=tmp_path)
+    assert again.returncode == 2
+    *_, first, _, third, _, counts = again.stdout.splitlines()
+    assert first.endswith("  skipped: unchanged since an earlier run")
+    assert "  skipped: unchanged since an earlier run; this is not a model" in third
+    assert counts == "2 done, 1 failed; 3 skipped, unchanged since an earlier run"
+
+
+@pytest.mark.parametrize("pattern", ["first*", "*/first-symbol.json"])
+def test_fixed_shapes_are_by_model(pattern: str, tmp_path: Path) -> None:
+    onnx_models = {"first": (None, 3), "second": (None, 5)}
+    for name, shape in onnx_models.items():
+        pl.Model(pl.sym.relu(pl.sym.var("x"))).to_onnx(
+            tmp_path / f"{name}.onnx", shapes={"x": shape}
+        )
+    paths = [str(tmp_path / f"{name}.onnx") for name in onnx_models]
+    fixed = pattern.replace("-symbol.json", ".onnx")
+    given = ["opt", *paths, "-o", "out", "--fix-shape", f"{fixed}=x:2,3"]
+    printed = passlib_command(*given, folder=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    found = [pl.load(tmp_path / f"out/{name}.onnx").input_types["x"].shape for name in onnx_models]
+    assert found == [(2, 3), (None, 5)]
+
+
 class TestJournal:
     @pytest.fixture
     def folder(self, tmp_path: Path, shorten: pl.Pipeline) -> Path:

@@ -90,7 +90,7 @@ def _require_weights(model: Model, src: str | os.PathLike[str], inputs: Containe
     parameters = family.parameters_among(model.symbol.graph, set(names))
     missing = [name for name in names if name in parameters and name not in inputs]
     if missing:
-        what = without_weights(family, missing)
+        what = without_weights(family, missing, os.fspath(src))
         raise InputError(
             f"{os.fspath(src)}: {what}; give one with params='...' (--params) or epoch=N "
             "(--epoch), or make inputs of them with weights=False (--no-weights)"

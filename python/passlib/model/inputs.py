@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,9 +188,14 @@ def hint(
     )
 
 
-def without_weights(dialect: Dialect, parameters: Sequence[str]) -> str:
-    """Return the message for a model whose weights were not found."""
+def without_weights(dialect: Dialect, parameters: Sequence[str], graph: str = "") -> str:
+    """Return the message for a model whose weights were not found.
+
+    ``graph``: path of the model, if it is known.
+    """
     text = f"the model has no weights, and {listed(parameters, 3)} need them"
     if not dialect.weight_suffixes:
         return text
-    return f"{text}: there was no {dialect.weight_suffixes[0]} file next to the graph"
+    suffix = dialect.weight_suffixes[0]
+    name = f"{Path(graph).stem.removesuffix('-symbol')}*{suffix}" if graph else f"{suffix} file"
+    return f"{text}: there was no {name} next to the graph"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import re
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from passlib.cli.options import add_json, add_shapes, add_timeout, shapes_of
@@ -32,6 +35,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _order_hint(arguments: argparse.Namespace) -> str:
+    """Say which file is which, if the arguments are in another order than the help states."""
+    given = (arguments.before, arguments.after, arguments.certificate)
+    contents = [Path(path).read_bytes() for path in given]
+    places: dict[str, int] = {}
+    for place, content in enumerate(contents):
+        if content[:1] == b"{":
+            places["CERTIFICATE"] = place
+    if len(places) != 1:
+        return ""
+    stated = contents[places["CERTIFICATE"]]
+    for word in ("before", "after"):
+        for place, content in enumerate(contents):
+            digest = hashlib.sha256(content).hexdigest()
+            if re.search(rf'"{word}"\s*:\s*"{digest}"'.encode(), stated):
+                places[word.upper()] = place
+    order = ("BEFORE", "AFTER", "CERTIFICATE")
+    if all(places.get(word, place) == place for place, word in enumerate(order)):
+        return ""
+    said = [f"{word} is {given[places[word]]}" for word in order if word in places]
+    return f"; the order is BEFORE AFTER CERTIFICATE, and {', '.join(said)}"
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Check a certificate and print what is known of each step."""
     require("onnx", extra="onnx")
@@ -50,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             seconds=arguments.timeout or 300.0,
         )
     except CertificateError as error:
-        report("passlib check-certificate", str(error))
+        report("passlib check-certificate", f"{error}{_order_hint(arguments)}")
         return DIFFERENT
     rows: list[dict[str, Any]] = [
         {
