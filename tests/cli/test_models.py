@@ -59,9 +59,9 @@ class TestInspect:
     def test_text(self, chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(chain)]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0] == "dialect           onnx"
-        assert lines[1] == "inputs            x float32 (N, 4)"
-        assert lines[2] == "outputs           y float32 (N, 4)"
+        assert lines[0] == "dialect       onnx"
+        assert lines[1] == "inputs        x float32 (N, 4)"
+        assert lines[2] == "outputs       y float32 (N, 4)"
 
     def test_operators(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["inspect", str(SQUEEZENET), "--ops", "--json"]) == 0
@@ -85,7 +85,7 @@ class TestInspect:
     def test_nothing_and_text(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = str(save(TEXT, tmp_path / "text.onnx"))
         assert main(["inspect", path]) == 0
-        assert "inputs            x string (N)\n" in capsys.readouterr().out
+        assert "inputs        x string (N)\n" in capsys.readouterr().out
         assert main(["inspect", path, "--weights"]) == 0
         assert capsys.readouterr().out == "none\n"
 

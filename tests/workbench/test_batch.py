@@ -136,7 +136,7 @@ def test_the_table(tmp_path: Path) -> None:
         [str(tmp_path / model), "done", "1", "1"] for model in models[:2]
     ]
     assert rows[2].split()[:2] == [path, "failed"]
-    assert rows[2].endswith("  this is not a model that passlib reads, but Markdown")
+    assert rows[2].endswith("  this is not a model that passlib reads, but a text file")
     assert rows[3].split()[:3] == ["total", "2", "2"]
     assert counts == "2 done, 1 failed"
     assert printed.stderr.splitlines()[-1].startswith(f"passlib opt: {path}: this is not a model")
