@@ -114,7 +114,7 @@ class _Body:
         self._function = function
         self._bodies = bodies
         self._hidden: list[Any] = []
-        self._domain = "referring"
+        self._domain = REFERRING
         taken = {node.domain for graph in graphs_within(function) for node in graph.node}
         while self._domain in taken:
             self._domain += "_"
@@ -247,6 +247,9 @@ class _Body:
                 onnx.NodeProto(op_type="Identity", input=[names.get(source, source)], output=[name])
             )
 
+
+REFERRING = "referring"
+"""The domain of operators that only a body has; with underscores where the model has it too."""
 
 _RESULT = "Result"
 _REFERRING = "Referring"

@@ -457,6 +457,7 @@ class Model:
         from passlib.model.functions import with_functions
 
         own = {key: value for key, value in options.items() if key not in INFERENCE}
+        own.update(declaration.in_functions)
 
         def change(content: bytes) -> bytes | None:
             try:

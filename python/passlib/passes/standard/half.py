@@ -22,7 +22,8 @@ from passlib.errors import counted
 from passlib.graph.names import NameSource
 from passlib.library.call import write_escaped
 from passlib.library.python import Graph
-from passlib.passes.function import graph_pass
+from passlib.model.functions import REFERRING
+from passlib.passes.function import register_function
 from passlib.passes.standard.facts.nodes import Model, is_constant, operator
 from passlib.passes.standard.facts.shapes import Shapes
 
@@ -71,7 +72,6 @@ _WIDE_INTEGERS: Final = frozenset(("int16", "int32", "int64", "uint16", "uint32"
 _MOST_LINES: Final = 20
 
 
-@graph_pass(name="toHalf", dialects=["onnx"])
 def to_half(
     graph: Graph,
     *,
@@ -101,6 +101,18 @@ def to_half(
         constants out of range stay in float32.
     """
     _Conversion(graph, dtype, keep_io, keep_ops, keep_nodes, clamp).run()
+
+
+register_function(
+    to_half,
+    to_half,
+    "graph",
+    "toHalf",
+    replace=False,
+    dialects=["onnx"],
+    enters_functions=True,
+    in_functions=(("keep_io", True),),
+)
 
 
 @lru_cache(maxsize=4096)
@@ -196,6 +208,8 @@ class _Operation:
     free_inputs: dict[int, _Source] = field(default_factory=dict)
     results: list[_Source] = field(default_factory=list)
     is_half: bool = False
+    is_mark: bool = False
+    """Whether only the body of a function has the node, while it is changed."""
     clamped: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def switch(self, *, is_half: bool) -> None:
@@ -311,7 +325,7 @@ class _Conversion:
             source.fixed_half = not self._keep_io
 
     def _read_operator(self, scope: _Scope, node: EditableNode) -> None:
-        made = _Operation(node, scope)
+        made = _Operation(node, scope, is_mark=operator(node).startswith(REFERRING))
         self._operations.append(made)
         for value in node.outputs:
             source = _Source(value, scope, made)
@@ -706,13 +720,15 @@ class _Conversion:
     # ---- what is said ----
 
     def _report(self) -> None:
-        halves = sum(each.is_half for each in self._operations)
-        total = len(self._operations)
+        own = [each for each in self._operations if not each.is_mark]
+        halves = sum(each.is_half for each in own)
+        total = len(own)
         added = counted(self._made, "Cast")
         lines = [f"{halves} of {total} operators in {self._half.name}, {added} added"]
         kept = defaultdict(list)
         for (name, reason), count in sorted(self._reasons.items()):
-            kept[reason].append(name if count == 1 else f"{count} {name}")
+            if not name.startswith(REFERRING):
+                kept[reason].append(name if count == 1 else f"{count} {name}")
         lines += [f"in float32: {', '.join(names)}: {reason}" for reason, names in kept.items()]
         lines += self._constants[:_MOST_LINES]
         if len(self._constants) > _MOST_LINES:

@@ -16,7 +16,7 @@ from passlib.errors import UnsupportedError, counted
 from passlib.files.optional import require
 from passlib.library.call import write_escaped
 from passlib.library.python import Graph
-from passlib.passes.function import graph_pass
+from passlib.passes.function import register_function
 from passlib.passes.standard.constants import lift_constants
 from passlib.passes.standard.facts.nodes import Model, integer, is_constant, operator
 
@@ -37,7 +37,6 @@ _AT_ONCE: Final = 1 << 20
 _MOST_LINES: Final = 20
 
 
-@graph_pass(name="quantizeWeights", dialects=["onnx"])
 def quantize_weights(
     graph: Graph,
     *,
@@ -73,6 +72,17 @@ def quantize_weights(
     """
     form = _Form(bits, block, symmetric)
     _Conversion(graph, form, target, keep_ops, keep_nodes, least).run()
+
+
+register_function(
+    quantize_weights,
+    quantize_weights,
+    "graph",
+    "quantizeWeights",
+    replace=False,
+    dialects=["onnx"],
+    enters_functions=True,
+)
 
 
 @dataclass(frozen=True)
