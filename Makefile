@@ -26,7 +26,7 @@ TESTS := tests --ignore tests/interop --sample 30 --dist worksteal
 # If set, every process that a test starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo header native test test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules prove sdist wheel first-steps wheels clean
+.PHONY: demo header native test systems test-all test-lowest test-rest lint format bench docs docs-links interop models debian-packages release-check sanitize fuzz $(FUZZERS) mutants sweep-empty sweep-numbers sweep-graphs sweep-untyped sweep-types sweep-fusions sweep-opsets sweep-growth sweep-shapes sweep-rules prove sdist wheel first-steps wheels clean
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
@@ -60,6 +60,10 @@ native: .venv/installed
 # A sample of the cases of large tables; test-all runs every case.
 test: .venv/installed
 	$(BIN)/pytest -n $(JOBS) $(TESTS)
+
+# Header, passes and cpp/platform with the other compilers, C libraries and processors that are here.
+systems: .venv/installed
+	$(BIN)/pytest -n $(JOBS) tests/packaging/test_other_systems.py tests/library/test_museum.py
 
 test-rest: .venv/installed
 	$(BIN)/pytest -n $(JOBS) $(TESTS) --rest

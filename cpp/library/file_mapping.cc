@@ -18,20 +18,10 @@
 
 #include "errors.h"
 #include "fork_mutex.h"
+#include "platform/system.h"
 
 namespace passlib {
 namespace {
-
-/// In an entry of /proc/self/pagemap: the page is one of the file, or in no memory yet.
-/// https://docs.kernel.org/admin-guide/mm/pagemap.html
-constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62,
-                   kOfFile = uint64_t{1} << 61;
-
-/// Entries that are read at once.
-constexpr std::size_t kEntries = 1024;
-
-/// MADV_POPULATE_READ, which headers of older systems lack.
-constexpr int kPopulate = 22;
 
 /// The mapped files by address, so that the owner of an array's memory is found.
 struct Registry {
@@ -58,8 +48,7 @@ Registry& registry() {
 void waitForTick(const timespec& modified) {
   constexpr long kMilli = 1000000;
   for (int waited = 0; waited < 20; ++waited) {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    const timespec now = platform::fileClock();
     if (now.tv_sec != modified.tv_sec || now.tv_nsec > modified.tv_nsec) return;
     const timespec pause{0, kMilli};
     nanosleep(&pause, nullptr);
@@ -72,33 +61,11 @@ bool isSame(const timespec& a, const timespec& b) {
 
 [[noreturn]] void fail() { throw std::system_error(errno, std::generic_category()); }
 
-/// Reads which pages of this process were written to.
-class PageMap {
- public:
-  PageMap() : file_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
-  ~PageMap() {
-    if (file_ >= 0) close(file_);
-  }
-  PageMap(const PageMap&) = delete;
-  PageMap& operator=(const PageMap&) = delete;
-
-  /// Reads entries from a page on; returns their number, 0 if the system does not tell.
-  std::size_t read(std::size_t page, std::size_t count, uint64_t* entries) const {
-    if (file_ < 0) return 0;
-    const ssize_t bytes = pread(file_, entries, std::min(count, kEntries) * sizeof *entries,
-                                static_cast<off_t>(page * sizeof *entries));
-    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof *entries;
-  }
-
- private:
-  int file_;
-};
-
 }  // namespace
 
 PrivateMapping::PrivateMapping(int file, std::size_t size) : size_(size) {
   void* const data =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | platform::flagOfSparse(), file, 0);
   if (data == MAP_FAILED) fail();
   data_ = static_cast<char*>(data);
 }
@@ -109,19 +76,18 @@ bool PrivateMapping::differs(std::size_t offset, std::size_t size, const char* o
   const auto page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const auto base = reinterpret_cast<uintptr_t>(data_);
   const std::size_t end = offset + size;
-  const PageMap pages;
-  uint64_t entries[kEntries];
+  const platform::PageMap pages;
+  bool may_differ[platform::PageMap::kMost];
   std::size_t place = offset;
   while (place < end) {
     const std::size_t first = place / page_size;
     const std::size_t wanted = (end - 1) / page_size + 1 - first;
-    const std::size_t count = pages.read(base / page_size + first, wanted, entries);
+    const std::size_t count = pages.read(base / page_size + first, wanted, may_differ);
     if (count == 0)
       return std::memcmp(data_ + place, original + (place - offset), end - place) != 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t stop = std::min(end, (first + i + 1) * page_size);
-      const bool in_memory = (entries[i] & (kPresent | kSwapped)) != 0;
-      if (in_memory && (entries[i] & kOfFile) == 0 &&
+      if (may_differ[i] &&
           std::memcmp(data_ + place, original + (place - offset), stop - place) != 0) {
         return true;
       }
@@ -136,11 +102,11 @@ FileMapping::FileMapping(int file, std::string path, bool is_private)
   if (file_ < 0) fail();
   void* data = MAP_FAILED;
   if (fstat(file_, &state_) == 0) {
-    waitForTick(state_.st_mtim);
+    waitForTick(platform::modifiedAt(state_));
     fstat(file_, &state_);
     size_ = static_cast<std::size_t>(state_.st_size);
     data = mmap(nullptr, size_, is_private ? PROT_READ | PROT_WRITE : PROT_READ,
-                is_private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, file_, 0);
+                is_private ? MAP_PRIVATE | platform::flagOfSparse() : MAP_SHARED, file_, 0);
   }
   if (data == MAP_FAILED) {
     const int error = errno;
@@ -167,8 +133,9 @@ FileMapping::~FileMapping() {
 void FileMapping::check() const {
   struct stat now{};
   if (fstat(file_, &now) != 0) fail();
-  bool changed = now.st_size != state_.st_size || !isSame(now.st_mtim, state_.st_mtim);
-  if (!changed && !isSame(now.st_ctim, state_.st_ctim)) {
+  bool changed = now.st_size != state_.st_size ||
+                 !isSame(platform::modifiedAt(now), platform::modifiedAt(state_));
+  if (!changed && !isSame(platform::changedAt(now), platform::changedAt(state_))) {
     // Renaming, replacing, linking and changing rights are no changes of the content, but whoever
     // writes to the file can put its time back.
     changed = now.st_nlink == state_.st_nlink && now.st_mode == state_.st_mode &&
@@ -212,7 +179,7 @@ PageHold::PageHold(const char* data, std::size_t size) {
   const std::size_t before = reinterpret_cast<uintptr_t>(data) % page_size;
   first_ = const_cast<char*>(data - before);
   size_ = before + size;
-  present_ = madvise(first_, size_, kPopulate) == 0;
+  present_ = platform::bringIn(first_, size_);
 }
 
 PageHold::~PageHold() { madvise(first_, size_, MADV_DONTNEED); }

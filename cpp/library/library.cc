@@ -8,9 +8,9 @@
 
 #include "errors.h"
 #include "library/calls/call.h"
-#include "library/elf.h"
 #include "library/opening/linker.h"
 #include "library/params.h"
+#include "platform/library_file.h"
 
 namespace passlib {
 namespace {

@@ -109,7 +109,7 @@ class Library {
   Library& operator=(const Library&) = delete;
 
   const std::string& path() const { return path_; }
-  /// See uniqueSymbols of elf.h; of the file as it was opened.
+  /// See uniqueSymbols of library_file.h; of the file as it was opened.
   const std::vector<std::string>& uniqueSymbols() const { return unique_symbols_; }
   int abiVersion() const { return abi_version_; }
   const std::vector<Pass>& passes() const { return passes_; }

@@ -14,6 +14,7 @@
 #include "fork_mutex.h"
 #include "library/calls/interrupt.h"
 #include "library/calls/state.h"
+#include "platform/system.h"
 
 namespace passlib {
 
@@ -134,22 +135,25 @@ Gate& gate() {
 
 /// At the end of the process: says which native call ended it by exit(), and that this is no
 /// success. An interpreter that ends by itself is gone by then.
-void reportExit(int status, void* /*unused*/) {
+void reportExit(int status) {
   if (Py_IsInitialized() == 0) return;
   std::string calls;
   for (const std::string& call : runningCalls()) calls += (calls.empty() ? "" : " or ") + call;
   if (calls.empty()) return;
-  const std::string text = "\npasslib: " + calls + " called exit(" + std::to_string(status) +
+  const bool is_known = status != platform::kUnknownStatus;
+  const std::string code = is_known ? std::to_string(status) : "";
+  const std::string text = "\npasslib: " + calls + " called exit(" + code +
                            "), which ends this process; a library returns MX_FAIL instead\n";
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) {
     // stderr is closed: there is nobody to tell.
   }
-  _exit(status == 0 ? EXIT_FAILURE : status);
+  _exit(status == 0 || !is_known ? EXIT_FAILURE : status);
 }
 
 /// Before the destructors of libraries whose files were overwritten: their code in memory has
 /// changed.
-void skipDestructors(int status, void* /*unused*/) {
+void skipDestructors(int status) {
+  if (status == platform::kUnknownStatus) return;
   std::fflush(nullptr);
   _exit(status);
 }
@@ -157,7 +161,7 @@ void skipDestructors(int status, void* /*unused*/) {
 int closeGate(double seconds) {
   const int left = gate().close(seconds);
   // Handlers run in the reverse order of their registration.
-  if (CallState::anyOverwritten()) on_exit(&skipDestructors, nullptr);
+  if (CallState::anyOverwritten()) platform::atExit(&skipDestructors);
   return left;
 }
 
@@ -204,7 +208,7 @@ void withGil(void (*body)(void* object), void* object) {
 }
 
 void bindExitGate(py::module_* m) {
-  on_exit(&reportExit, nullptr);
+  platform::atExit(&reportExit);
   m->def("report_as_command", &reportAsCommand, py::arg("prog"));
   m->def("close_gate", &closeGate, py::arg("seconds"), py::call_guard<py::gil_scoped_release>());
   py::class_<ForeignCall>(*m, "ForeignCall")

@@ -23,8 +23,8 @@
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "graph/source.h"
-#include "library/elf.h"
 #include "library/pass.h"
+#include "platform/library_file.h"
 
 namespace passlib {
 namespace {

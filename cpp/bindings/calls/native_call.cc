@@ -1,6 +1,5 @@
 #include "bindings/calls/native_call.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +12,14 @@
 #include "bindings/calls/exit_gate.h"
 #include "library/calls/call.h"
 #include "library/calls/output.h"
+#include "platform/system.h"
 
 namespace passlib {
 namespace {
 
 /// Returns the effect of SIGINT on this call. Signals reach Python in the main thread only.
 OnInterrupt onInterrupt() {
-  if (syscall(SYS_gettid) != getpid()) return OnInterrupt::kNothing;
+  if (!platform::isMainThread()) return OnInterrupt::kNothing;
   const py::module_ signals = py::module_::import("signal");
   const py::object handler = signals.attr("getsignal")(SIGINT);
   if (handler.is(signals.attr("default_int_handler"))) return OnInterrupt::kSpeak;

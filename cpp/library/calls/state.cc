@@ -7,7 +7,7 @@
 #include "errors.h"
 #include "header.h"
 #include "library/calls/floating_point.h"
-#include "library/elf.h"
+#include "platform/library_file.h"
 
 namespace passlib {
 

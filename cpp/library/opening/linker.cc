@@ -16,8 +16,8 @@
 #include "header.h"
 #include "library/calls/call.h"
 #include "library/calls/state.h"
-#include "library/elf.h"
 #include "library/opening/probe.h"
+#include "platform/library_file.h"
 
 namespace passlib {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "header.h"
 #include "library/calls/call.h"
+#include "platform/system.h"
 
 namespace passlib {
 namespace {
@@ -52,12 +53,10 @@ void becomeChild(int write_end) {
   setrlimit(RLIMIT_CORE, &no_core);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int file = 0; file < 3 && nothing >= 0; ++file) dup2(nothing, file);
-  on_exit(
-      [](int status, void*) {
-        answer(kExited, std::to_string(status));
-        _exit(0);
-      },
-      nullptr);
+  platform::atExit([](int status) {
+    answer(kExited, status == platform::kUnknownStatus ? "" : std::to_string(status));
+    _exit(0);
+  });
 }
 
 [[noreturn]] void loadAndAnswer(const std::string& path) {
@@ -134,7 +133,7 @@ std::string failureToStart(const std::string& path) {
   return "";  // ThreadSanitizer ends children of threaded processes that start threads
 #endif
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  if (!platform::openPipe(ends)) return "";
   const pid_t child = fork();
   if (child == 0) {
     becomeChild(ends[1]);

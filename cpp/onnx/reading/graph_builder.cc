@@ -108,7 +108,7 @@ class Builder {
     Maker maker;
     maker.node = node;
     maker.output = output;
-    maker.where = Maker::kNode;
+    maker.where = Maker::kMade;
     return maker;
   }
 
@@ -158,14 +158,14 @@ class Builder {
   std::vector<Need> findMakers() {
     for (uint32_t i = 0; i < level_.nodes.size(); ++i) {
       forEachUse(i, [&](const Maker& maker) {
-        sorted_ = sorted_ && (maker.where != Maker::kNode || maker.node < i);
+        sorted_ = sorted_ && (maker.where != Maker::kMade || maker.node < i);
       });
     }
     std::vector<Need> needs;
     if (sorted_) return needs;
     for (uint32_t i = 0; i < level_.nodes.size(); ++i) {
       forEachUse(i, [&](const Maker& maker) {
-        if (maker.where == Maker::kNode) needs.push_back({maker.node, i});
+        if (maker.where == Maker::kMade) needs.push_back({maker.node, i});
       });
     }
     return needs;
@@ -229,7 +229,7 @@ class Builder {
     switch (maker.where) {
       case Maker::kVariable:
         return NodeEntry(maker.variable, 0);
-      case Maker::kNode:
+      case Maker::kMade:
         return NodeEntry(made_[maker.node], static_cast<int>(maker.output));
       case Maker::kOmitted:
         if (absent_ == nullptr) absent_ = addVariable(kAbsent, Bytes());

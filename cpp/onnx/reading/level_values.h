@@ -16,7 +16,7 @@ constexpr const char* kAbsent = "__absent__";
 
 /// Who computes a value.
 struct Maker {
-  enum Where : uint8_t { kNode, kVariable, kOmitted, kOutside };
+  enum Where : uint8_t { kMade, kVariable, kOmitted, kOutside };
   Node* variable = nullptr;
   uint32_t node = 0;
   uint32_t output = 0;

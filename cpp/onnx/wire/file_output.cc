@@ -1,6 +1,5 @@
 #include "onnx/wire/file_output.h"
 
-#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <memory>
 #include <system_error>
 #include <vector>
+
+#include "platform/system.h"
 
 namespace passlib::onnx {
 namespace {
@@ -105,9 +106,8 @@ void writePieces(const Pieces& pieces, int file) {
   // With its blocks reserved, a large file is written in half of the time, and a full disk is
   // noticed before. Not all file systems can do that.
   const std::size_t size = pieces.size();
-  if (size >= kReserved && fallocate(file, 0, 0, static_cast<off_t>(size)) != 0 &&
-      errno == ENOSPC) {
-    throw std::system_error(errno, std::generic_category());
+  if (size >= kReserved && !platform::reserveRoom(file, size)) {
+    throw std::system_error(ENOSPC, std::generic_category());
   }
   Output output(file);
   pieces.forEach([&](const auto& piece) { output.add(piece); });

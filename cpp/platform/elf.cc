@@ -1,18 +1,17 @@
-#include "library/elf.h"
+#include "platform/system.h"
 
-#include <cxxabi.h>
+#if PASSLIB_LINUX
+
 #include <elf.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <memory>
+#include <utility>
 
-#include "errors.h"
-#include "header.h"
+#include "platform/library_file.h"
 
 namespace passlib {
 namespace {
@@ -328,19 +327,10 @@ LibraryFile readLibraryFile(const std::string& path) {
   return facts;
 }
 
-std::string readableSymbol(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> readable(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  return mxnet::ext::host::quoted(readable == nullptr ? name : readable.get());
-}
-
-void refuseLibrary(const std::string& path, const std::string& reason) {
-  throw LoadError("cannot load library " + mxnet::ext::host::quoted(path) + ": " + reason);
-}
-
 void checkLibraryFile(const std::string& path) {
   checkLibraryKind(path, kMachine == EM_NONE ? nullptr : &kMachine);
 }
 
 }  // namespace passlib
+
+#endif  // PASSLIB_LINUX

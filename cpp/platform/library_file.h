@@ -1,6 +1,6 @@
 // Files of shared libraries, checked before the dynamic linker sees them.
-#ifndef PASSLIB_LIBRARY_ELF_H_
-#define PASSLIB_LIBRARY_ELF_H_
+#ifndef PASSLIB_PLATFORM_LIBRARY_FILE_H_
+#define PASSLIB_PLATFORM_LIBRARY_FILE_H_
 
 #include <string>
 #include <vector>
@@ -36,4 +36,4 @@ std::string readableSymbol(const std::string& name);
 
 }  // namespace passlib
 
-#endif  // PASSLIB_LIBRARY_ELF_H_
+#endif  // PASSLIB_PLATFORM_LIBRARY_FILE_H_

@@ -1,0 +1,145 @@
+"""The header, passes and cpp/platform with other compilers, C libraries, processors and systems.
+
+Each test skips where its compiler or emulator is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import passlib as pl
+from passlib import sym
+from places import ROOT, TESTS
+from plugin_build import HOST, INCLUDE, PROGRAMS
+
+FLAGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", str(INCLUDE))
+PLATFORM = sorted((ROOT / "cpp" / "platform").glob("*.cc"))
+
+
+@dataclass(frozen=True)
+class System:
+    """Compilers of a system and how its programs are started."""
+
+    cxx: tuple[str, ...]
+    cc: tuple[str, ...]
+    start: tuple[str, ...] = ()
+
+    def require(self) -> None:
+        for name in (self.cxx[:1], self.cc[:1], self.start[:1]):
+            if name and shutil.which(name[0]) is None:
+                pytest.skip(f"there is no {name[0]}")
+
+    def run(self, *words: object) -> str:
+        command = [*self.start, *map(str, words)]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+
+SYSTEMS = {
+    "clang": System(("clang++",), ("clang",)),
+    "libc++": System(("clang++", "-stdlib=libc++"), ("clang",)),
+    "aarch64": System(
+        ("aarch64-linux-gnu-g++",),
+        ("aarch64-linux-gnu-gcc",),
+        ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"),
+    ),
+    # Debian has no C++ library for musl.
+    "musl": System((), ("musl-gcc",)),
+}
+CXX = [name for name, system in SYSTEMS.items() if system.cxx]
+
+
+def compile_to(target: Path, *command: object) -> Path:
+    run = subprocess.run(
+        [*map(str, command), "-o", str(target)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return target
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("system", CXX)
+@pytest.mark.parametrize("program", ["unit", "operators", "partitioners"])
+def test_header(system: str, program: str, tmp_path: Path) -> None:
+    on = SYSTEMS[system]
+    on.require()
+    recipe = PROGRAMS[program]
+    flags = HOST if HOST[0] in recipe.command else ()
+    command = (*on.cxx, *FLAGS, *flags)
+    for source in recipe.included:
+        command += ("-include", str(TESTS / source))
+    built = compile_to(tmp_path / program, *command, *(TESTS / name for name in recipe.sources))
+    on.run(built)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_pass(system: str, tmp_path: Path) -> None:
+    """A library is compiled for a system and called by a host in C there."""
+    on = SYSTEMS[system]
+    on.require()
+    plugins = TESTS / "plugins"
+    host = compile_to(tmp_path / "host", *on.cc, plugins / "small_host.c", "-ldl")
+    graph = tmp_path / "graph.json"
+    graph.write_text(sym.exp(sym.var("x"), name="e").tojson())
+    library = tmp_path / "lib.so"
+    if on.cxx:
+        source = plugins / "museum.cc"
+        flags = ("-shared", "-fPIC", "-fvisibility=hidden", "-DEXHIBIT=here")
+        compile_to(library, *on.cxx, *FLAGS, *flags, source)
+        name, op = "museumReplace_here", "log"
+    else:
+        compile_to(library, *on.cc, "-shared", "-fPIC", "-DABI=11", plugins / "plain.c")
+        name, op = "plainCopy11", "exp"
+    heading, _, text = on.run(host, library, graph).partition("\n")
+    assert heading == f"11 {name}"
+    assert [node["op"] for node in json.loads(text)["nodes"]] == ["null", op]
+    found = pl.library.abi(library, load=False)
+    assert found.machine == (
+        "64-bit ARM"
+        if system == "aarch64"
+        else pl.library.abi(pl.library.load_standard().path, load=False).machine
+    )
+    assert found.libc.split()[0] == ("musl" if system == "musl" else "glibc")
+    assert found.missing == () or not on.cxx
+
+
+@pytest.mark.parametrize("mode", ["Linux", "portable"])
+def test_platform(mode: str, tmp_path: Path) -> None:
+    flags = ("-DPASSLIB_PORTABLE",) if mode == "portable" else ()
+    program = compile_to(
+        tmp_path / "platform",
+        "g++",
+        *FLAGS,
+        *HOST,
+        *flags,
+        TESTS / "cpp" / "platform.cc",
+        *PLATFORM,
+        "-pthread",
+    )
+    library = pl.library.load_standard().path
+    run = subprocess.run(
+        [program, library, tmp_path / "file"], capture_output=True, text=True, check=False
+    )
+    assert (run.stdout, run.returncode) == (f"{mode}: 0 failures\n", 0), run.stderr
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("system", CXX)
+def test_platform_elsewhere(system: str, tmp_path: Path) -> None:
+    on = SYSTEMS[system]
+    on.require()
+    source = TESTS / "cpp" / "platform.cc"
+    program = compile_to(
+        tmp_path / "platform", *on.cxx, *FLAGS, *HOST, source, *PLATFORM, "-pthread"
+    )
+    library = compile_to(
+        tmp_path / "lib.so", *on.cc, "-shared", "-fPIC", "-DABI=11", TESTS / "plugins" / "plain.c"
+    )
+    assert on.run(program, library, tmp_path / "file") == "Linux: 0 failures\n"
