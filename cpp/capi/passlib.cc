@@ -110,6 +110,10 @@ void note(passlib_error** error) {
   } catch (const passlib::FormatError& found) {
     const bool placed = found.offset != passlib::FormatError::kNoOffset;
     set(error, PASSLIB_FORMAT, found.what(), placed ? static_cast<int64_t>(found.offset) : -1);
+  } catch (const mxnet::ext::JsonError& found) {
+    set(error, PASSLIB_FORMAT, found.what(), static_cast<int64_t>(found.offset));
+  } catch (const mxnet::ext::GraphStructureError& found) {
+    set(error, PASSLIB_GRAPH, found.what());
   } catch (const passlib::LoadError& found) {
     set(error, PASSLIB_LOAD, found.what());
   } catch (const passlib::GraphError& found) {

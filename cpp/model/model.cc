@@ -4,6 +4,7 @@
 
 #include "errors.h"
 #include "facts/onnx_source.h"
+#include "onnx/text/strings.h"
 #include "onnx/writing/model.h"
 
 namespace passlib::model {
@@ -13,6 +14,22 @@ namespace {
 using mxnet::ext::JsonVal;
 
 constexpr const char* kOpsets = "opset_import";
+
+/// The operator sets of a file as JSON.
+std::string importsText(const onnx::Model& read) {
+  std::map<std::string, int64_t> last;  // of several versions the last one holds
+  for (const auto& [domain, version] : read.imports) last[std::string(domain)] = version;
+  std::string text = "{";
+  for (const auto& [domain, version] : read.imports) {
+    const auto found = last.find(std::string(domain));
+    if (found == last.end()) continue;
+    if (text.size() > 1) text += ", ";
+    onnx::appendJsonString(onnx::decoded(found->first), true, &text);
+    text += ": " + std::to_string(found->second);
+    last.erase(found);
+  }
+  return text + "}";
+}
 
 /// Where the outputs of a graph come from: the identifier and the name of the node, and the output.
 std::vector<onnx::Present::Output> headsOf(const Graph& graph) {
@@ -58,17 +75,7 @@ Model modelOf(std::shared_ptr<const File> file) {
   model.graph = file->graph();
   model.arrays = file->arrays();
   model.attributes["ir_version"] = std::to_string(file->read().ir_version);
-  std::string imports = "{";
-  std::map<std::string, int64_t> last;  // of several versions the last one holds
-  for (const auto& [domain, version] : file->read().imports) last[std::string(domain)] = version;
-  for (const auto& [domain, version] : file->read().imports) {
-    const auto found = last.find(std::string(domain));
-    if (found == last.end()) continue;
-    if (imports.size() > 1) imports += ", ";
-    imports += JsonVal(found->first).dump() + ": " + std::to_string(found->second);
-    last.erase(found);
-  }
-  model.attributes[kOpsets] = imports + "}";
+  model.attributes[kOpsets] = importsText(file->read());
   model.file = std::move(file);
   return model;
 }
@@ -79,7 +86,9 @@ facts::Opsets opsetsOf(const Model& model) {
     sets[std::string(domain)] = version;
   }
   const auto text = model.attributes.find(kOpsets);
-  if (text == model.attributes.end()) return sets;
+  if (text == model.attributes.end() || text->second == importsText(model.file->read())) {
+    return sets;
+  }
   try {
     const JsonVal given = JsonVal::parse(text->second);
     if (given.type == mxnet::ext::MAP) {
