@@ -30,11 +30,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Runs the chapters of the tutorial and prints their output. Needs neither linters nor test tools.
 demo: .venv/built
+	@echo "compiling the examples"
 	@printf '%s\n' $(sort $(dir $(CHAPTERS))) | xargs -P $(JOBS) -I{} make -s --no-print-directory -C example/{}
 	@set -e; for script in $(CHAPTERS); do \
 	  echo "--- example/$$(dirname $$script)/README.md: $$(basename $$script)"; \
 	  $(BIN)/python example/$$script; \
 	done
+	@echo "--- passlib opt: a model of MXNet, with a check and a page of the changes"
 	@mkdir -p build/demo
 	@$(BIN)/passlib opt tests/data/mxnet/models/squeezenet1.1 -o build/demo/squeezenet --check 1 \
 	  --shape data:1,3,224,224 --report build/demo/report.html
@@ -223,14 +225,21 @@ sweep-shapes: .venv/installed
 	$(BIN)/pip install -q --group tools || echo "other tools cannot be installed: tests of their bugs skip"
 	touch $@
 
+# The steps of the compilation, a line each, from ninja's.
+PROGRESS := sed -nuE "s,^ *(\[[0-9]+/[0-9]+\]) (Building|Linking) CXX.* ([^ ]+)\$$,\1 \3,p"
+
 # The package for the examples; .venv/installed adds the development tools.
 .venv/built: pyproject.toml CMakeLists.txt cmake/passlibConfig.cmake.in $(SOURCES)
 	@echo "Setting up .venv and compiling: a few minutes, once"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@mkdir -p build
+	@test -x $(BIN)/python || { echo "creating .venv"; $(PYTHON) -m venv .venv; }
+	@echo "installing what the build needs"
 	@$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
 	@$(BIN)/pip install -q "scikit-build-core>=0.10" "pybind11>=2.13" "cmake>=3.18" ninja
-	@$(BIN)/pip install -q --no-build-isolation -Cbuild-dir=build/dev \
-	  -Ccmake.define.PASSLIB_WERROR=ON -e ".[run]"
+	@echo "compiling and installing passlib"
+	@bash -o pipefail -c '$(BIN)/pip install -v --no-build-isolation -Cbuild-dir=build/dev \
+	  -Ccmake.define.PASSLIB_WERROR=ON -e ".[run]" 2>&1 | tee build/setup.log | $(PROGRESS)' \
+	  || { cat build/setup.log; exit 1; }
 	@touch $@
 
 # Builds the wheel from the existing build directory.
