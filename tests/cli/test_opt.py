@@ -294,7 +294,7 @@ def test_the_summary_of_a_change_in_a_function(tmp_path: Path) -> None:
     for before, after in itertools.pairwise(paths):
         result = passlib_command("opt", before, "-o", after)
         said.append(result.stdout.splitlines()[-1].partition(": ")[2].partition(",")[0])
-    assert said == ["1 -> 1 operators", "nothing to change"]
+    assert said == ["1 -> 1 operators", "nothing to simplify"]
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,8 @@ def _print(facts: dict[str, Any], *, with_time: bool) -> None:
         if name in facts:
             sys.stdout.write(f"{printable(facts[name])}\n")
     if not facts["differences"]:
-        summary = _summary(facts) if facts["changed"] else "nothing to change"
+        nothing = "nothing to simplify" if "more_layers" in facts else "nothing to change"
+        summary = _summary(facts) if facts["changed"] else nothing
         output, seconds = printable(facts["output"]), facts["seconds"]
         sys.stdout.write(f"wrote {output}: {summary}, in {seconds:.1f} s\n")
 
