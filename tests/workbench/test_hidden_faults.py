@@ -425,7 +425,10 @@ def test_equal_names_belong_together(tmp_path: Path) -> None:
     signature = "(float[2, 8] {}, float[2, 8] {}) => (float[2, 8] y)"
     one = load(tmp_path / "1.onnx", signature.format("x", "a"), "y = Sub(x, a)")
     two = load(tmp_path / "2.onnx", signature.format("b", "x"), "y = Sub(x, b)")
-    assert compare(one, two).equal
+    found = compare(one, two)
+    assert found.equal
+    assert found.paired == ("input a with b",)
+    assert "paired by position: input a with b" in str(found)
 
 
 def test_the_commands_print_what_is_missing(tmp_path: Path) -> None:
@@ -483,3 +486,51 @@ def test_an_unstable_pass_is_named(tmp_path: Path) -> None:
     result = passlib_command(*given, folder=tmp_path)
     assert result.returncode == 4
     assert "unstable is unstable: it makes another model in each run" in result.stderr
+
+
+def test_searches_name_an_unstable_pass(tmp_path: Path) -> None:
+    load(tmp_path / "m.onnx", X, "y = Neg(x)")
+    (tmp_path / "passes.py").write_text(UNSTABLE, "utf-8")
+    (tmp_path / "right.py").write_text(UNSTABLE.replace("% 2", "% 2 == 0"), "utf-8")
+    named = "unstable is unstable: it makes another model in each run\n"
+    given = ("m.onnx", "--passes", "unstable", "--check", "-l")
+    found = passlib_command("bisect", *given, "passes.py", folder=tmp_path)
+    assert found.returncode == 0
+    assert f"\n{named}" in found.stdout
+    for command in (("bisect",), ("reduce", "-o", "small.onnx")):
+        result = passlib_command(*command, *given, "right.py", folder=tmp_path)
+        assert result.returncode == 5
+        assert result.stderr.endswith(f"the pipeline's result is correct; but {named}")
+
+
+def test_searches_that_find_nothing_print_what_is_missing(tmp_path: Path) -> None:
+    load(tmp_path / "m.onnx", X, FAULTS["an output of NaN"][1])
+    load(tmp_path / "o.onnx", X, FAULTS["an output of NaN"][2])
+    gap = "output 'y' is NaN for all inputs"
+    for given in (
+        ("bisect", "m.onnx", "--passes", "removeDeadNodes", "--check"),
+        ("bisect", "m.onnx", "o.onnx"),
+        ("reduce", "m.onnx", "o.onnx", "-o", "small.onnx"),
+    ):
+        found = passlib_command(*given, folder=tmp_path)
+        assert found.returncode == 5
+        assert found.stdout == f"not covered: {gap}\n"
+    found = passlib_command("bisect", "m.onnx", "o.onnx", "--json", folder=tmp_path)
+    assert json.loads(found.stdout) == {"not_covered": [gap]}
+
+
+@pytest.mark.parametrize("operator", ["RandomNormalLike", "Dropout"])
+def test_renamed_nodes_draw_the_same_numbers(operator: str, tmp_path: Path) -> None:
+    call, head = ("Dropout(x, k, t)", TRAINING) if operator == "Dropout" else (f"{operator}(x)", "")
+    one, same, wrong = (
+        load(tmp_path / f"{number}.onnx", X, head + body)
+        for number, body in enumerate(
+            (
+                f"r = {call} s = {call} y = Sub(r, s)",
+                f"a = {call} b = {call} y = Sub(a, b)",
+                f"a = {call} b = {call} y = Sub(b, a)",
+            )
+        )
+    )
+    assert compare(one, same).equal
+    assert not compare(one, wrong).equal

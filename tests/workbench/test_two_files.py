@@ -503,6 +503,33 @@ def test_models_of_other_dialects() -> None:
     assert named(found) == ["s_sin (Sin)", "s_cos (Cos)"]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("(float[2, 8] z) => (float[2, 8] y) { a = Cos(z) y = Exp(a) }",
+         ["node_a (Sin)", "node_a (Cos)"]),
+        ("(float[2, 8] x) => (float[2, 8] z) { a = Cos(x) z = Exp(a) }",
+         ["node_a (Sin)", "node_a (Cos)"]),
+        ("""(float[2, 8] x) => (float[5, 7] z) <int64[2] s = {5, 7}> {
+         a = Sin(x) r = Reshape(a, s) z = Exp(r) }""",
+         ["node_y (Exp)", "node_r (Reshape)", "node_z (Exp)"]),
+    ],
+    ids=["input", "output", "output of a model that does not run"],
+)  # fmt: skip
+def test_faults_beside_other_names(text: str, wanted: list[str]) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17]> g'
+    before = loaded(f"{head} (float[2, 8] x) => (float[2, 8] y) {{ a = Sin(x) y = Exp(a) }}")
+    found = bisect(before, loaded(f"{head} {text}"))
+    assert named(found) == wanted
+
+
+def test_other_names_are_said() -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[2, 8] x) => (float[2, 8] '
+    before, after = (loaded(f"{head} {name}) {{ {name} = Sin(x) }}") for name in "yz")
+    with pytest.raises(NothingFailsError, match="correct; the outputs were y, and are z"):
+        bisect(before, after)
+
+
 def test_different_domains() -> None:
     before, after = (
         loaded(f"{HEAD} => (float[2, 3, 4] y) {{ y = {operator}(x) }}".replace("17", sets))

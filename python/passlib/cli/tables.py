@@ -83,3 +83,11 @@ def print_gaps(sentences: Sequence[str]) -> None:
     """Print what the inputs of a comparison do not show."""
     for each in sentences:
         sys.stdout.write(f"not covered: {each}\n")
+
+
+def print_uncovered(sentences: Sequence[str], *, as_json: bool) -> None:
+    """Print what the inputs of a command do not show that found nothing."""
+    if as_json:
+        print_json({"not_covered": list(sentences)})
+    else:
+        print_gaps(sentences)

@@ -25,9 +25,10 @@ from passlib.workbench.delta import smallest
 from passlib.workbench.failing import Differs, NothingFailsError
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.rewrites import Rewrite, Rewriting, drawn_node
-from passlib.workbench.surviving import survived
+from passlib.workbench.surviving import CrashError, survived
 from passlib.workbench.trace import State, Trace
 from passlib.workbench.two_files import TwoFiles
+from passlib.workbench.unstable import unstable_step
 
 
 @short_repr
@@ -59,6 +60,8 @@ class Guilty:
         The error of the step.
     refusal : str
         Why the step's result cannot be saved, if this is the fault; otherwise empty.
+    unstable : str
+        Which step makes another model in each run; empty if none does.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class Guilty:
     error: PipelineError | None = None
     refusal: str = ""
     others: str = ""
+    unstable: str = ""
 
     def __str__(self) -> str:
         where = f"guilty: step {self.number}, {self.step}, of {self.library}"
@@ -101,8 +105,7 @@ class Guilty:
             for word, model, side in (("before:", self.before, 0), ("after:", self.model, 1)):
                 stated = [line for each in self.rewrites for line in _in_place(each, side)]
                 lines += [word, *(stated or _drawn(model, self.rewrites))]
-        if self.others:
-            lines.append(self.others)
+        lines += filter(None, (self.others, self.unstable))
         return "\n".join([*lines, f"{self.runs} runs"])
 
 
@@ -122,8 +125,8 @@ def bisect(
 
     The steps of a pipeline are bisected first. Then the changes of the guilty step are split into
     independent rewrites, and delta debugging finds a minimal set of rewrites that fails. If the
-    other rewrites together fail as well, a set of them is guilty, too. The passes run once, and
-    another time before that if isolated.
+    other rewrites together fail as well, a set of them is guilty, too. The passes run once, another
+    time before that if isolated, and twice in a forked process to find an unstable step.
 
     Between two models, values are paired by what they compute, whatever their names are. A rewrite
     is what computes such a value from others. Models of other dialects are compared as ONNX models.
@@ -183,7 +186,7 @@ def bisect(
     trace, states, error = _traced(model, after, fatal)
     if not states or not fails(states[-1].after):
         if error is None:
-            raise NothingFailsError("nothing fails: the pipeline's result is correct")
+            raise nothing_fails(after, model, states[-1].after if states else model, test)
         library = _library(_name(error))
         return Guilty(error.step, trace.count, library, (), 0, runs, error.model, None, error)
     if fails(model):
@@ -210,7 +213,26 @@ def bisect(
         made,
         refusal=_refusal(made) if is_refused else "",
         others=others,
+        unstable=_unstable(after, model),
     )
+
+
+def nothing_fails(
+    pipeline: Pipeline, model: Model, result: Model, test: Callable[[Model], bool]
+) -> NothingFailsError:
+    """Return the error that a pipeline's result is correct, with what may hide that it is not."""
+    unstable = _unstable(pipeline, model)
+    said = "nothing fails: the pipeline's result is correct"
+    gaps = test.not_covered(result) if isinstance(test, Differs) else ()
+    return NothingFailsError(f"{said}; but {unstable}" if unstable else said, gaps)
+
+
+def _unstable(pipeline: Pipeline, model: Model) -> str:
+    """Return a sentence about a step that makes another model in each run, or nothing."""
+    try:
+        return survived(lambda: unstable_step(pipeline, model)[0])
+    except CrashError as error:
+        return f"the pipeline is unstable: another run crashed: {error}"
 
 
 def _in_nested_graph(
@@ -249,14 +271,17 @@ def _between(
     if differs is not None and isolate and differs.crashes(after):
         failing, differs = differs.crashes, None
     elif differs is not None:
-        fault = differs.what(after)
-    if fault in ("", "names") and (differs is not None or not failing(after)):
+        fault = differs.fault(after)
+    if differs is not None and not fault:
+        said = "; ".join(["nothing fails: the second model is correct", *differs.renamed(after)])
+        raise NothingFailsError(said, differs.not_covered(after))
+    if differs is None and not failing(after):
         raise NothingFailsError("nothing fails: the second model is correct")
 
     def fails(candidate: Model) -> bool:
         nonlocal runs
         runs += 1
-        return failing(candidate) if differs is None else differs.what(candidate) == fault
+        return failing(candidate) if differs is None else differs.fault(candidate) == fault
 
     if fails(before):
         raise NothingFailsError("the first model is broken itself")

@@ -65,6 +65,9 @@ class Comparison:
         All values that both models compute, on request.
     not_covered : tuple of str
         What the random inputs do not show of the first model, one sentence each.
+    paired : tuple of str
+        The inputs and outputs that were paired although their names differ, such as
+        ``"input x with data"``.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Comparison:
     node: NodeDifference | None = None
     not_covered: tuple[str, ...] = ()
     values: tuple[ValueDifference, ...] = ()
+    paired: tuple[str, ...] = ()
 
     def to_html(self, b: Model) -> str:
         """Return a page that draws the second model with the errors and times of its nodes.
@@ -105,7 +109,11 @@ class Comparison:
     def __str__(self) -> str:
         lines = map(str, self.outputs)
         node = [str(self.node)] if self.node is not None else []
-        return "\n".join([*lines, *node, *(f"not covered: {each}" for each in self.not_covered)])
+        return "\n".join([*lines, *node, *self._notes()])
+
+    def _notes(self) -> list[str]:
+        paired = [f"paired by position: {printable(each)}" for each in self.paired]
+        return [*paired, *(f"not covered: {each}" for each in self.not_covered)]
 
     def _repr_html_(self) -> str:
         rows = [
@@ -114,7 +122,7 @@ class Comparison:
         ]
         table = Table(("output", "result", "absolute", "of tolerance"), rows)._repr_html_()
         node = [str(self.node)] if self.node is not None else []
-        notes = [*node, *(f"not covered: {each}" for each in self.not_covered)]
+        notes = [*node, *self._notes()]
         return table + "".join(f"<p>{escape(printable(note))}</p>" for note in notes)
 
 
@@ -176,9 +184,11 @@ def compare(
     if more and more <= set(wide.inputs) and more.isdisjoint(_read(wide, given[0])):
         names = {}
     else:
-        names = _pairs("inputs", a.inputs, b.inputs)
+        names = pairs_of_names("inputs", a.inputs, b.inputs)
     reference = Reference(a, sampled, tolerance=tolerance)
-    found = reference.judge(b, names)
+    outputs = pairs_of_names("outputs", a.outputs, b.outputs)
+    paired = tuple(_paired("input", names)) + tuple(_paired("output", outputs))
+    found = replace(reference.judge(b, names), paired=paired)
     if not per_node:
         return found
     for each in given:
@@ -247,9 +257,11 @@ class Reference:
             Its names of the inputs (default: paired by name or position).
         """
         outputs = self.model.outputs
-        pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
+        pairs = (
+            pairs_of_names("inputs", self.model.inputs, model.inputs) if names is None else names
+        )
         places = _places(outputs, model.outputs)
-        fixed = model if self._run is outputs_of else seeded(model) or model
+        fixed = model if self._run is outputs_of else seeded(model, self.model) or model
         unit = self._unit(model)
         tolerance = replace(self._tolerance, half=unit is not None)
         worst = [Difference(name) for name in outputs]
@@ -270,7 +282,7 @@ class Reference:
 
     def run(self, model: Model) -> None:
         """Run another model on the inputs."""
-        pairs = _pairs("inputs", self.model.inputs, model.inputs)
+        pairs = pairs_of_names("inputs", self.model.inputs, model.inputs)
         for each in self.inputs:
             self._run(model, _renamed(each, pairs))
 
@@ -298,13 +310,15 @@ class Reference:
     def judge(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
         """Compare as `compare` does, and add what NaN and empty inputs show to what is missing."""
         found = self.compare(model, names)
-        doubts = tuple(self._doubts(model, names))
+        doubts = tuple(self._doubts(model, names)) if found.equal else ()
         return replace(found, not_covered=(*found.not_covered, *doubts))
 
     def _doubts(self, model: Model, names: Mapping[str, str] | None) -> Iterator[str]:
         """Yield sentences about other outputs on NaN and empty inputs, which are not judged."""
         outputs = self.model.outputs
-        pairs = _pairs("inputs", self.model.inputs, model.inputs) if names is None else names
+        pairs = (
+            pairs_of_names("inputs", self.model.inputs, model.inputs) if names is None else names
+        )
         places = _places(outputs, model.outputs)
         tolerance = replace(self._tolerance, half=self._unit(model) is not None)
         for what, inputs in self._probes if not self._random else ():
@@ -426,10 +440,22 @@ def _change(what: str, before: Sequence[str], after: Sequence[str]) -> str:
 
 def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
     """Return the position in the second model of each output of the first model."""
-    pairs = _pairs("outputs", left, right)
+    pairs = pairs_of_names("outputs", left, right)
     if len(set(right)) < len(right) or len(pairs) < len(left):
         return list(range(len(left)))
     return [right.index(pairs[name]) for name in left]
+
+
+def _paired(what: str, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield a text for each pair of other names."""
+    return (f"{what} {old} with {new}" for old, new in names.items() if old != new)
+
+
+def names_of_part(model: Model, part: Model) -> dict[str, str]:
+    """Return the names of inputs in another model, which may have fewer, that has other names."""
+    mine = model.inputs
+    is_part = set(part.inputs) <= set(mine) or len(part.inputs) != len(mine)
+    return {} if is_part else pairs_of_names("inputs", mine, part.inputs)
 
 
 def _read(model: Model, inputs: Inputs) -> set[str]:
@@ -443,7 +469,7 @@ def _read(model: Model, inputs: Inputs) -> set[str]:
     return reached & set(lowered.input_names) - lowered.unread
 
 
-def _pairs(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, str]:
+def pairs_of_names(what: str, left: Sequence[str], right: Sequence[str]) -> dict[str, str]:
     """Return the name in the second model of each name in the first model.
 
     Equal names belong together, and the others by position.

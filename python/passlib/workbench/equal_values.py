@@ -794,10 +794,11 @@ def _are_alike(one: Any, two: Any) -> bool:
 
 def _paired_names(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
     """Return the name before of each name after: the same one, or the one at this position."""
-    if set(after) <= set(before) or len(before) != len(after):
-        known = set(before)
-        return {name: name for name in after if name in known}
-    return dict(zip(after, before, strict=True))
+    common = set(before) & set(after)
+    olds = [name for name in before if name not in common]
+    news = [name for name in after if name not in common]
+    others = zip(news, olds, strict=True) if len(olds) == len(news) else ()
+    return {**{name: name for name in after if name in common}, **dict(others)}
 
 
 def _hash(array: np.ndarray[Any, Any]) -> str:

@@ -19,7 +19,7 @@ from passlib.model.loading import AnyModel, as_model
 from passlib.passes import Pipeline, PipelineError
 from passlib.passes.instruments import save_part
 from passlib.passes.isolation import IsolatedError
-from passlib.workbench.comparison import DRAWN, Reference
+from passlib.workbench.comparison import DRAWN, Reference, names_of_part
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.surviving import CrashError, survived
 
@@ -36,6 +36,11 @@ _LEAST_SECONDS: Final = 10.0
 class NothingFailsError(PasslibError):
     """No fault was found, or the model is broken from the beginning.
 
+    Attributes
+    ----------
+    not_covered : tuple of str
+        What the inputs do not show, one sentence each, see `Comparison`.
+
     Examples
     --------
     >>> import passlib as pl
@@ -46,6 +51,10 @@ class NothingFailsError(PasslibError):
     ...     print("nothing is wrong")
     nothing is wrong
     """
+
+    def __init__(self, message: str, not_covered: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.not_covered = tuple(not_covered)
 
 
 class Differs:
@@ -86,11 +95,27 @@ class Differs:
     def what(self, model: Model) -> str:
         """Return the fault: ``"names"`` (of inputs, outputs), ``"run"``, ``"numbers"`` or none."""
         # Compare numbers first: a part of a model may have other names.
-        kind = "names" if self._reference.interface_changes(model) else ""
+        found = self.fault(model)
+        return found if found == "numbers" or not self.renamed(model) else "names"
+
+    def fault(self, model: Model) -> str:
+        """Return ``"run"``, ``"numbers"`` or none, whatever the inputs and outputs are called."""
         try:
-            return kind if self._reference.compare(model, names={}).equal else "numbers"
+            return (
+                ""
+                if self._reference.compare(model, names_of_part(self._reference.model, model)).equal
+                else "numbers"
+            )
         except PasslibError:
-            return kind or "run"
+            return "run"
+
+    def renamed(self, model: Model) -> list[str]:
+        """Return sentences on inputs and outputs of other names."""
+        return self._reference.interface_changes(model)
+
+    def not_covered(self, model: Model) -> tuple[str, ...]:
+        """Return what the inputs do not show of a model that does not differ."""
+        return self._reference.judge(model, names_of_part(self._reference.model, model)).not_covered
 
     def crashes(self, model: Model) -> bool:
         """Whether a forked process crashes that runs a copy of a model on the inputs."""

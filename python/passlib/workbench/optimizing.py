@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,13 @@ from passlib.files.regular import replacing
 from passlib.graph.plain import operators_of
 from passlib.library.pipeline import Step
 from passlib.model import Model, load
-from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, StepResult, Verify
+from passlib.passes import Dump, Instrument, Pipeline, PipelineResult, Verify
 from passlib.passes.standard.groups import more_layers
 from passlib.workbench.certifying import Certify
 from passlib.workbench.comparison import DRAWN, Check, Comparison, Reference, drawn
-from passlib.workbench.graph_difference import diff
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.trace import run_limited
+from passlib.workbench.unstable import unstable_step
 
 
 @short_repr
@@ -213,27 +211,13 @@ def _judged(
     return changes, None if changes else reference.judge(after)
 
 
-class _States(Instrument):
-    """Keeps the model after each step."""
-
-    def __init__(self) -> None:
-        self.steps: list[tuple[str, Model]] = []
-
-    def after_pass(self, step: Step, model: Model, result: StepResult) -> None:
-        """Keep a model."""
-        self.steps.append((str(step), model))
-
-
 def _unstable(
     request: Request, model: Model, pipeline: Pipeline, given: dict[str, Any] | None
 ) -> list[str]:
     """Return a sentence if another run of the pipeline is right, or makes another model."""
-    runs = [_States(), _States()]
-    with redirect_stdout(io.StringIO()):  # the passes said it already
-        results = [pipeline.run(model, [run]).model for run in runs]
-    for (name, one), (_, two) in zip(*(run.steps for run in runs), strict=False):
-        if not diff(one, two).equal:
-            return [f"{name} is unstable: it makes another model in each run"]
+    found, results = unstable_step(pipeline, model)
+    if found:
+        return [found]
     verdicts = [_judged(request, model, result, given)[1] for result in results]
     if any(each is not None and each.equal for each in verdicts):
         return ["the pipeline is unstable: the results of another run agree"]

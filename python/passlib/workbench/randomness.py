@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from passlib.errors import PasslibError, printable
@@ -37,32 +37,68 @@ def _nodes(model: Model) -> Iterator[Node]:
                 yield node
 
 
-def seeded(model: Model) -> Model | None:
+def seeded(model: Model, reference: Model | None = None) -> Model | None:
     """Return a model whose random operators without a seed have one, by their names.
+
+    ``reference``: of which tools made the model. Nodes of other names get the seeds of those of the
+    reference whose names are gone, in order.
 
     Returns None if the model is not one of ONNX or has no single file.
     """
+    onnx: Any = require("onnx", extra="onnx") if model.dialect == "onnx" else None
+    message = _message(model)
+    if message is None:
+        return None
+    drawing = list(_drawing(message))
+    known = None if reference is None else _message(reference)
+    names = {} if known is None else _renamed(drawing, list(_drawing(known)))
+    for node in drawing:
+        kind = "i" if node.op_type == "Dropout" else "f"
+        name = names.get(_name(node), _name(node))
+        attribute = node.attribute.add(name="seed")
+        attribute.type = getattr(onnx.AttributeProto, "INT" if kind == "i" else "FLOAT")
+        setattr(attribute, kind, zlib.crc32(name.encode()) % _SEEDS)
+    return of_content(model, message.SerializeToString())
+
+
+def _message(model: Model) -> Any:
+    """Return a model as a message; None if it is not one of ONNX or has no single file."""
     if model.dialect != "onnx":
         return None
     try:
         content = content_of(model)
     except PasslibError:
         return None
-    if content is None:
-        return None
     onnx: Any = require("onnx", extra="onnx")
-    message = onnx.ModelProto.FromString(content)
+    return None if content is None else onnx.ModelProto.FromString(content)
+
+
+def _drawing(message: Any) -> Iterator[Any]:
+    """Yield the nodes that draw random numbers without a seed."""
     pending = [message.graph]
     while pending:
         for node in pending.pop().node:
             pending.extend(each.g for each in node.attribute if each.HasField("g"))
             in_training = node.op_type == "Dropout" and len(node.input) > 2
             is_random = node.op_type in _RANDOM.split() or in_training
-            if not is_random or any(each.name == "seed" for each in node.attribute):
-                continue
-            kind = "i" if node.op_type == "Dropout" else "f"
-            number = zlib.crc32((node.name or node.output[0]).encode()) % _SEEDS
-            attribute = node.attribute.add(name="seed")
-            attribute.type = getattr(onnx.AttributeProto, "INT" if kind == "i" else "FLOAT")
-            setattr(attribute, kind, number)
-    return of_content(model, message.SerializeToString())
+            if is_random and not any(each.name == "seed" for each in node.attribute):
+                yield node
+
+
+def _name(node: Any) -> str:
+    return str(node.name or node.output[0])
+
+
+def _renamed(drawing: Sequence[Any], known: Sequence[Any]) -> dict[str, str]:
+    """Return the names of nodes of a reference for those of a model that it does not have."""
+    present = {_name(node) for node in drawing}
+    free: dict[str, list[str]] = {}
+    for node in known:
+        if _name(node) not in present:
+            free.setdefault(node.op_type, []).append(_name(node))
+    names = {_name(node) for node in known}
+    return {
+        _name(node): free[node.op_type].pop(0)
+        for node in drawing
+        if _name(node) not in names and free.get(node.op_type)
+    }

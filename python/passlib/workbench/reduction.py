@@ -13,11 +13,12 @@ from passlib.errors import GraphError, PasslibError, short_repr
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
 from passlib.model.loading import AnyModel, as_model
-from passlib.workbench.comparison import Reference, drawn
+from passlib.workbench.comparison import DRAWN, Reference, names_of_part
 from passlib.workbench.delta import smallest
 from passlib.workbench.failing import NothingFailsError
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.parts import outputs_of, with_outputs
+from passlib.workbench.sampling import Sample, sample
 from passlib.workbench.shrinking import (
     Failing,
     Inputs,
@@ -229,7 +230,7 @@ def reduce_both(
     """
     before, after = as_model(before), as_model(after)
     limits = tolerance or Tolerance()
-    given = _isolated(lambda: drawn(before, inputs, shapes=shapes), isolate=isolate)
+    sampled = _isolated(lambda: sample(before, inputs, DRAWN, shapes), isolate=isolate)
 
     def fault(one: Model, two: Model, inputs: Inputs) -> str:
         def work() -> str:
@@ -243,10 +244,13 @@ def reduce_both(
             _isolated(lambda: bool(outputs_of(one, inputs)), isolate=isolate)  # must not crash, too
             return "crash"
 
-    found = ((each, fault(before, after, each)) for each in given)
+    found = ((each, fault(before, after, each)) for each in sampled.inputs)
     fed, wanted = next(((each, what) for each, what in found if what), ({}, ""))
     if not wanted:
-        raise NothingFailsError("nothing fails: the models do not show the fault")
+        gaps: tuple[str, ...] = ()
+        if failing is None:
+            gaps = _isolated(lambda: _not_covered(before, after, sampled, limits), isolate=isolate)
+        raise NothingFailsError("nothing fails: the models do not show the fault", gaps)
     arrays = {name: np.asarray(value) for name, value in fed.items()}
     files = TwoFiles.of(before, after, [arrays], limits, isolate=isolate)
     runs = 1
@@ -291,6 +295,14 @@ def reduce_both(
         runs,
         two,
     )
+
+
+def _not_covered(
+    before: Model, after: Model, sampled: Sample, tolerance: Tolerance
+) -> tuple[str, ...]:
+    """Return what inputs do not show of models that agree on them."""
+    reference = Reference(before, sampled, tolerance=tolerance)
+    return reference.judge(after, names_of_part(before, after)).not_covered
 
 
 def _isolated(work: Callable[[], _T], *, isolate: bool) -> _T:

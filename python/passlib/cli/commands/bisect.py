@@ -17,9 +17,9 @@ from passlib.cli.options import (
 )
 from passlib.cli.outputs import require_model
 from passlib.cli.status import FINE
-from passlib.cli.tables import print_json
+from passlib.cli.tables import print_json, print_uncovered
 from passlib.model import load
-from passlib.workbench import Guilty, bisect
+from passlib.workbench import Guilty, NothingFailsError, bisect
 
 DESCRIPTION = "Find the rewrites of a pass, or of any tool, that break a model."
 EXAMPLE = 'passlib bisect model.onnx -l libmine.so --passes "fuse, fold" --check'
@@ -44,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the guilty rewrites; fail if nothing is broken."""
-    found = _of_passes(arguments) if arguments.after is None else _between(arguments)
+    try:
+        found = _of_passes(arguments) if arguments.after is None else _between(arguments)
+    except NothingFailsError as error:
+        print_uncovered(error.not_covered, as_json=arguments.json)
+        raise
     if arguments.json:
         print_json(_as_json(found))
     else:
@@ -94,5 +98,6 @@ def _as_json(found: Guilty) -> dict[str, object]:
         "runs": found.runs,
         "refusal": found.refusal,
         "others": found.others,
+        "unstable": found.unstable,
         "error": None if found.error is None else str(found.error),
     }

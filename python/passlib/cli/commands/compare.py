@@ -79,6 +79,8 @@ def _print(found: Comparison, *, per_node: bool) -> None:
     given = found.inputs[0].items()
     shapes = ", ".join(f"{printable(name)} {value.shape}" for name, value in given)
     sys.stdout.write(f"{counted(len(found.inputs), 'input')}: {shapes or 'none'}\n")
+    for each in found.paired:
+        sys.stdout.write(f"paired by position: {printable(each)}\n")
     print_gaps(found.not_covered)
     if per_node:
         columns = (
@@ -110,6 +112,7 @@ def _as_json(found: Comparison) -> dict[str, object]:
         "outputs": [each.as_dict() for each in found.outputs],
         "input_shapes": {name: list(value.shape) for name, value in found.inputs[0].items()},
         "input_sets": len(found.inputs),
+        "paired": list(found.paired),
         "not_covered": list(found.not_covered),
         "first_difference": found.node
         and {

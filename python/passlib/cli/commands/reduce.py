@@ -26,10 +26,12 @@ from passlib.cli.options import (
 )
 from passlib.cli.outputs import require_file, require_model, write_text
 from passlib.cli.status import FINE, UsageError
-from passlib.cli.tables import print_json
+from passlib.cli.tables import print_json, print_uncovered
 from passlib.errors import PasslibError, printable
 from passlib.model import Model, load
 from passlib.workbench import (
+    Differs,
+    NothingFailsError,
     PipelineFails,
     Reduced,
     drawn,
@@ -37,9 +39,11 @@ from passlib.workbench import (
     reduce_both,
     script,
 )
+from passlib.workbench.bisection import nothing_fails
 from passlib.workbench.failing import BRACES
 from passlib.workbench.reduction import fault_of
 from passlib.workbench.script import require_onnx
+from passlib.workbench.shrinking import Failing
 from passlib.workbench.surviving import survived
 
 DESCRIPTION = "Shrink a model that a pass breaks or that a command fails on."
@@ -69,6 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Save the smallest model; fail if nothing is broken."""
+    try:
+        return _run(arguments)
+    except NothingFailsError as error:
+        print_uncovered(error.not_covered, as_json=arguments.json)
+        raise
+
+
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.after is not None:
         require_no_passes(arguments)
     require_failing(arguments)
@@ -86,24 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         require_file("--save-inputs", arguments.save_inputs)
     if arguments.after is not None:
         return _reduce_both(arguments, model)
-    failing: Callable[[Model, Mapping[str, Any]], bool]
-    if arguments.test is not None:
-        command = command_of(arguments)
-
-        failing = lambda candidate, inputs: command(candidate)  # noqa: E731 (of one type)
-        inputs = _inputs(arguments, model)
-    else:
-        pipeline = pipeline_of(arguments)
-        pipeline.check(model.dialect)
-        given, shapes = inputs_of(arguments, model), shapes_of(arguments.shape)
-        tolerance = tolerance_of(arguments)
-        for inputs in drawn(model, given, arguments.check, shapes):
-            failing = PipelineFails(
-                pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
-            )
-            if failing.what:
-                break
-    found = reduce(model, failing, inputs, isolate=arguments.test is not None)
+    failing, found = (_of_passes if arguments.test is None else _of_command)(arguments, model)
     files: list[str] = []
     if arguments.output is not None:
         options = dialects.find(model.dialect).part_options
@@ -118,6 +113,36 @@ def run(arguments: argparse.Namespace) -> int:
         )
         files.append(str(write_text(arguments.script, text)))
     return _print(arguments, found, files)
+
+
+def _of_command(arguments: argparse.Namespace, model: Model) -> tuple[Failing, Reduced]:
+    """Reduce a model on which a command fails."""
+    command = command_of(arguments)
+
+    def failing(candidate: Model, inputs: Mapping[str, Any]) -> bool:
+        return command(candidate)
+
+    return failing, reduce(model, failing, _inputs(arguments, model), isolate=True)
+
+
+def _of_passes(arguments: argparse.Namespace, model: Model) -> tuple[Failing, Reduced]:
+    """Reduce a model that passes break."""
+    pipeline = pipeline_of(arguments)
+    pipeline.check(model.dialect)
+    given, shapes = inputs_of(arguments, model), shapes_of(arguments.shape)
+    tolerance = tolerance_of(arguments)
+    differs = Differs(model, given, tolerance, shapes, arguments.check)
+    for inputs in differs.inputs:
+        failing = PipelineFails(
+            pipeline, model, inputs, tolerance, isolate=True, timeout=arguments.timeout
+        )
+        if failing.what:
+            break
+    try:
+        return failing, reduce(model, failing, inputs)
+    except NothingFailsError as error:
+        after = pipeline.run(model, isolate=True, timeout=arguments.timeout).model
+        raise nothing_fails(pipeline, model, after, differs) from error
 
 
 def _print(arguments: argparse.Namespace, found: Reduced, files: Sequence[str]) -> int:
