@@ -259,6 +259,7 @@ class TestModules:
 
 HOST = [
     "",
+    "platform",
     "graph",
     "dialects",
     "onnx",

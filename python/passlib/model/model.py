@@ -22,6 +22,7 @@ from passlib.dialects import ModelData
 from passlib.dialects.protocol import Described, with_names
 from passlib.dialects.table import check_target
 from passlib.errors import GraphError, InputError, PasslibError, UnsupportedError, short_repr
+from passlib.files.optional import require
 from passlib.files.regular import durability, written_from
 from passlib.graph.plain import ORIGIN, collection_off, operators_of, without_origins
 from passlib.library.backends import (
@@ -891,6 +892,52 @@ class Model:
         data = model.data(origins=False)
         lowered = lowered_for(model._symbol, data, shapes, types)
         save_onnx(lowered, target, OPSET if opset is None else opset)
+
+    def to_onnx_proto(
+        self,
+        shapes: Mapping[str, Sequence[int | None]] | None = None,
+        types: Mapping[str, Any] | None = None,
+        opset: int | None = None,
+    ) -> Any:
+        """Return the model as an onnx.ModelProto, without a file; `passlib.load` reads it back.
+
+        Parameters
+        ----------
+        shapes, types : mapping of str to shape or dtype, optional
+            As of `to_onnx`; for models of other dialects.
+        opset : int, optional
+            Version of ONNX's operator set. By default that of an ONNX model, and of `to_onnx`.
+
+        Raises
+        ------
+        GraphError, UnsupportedError, PasslibError
+            As `to_onnx` does, and for an ONNX model of more than 2 GB.
+
+        Examples
+        --------
+        >>> import passlib as pl
+        >>> model = pl.Model(pl.sym.relu(pl.sym.var("x"), name="y"))
+        >>> proto = model.to_onnx_proto(shapes={"x": (1, 3)})
+        >>> [node.op_type for node in proto.graph.node], pl.load(proto).inputs
+        (['Relu'], ['x'])
+        """
+        if self.dialect == "onnx":
+            from passlib.model.edits import whole_content_of
+
+            if shapes or types:
+                raise UnsupportedError(
+                    "an ONNX model has shapes and types of its own; with_shapes changes them"
+                )
+            model = self if opset is None else self.with_opset(opset)
+            message = require("onnx", extra="onnx").ModelProto
+            return message.FromString(whole_content_of(model))
+        from passlib.model.inputs import lowered_for
+        from passlib.runtime.export import check_opset, to_message
+
+        if opset is not None:
+            check_opset(opset)
+        lowered = lowered_for(self._symbol, self.data(origins=False), shapes, types)
+        return to_message(lowered, OPSET if opset is None else opset)
 
 
 def _all_frozen(arrays: Mapping[str, Any], *, owned: bool = False) -> dict[str, Any]:

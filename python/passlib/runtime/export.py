@@ -177,12 +177,7 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     """
     onnx: Any = require("onnx", extra="onnx")
     target = check_path(path, writing=True)
-    model = type(lowered.model)()
-    model.CopyFrom(lowered.model)
-    read = [value for value in model.graph.input if value.name not in lowered.unread]
-    del model.graph.input[:]
-    model.graph.input.extend(read)
-    at_opset(model, opset, lowered.source_of)
+    model = _without_weights(lowered, opset)
     large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
     inferable = unsafe_to_infer(lowered.model) is None
     folders = folders_of(target)
@@ -216,6 +211,38 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
                     if entry.key == "location":
                         entry.value = data.name
             file.write_bytes(model.SerializeToString())
+
+
+def to_message(lowered: Lowered, opset: int = OPSET) -> Any:
+    """Return a lowered model as an onnx.ModelProto with its weights.
+
+    ``opset`` and errors: see `save_onnx`.
+    """
+    onnx: Any = require("onnx", extra="onnx")
+    checker: Any = require("onnx.checker", extra="onnx")
+    model = _without_weights(lowered, opset)
+    _inline(lowered, model)
+    try:
+        checker.check_model(model, full_check=unsafe_to_infer(lowered.model) is None)
+    except (
+        checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        RuntimeError,
+        ValueError,
+        MemoryError,
+    ) as error:
+        raise PasslibError(f"the ONNX checker objects: {error}") from error
+    return model
+
+
+def _without_weights(lowered: Lowered, opset: int) -> Any:
+    model = type(lowered.model)()
+    model.CopyFrom(lowered.model)
+    read = [value for value in model.graph.input if value.name not in lowered.unread]
+    del model.graph.input[:]
+    model.graph.input.extend(read)
+    at_opset(model, opset, lowered.source_of)
+    return model
 
 
 def _inline(lowered: Lowered, model: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passlib.workbench.adapters import onnx_ir_pass
 from passlib.workbench.batch import Outcome, batch
 from passlib.workbench.bisection import Guilty, bisect
 from passlib.workbench.certifying import Certify
@@ -45,6 +46,7 @@ __all__ = [
     "draw_inputs",
     "drawn",
     "input_shapes",
+    "onnx_ir_pass",
     "reduce",
     "reduce_both",
     "script",
