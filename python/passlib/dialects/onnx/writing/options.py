@@ -373,7 +373,7 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
         adapt(given, present, opset)
     conversion = Conversion(given, present, opset)
     conversion.check()
-    result = _through_converter(conversion, model)
+    result = _through_converter(conversion, model, set())
     repair(conversion, result)
     made = _joined(assembled, result)
     try:
@@ -385,24 +385,25 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
     return made
 
 
-def _through_converter(conversion: Conversion, model: Any) -> Any:
+def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> Any:
     """Return what ONNX's converter makes of a model.
 
     Operators that it cannot take along, though they stay what they are, are hidden from it; others
     are replaced by those that ONNX defines them by. ``model``: the one that messages are about.
+    ``hidden``: operators known to be hidden; grows.
     """
     inference: Any = require("onnx.shape_inference", extra="onnx")
     converter: Any = require("onnx.version_converter", extra="onnx")
     given, opset = conversion.model, conversion.target
     failures = (inference.InferenceError, converter.ConvertError)
-    hidden: set[str] = set()
     replaced: set[str] = set()
     is_new = min(conversion.present, opset) >= _OLDEST_ADAPTED
 
     def inner(body: Any) -> Any:
-        return _through_converter(Conversion(body, conversion.present, opset), model)
+        return _through_converter(Conversion(body, conversion.present, opset), model, hidden)
 
     while True:
+        known = set(hidden)
         try:
             shown = hide(given, hidden, conversion.present, opset, inner) if is_new else given
             result = converter.convert_version(shown, opset)
@@ -414,7 +415,7 @@ def _through_converter(conversion: Conversion, model: Any) -> Any:
             graphs = graphs_within(given.graph)
             found = named & {node.op_type for graph in graphs for node in graph.node}
             lacking = re.search(r"No Adapter (?:From|To) Version \$?\d+ for (\w+)", text)
-            if lacking and lacking[1] not in hidden:
+            if lacking and lacking[1] not in known:
                 hidden.add(lacking[1])
                 continue
             if not found <= replaced or not replaced:
