@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import passlib._core as _core
-from passlib.errors import LoadError
+from passlib.errors import LoadError, short_repr
 from passlib.library.call import MXNET_VERSION
 
 _OPERATORS: Final = (
@@ -57,6 +57,7 @@ _GCC: Final[dict[tuple[int, ...], str]] = {
 """The first release of GCC whose libstdc++ has a version of symbols, GLIBCXX_ or CXXABI_."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Abi:
     """What `abi` finds out about a library.
