@@ -171,9 +171,8 @@ class MatchScope : public Scope {
 /// Rules while they are applied to a model.
 class Session {
  public:
-  Session(const std::string& text, const std::string& file, Graph* graph, const Hooks& hooks,
-          std::size_t rules)
-      : text_(text), file_(file), graph_(graph), hooks_(hooks), sets_(operatorSetsOf(*graph)) {
+  Session(const std::string& text, Graph* graph, const Hooks& hooks, std::size_t rules)
+      : text_(text), graph_(graph), hooks_(hooks), sets_(operatorSetsOf(*graph)) {
     applied_.counts.resize(rules);
     patterns_hooks_.add_node = hooks.add_node;
     patterns_hooks_.most_users = kMostUsers;
@@ -380,7 +379,6 @@ class Session {
   friend class Builder;
 
   const std::string& text_;
-  const std::string& file_;
   Graph* graph_;
   const Hooks& hooks_;
   OperatorSets sets_;
@@ -1153,7 +1151,7 @@ Book::~Book() = default;
 
 Applied Book::apply(Graph* graph, const std::vector<std::size_t>& chosen,
                     const Hooks& hooks) const {
-  Session session(text_, file_, graph, hooks, rules_.size());
+  Session session(text_, graph, hooks, rules_.size());
   for (const std::size_t number : chosen) {
     if (isFor(rules_.at(number), session.operatorSets()))
       session.add(compiled_->of(*this, number, session.operatorSet(std::string())));
@@ -1162,7 +1160,7 @@ Applied Book::apply(Graph* graph, const std::vector<std::size_t>& chosen,
 }
 
 std::string Book::why(Graph* graph, Node* node, std::size_t number, const Hooks& hooks) const {
-  Session session(text_, file_, graph, hooks, rules_.size());
+  Session session(text_, graph, hooks, rules_.size());
   const int64_t opset = session.operatorSet(std::string());
   if (!isFor(rules_.at(number), session.operatorSets())) {
     return "the rule is for other operator sets than the model's, of ONNX " + std::to_string(opset);
