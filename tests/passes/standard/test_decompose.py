@@ -92,8 +92,8 @@ def test_definitions_compute_the_same(op: str, table: str, tmp_path: Path) -> No
         try:
             found = results((tmp_path / "after.onnx").read_bytes(), feeds)
         except Exception as error:
-            # bfloat16: ONNX Runtime has no kernels of many operators.
-            if not any(text in str(error) for text in ("NOT_IMPLEMENTED", "Numpy_type 256")):
+            # bfloat16 and float8: ONNX Runtime has few kernels, and its Python no arrays.
+            if not any(text in str(error) for text in ("NOT_IMPLEMENTED", "Numpy_type")):
                 raise
             continue
         if op == "Bernoulli":  # random
