@@ -85,9 +85,26 @@ CASES: list[tuple[Any, ...]] = [
         ({}, (2, 4, 3, 2), []), ({"pads": [1, 0, 2, 1]}, (2, 4, 3, 2), [("float32", (2,))]),
         ({"strides": [2, 1], "dilations": [1, 2]}, (2, 4, 3, 2), []),
         ({"group": 2, "pads": [0, 1, 0, 1]}, (4, 2, 3, 3), [("float32", (4,))]))),
+    *(("ConvTranspose", attributes, [("float32", (1, 4, 3, 4)), ("float32", w), *rest])
+      for attributes, w, rest in (
+        ({}, (4, 2, 3, 2), []), ({"pads": [1, 0, 2, 1]}, (4, 2, 3, 2), [("float32", (2,))]),
+        ({"strides": [2, 3], "dilations": [1, 2], "output_padding": [1, 0]}, (4, 2, 3, 2), []),
+        ({"group": 2, "strides": [2, 1]}, (4, 3, 2, 2), [("float32", (6,))]))),
     ("BatchNormalization", {"epsilon": 0.1},
      [("float32", (2, 3, 4)), *[np.array([0.5, 1.5, 2.5], np.float32)] * 4]),
     ("LayerNormalization", {"axis": -2}, [X, ("float32", (3, 4)), ("float32", (3, 4))]),
+    *(("RotaryEmbedding", attributes, [("float32", shape), *[("float32", (2, 3, 2))] * 2])
+      for attributes, shape in (
+        ({}, (2, 5, 3, 4)), ({"interleaved": 1}, (2, 5, 3, 4)), ({"num_heads": 2}, (2, 3, 8)),
+        ({"rotary_embedding_dim": 4}, (2, 5, 3, 6)),
+        ({"rotary_embedding_dim": 4, "interleaved": 1, "num_heads": 2}, (2, 3, 12)))),
+    *(("Attention", attributes, [("float32", shape) for shape in shapes], *count)
+      for attributes, shapes, *count in (
+        ({}, ((2, 4, 3, 2), (2, 4, 5, 2), (2, 4, 5, 3))),
+        ({"scale": 0.5}, ((2, 4, 3, 2), (2, 2, 5, 2), (2, 2, 5, 3))),
+        ({"scale": 0.5}, ((2, 4, 3, 2), (2, 4, 5, 2), (2, 4, 5, 3), (3, 5))),
+        ({"q_num_heads": 4, "kv_num_heads": 2}, ((2, 3, 8), (2, 5, 4), (2, 5, 6))),
+        ({}, ((1, 2, 3, 2), (1, 2, 2, 2), (1, 2, 2, 3), (3, 4), (1, 2, 2, 2), (1, 2, 2, 3)), 3))),
     ("GlobalAveragePool", {}, [("float32", (2, 3, 4, 2))]),
     ("GlobalMaxPool", {}, [("float32", (2, 3, 4, 2))]),
     ("MaxPool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "strides": [1, 2]},
@@ -137,7 +154,8 @@ def test_a_meaning_is_that_of_the_reference(number: int) -> None:
         ],
         [helper.make_empty_tensor_value_info(name) for name in outputs],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    opset = max(20, onnx.defs.get_schema(op, 23).since_version)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     feeds = {name: each for name, each in zip(names, arrays, strict=True) if each is not None}
     try:
         expected = ReferenceEvaluator(model).run(None, feeds)
@@ -147,7 +165,7 @@ def test_a_meaning_is_that_of_the_reference(number: int) -> None:
             model.SerializeToString(), providers=["CPUExecutionProvider"]
         )
         expected = session.run(None, feeds)
-    found = results(op, 20, arrays, attributes, count)
+    found = results(op, opset, arrays, attributes, count)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.shape == np.shape(other)

@@ -144,6 +144,10 @@ class Scope:
             except UnknownError:
                 return None
             return bool(found) if isinstance(found, bool) else None
+        if kind == "operator" and text in COMPARED and children[0][:2] == ("call", "rank"):
+            value = self.values.get(children[0][2][0][1])
+            if isinstance(value, Tensor) and value.has_rank and children[1][0] == "integer":
+                return bool(COMPARED[text](value.rank, children[1][1]))
         return None
 
     def _is_open(self, term: Any) -> bool:
@@ -793,9 +797,12 @@ def _same(scope: Scope, children: Any) -> Any:
         return False
     for mine, its in zip(one.shape, other.shape, strict=True):
         scope.path.assume(mine == its)
-    other.at = one.at
-    other.order = one.in_order
-    other.facts = one.facts
+    if other not in one.equals:
+        one.equals += other.equals
+        one.facts += other.facts
+        for each in other.equals:
+            each.at, each.order, each.facts = one.at, one.in_order, one.facts
+            each.equals = one.equals
     return True
 
 

@@ -24,6 +24,7 @@ from passlib.proof.tensors import (
     Reduce,
     Symbol,
     Tensor,
+    factors_of,
 )
 
 _TOLERANCE: Final = 1e-6
@@ -534,12 +535,15 @@ class Equality:
         if isinstance(element, Reduce) and element.name == "Sum":
             if not element.sizes:
                 return self._terms(element.body())
-            inner = tuple(path.number("k") for _ in element.sizes)
-            for item, size in zip(inner, element.sizes, strict=True):
-                path.solver.add(self.z3.Implies(size > 0, item < size))
+            element = self._by_factors(element)
+            inner = tuple(path.number("k", None) for _ in element.sizes)
             path.bound.append(inner)
             try:
-                body = self._terms(element.body(*inner))
+                # A sum without terms is 0, whatever its terms would be.
+                with path.scope():
+                    for item, size in zip(inner, element.sizes, strict=True):
+                        path.solver.add(item >= 0, item < size)
+                    body = self._terms(element.body(*inner))
             finally:
                 path.bound.pop()
             bound = tuple(zip(inner, element.sizes, strict=True))
@@ -547,6 +551,25 @@ class Equality:
                 _Term(each.factor, bound + each.bound, each.guards, each.factors) for each in body
             ]
         return [_Term(Fraction(1), (), (), ((element, 1),))]
+
+    def _by_factors(self, element: Reduce) -> Reduce:
+        """Return a sum along axes whose sizes are products as one along axes of their factors."""
+        parts = [factors_of(self.z3, size) for size in element.sizes]
+        if all(len(each) == 1 for each in parts):
+            return element
+
+        def body(*inner: Size) -> Any:
+            left = list(inner)
+            whole = []
+            for sizes in parts:
+                place = left.pop(0)
+                for size in sizes[1:]:
+                    place = place * size + left.pop(0)
+                whole.append(place)
+            return element.body(*whole)
+
+        sizes = tuple(size for each in parts for size in each)
+        return Reduce(element.name, sizes, body, element.type, element.told)
 
     def _expanded_sum(self, element: Any) -> Any:
         if not isinstance(element, Reduce):
@@ -669,7 +692,22 @@ class Equality:
             return self._inverse(args[0])
         if name == "Log":
             return self._logarithm(args[0])
+        if name == "Exp":
+            return self._exponential(args[0])
         return None
+
+    def _exponential(self, element: Any) -> list[_Term] | None:
+        """Return the exponential of a sum as a product; None of what is no sum."""
+        element = element if self.path.bound else self._settled(element)
+        if not isinstance(element, Op) or element.name not in ("Add", "Sub", "Neg"):
+            return None
+        made = [_Term(Fraction(1), (), (), ())]
+        for place, each in enumerate(element.args):
+            power = Op("Exp", (each,), element.type)
+            is_added = element.name == "Add" or (element.name == "Sub" and place == 0)
+            part = self._terms(power) if is_added else self._inverse(power)
+            made = self._multiplied(made, part)
+        return made
 
     def _multiplied(self, one: Sequence[_Term], other: Sequence[_Term]) -> list[_Term]:
         if len(one) * len(other) > _MOST_TERMS:
@@ -695,16 +733,68 @@ class Equality:
         if len(terms) == 1 and not terms[0].bound and not terms[0].guards and terms[0].factor:
             factors = tuple((atom, -power) for atom, power in terms[0].factors)
             return [_Term(1 / terms[0].factor, (), (), factors)]
-        return [_Term(Fraction(1), (), (), ((element, -1),))]
+        common, rest = self._without_common(element, terms)
+        factors = tuple((atom, -power) for atom, power in common)
+        return [_Term(Fraction(1), (), (), (*factors, (rest, -1)))]
+
+    def _without_common(
+        self, element: Any, terms: Sequence[_Term]
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the factors that all terms of a sum have, and the sum without these."""
+        if isinstance(element, Reduce):
+            element = self._expanded_sum(self._single(element))
+        if not isinstance(element, Reduce) or element.name != "Sum" or len(terms) != 1:
+            return [], element
+        items = [item for item, _ in terms[0].bound]
+        common = [each for each in terms[0].factors if not self._mentions(each[0], items)]
+        if not common or terms[0].guards:
+            return [], element
+        body, kind = element.body, element.type
+
+        def smaller(*inner: Size) -> Any:
+            made = body(*inner)
+            for atom, power in common:
+                for _ in range(abs(power)):
+                    made = Op("Div" if power > 0 else "Mul", (made, atom), kind)
+            return made
+
+        return common, Reduce("Sum", element.sizes, smaller, kind, element.told)
+
+    def _mentions(self, element: Any, items: Sequence[Any]) -> bool:
+        """Whether an element depends on some of the indices."""
+        parts: Sequence[Any] = ()
+        places: Sequence[Any] = ()
+        if isinstance(element, Op):
+            parts = element.args
+        elif isinstance(element, Choice):
+            parts, places = (element.one, element.other), (element.condition,)
+        elif isinstance(element, Reduce):
+            inner = (self.path.number("k", None) for _ in element.sizes)
+            parts, places = (element.body(*inner),), element.sizes
+        elif isinstance(element, In):
+            places = element.index
+        elif isinstance(element, Extent):
+            places = (element.size,)
+        changed = [(item, self.z3.IntVal(-1)) for item in items]
+        return any(
+            not isinstance(each, (int, bool)) and not self.z3.substitute(each, *changed).eq(each)
+            for each in places
+        ) or any(self._mentions(each, items) for each in parts)
 
     def _logarithm(self, element: Any) -> list[_Term] | None:
         terms = self._terms(element)
-        if len(terms) != 1 or terms[0].bound or terms[0].guards or terms[0].factor != 1:
+        if len(terms) != 1 or terms[0].guards or terms[0].factor != 1:
             return None
-        if not terms[0].factors or not all(_is_positive(atom) for atom, _ in terms[0].factors):
+        factors: Sequence[tuple[Any, Any]] = terms[0].factors
+        if terms[0].bound:
+            common, rest = self._without_common(element, terms)
+            if not common:
+                return None
+            factors = [*common, (rest, 1)]
+        if not factors or not all(_is_positive(atom) for atom, _ in factors):
             return None
         made: list[_Term] = []
-        for atom, power in terms[0].factors:
+        for atom, power in factors:
             if isinstance(atom, Op) and atom.name == "Exp":
                 part = self._terms(atom.args[0])
             else:
@@ -996,6 +1086,8 @@ def type_of(element: Any) -> Type | None:
 
 def _is_positive(element: Any) -> bool:
     if isinstance(element, Op):
+        if element.name in ("Mul", "Div"):
+            return all(map(_is_positive, element.args))
         return element.name == "Exp"
     if isinstance(element, Reduce) and element.name == "Sum":
         body = element.body(*[0] * len(element.sizes))

@@ -6,7 +6,9 @@ name; tests/proof/test_meanings.py compares every meaning with ONNX's reference 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -219,7 +221,10 @@ def _check_types(node: Node) -> None:
     """Make the inputs' types those that the schema allows, in every operator set of the path."""
     path = node.path
     operators = node.family or (node.op,)
-    path.split_opsets(lambda opset: tuple(signature(op, node.domain, opset) for op in operators))
+    if not node.folded:  # what the engine computes is the same in all operator sets
+        path.split_opsets(
+            lambda opset: tuple(signature(op, node.domain, opset) for op in operators)
+        )
     known = lambda opset: any(schema_of(op, node.domain, opset) for op in operators)  # noqa: E731
     if node.side.is_left and not path.opset_where(known):
         raise DeadEndError
@@ -644,7 +649,7 @@ def _reshape(node: Node) -> list[Tensor]:
         if not path.same(product(shape), product(x.shape)):
             node.requires(product(shape) == product(x.shape))
         return [reordered(node, x, shape)]
-    allow = node.number("allowzero", 0, 2) if path.opset_where(lambda v: v >= 14) else 0
+    allow = node.number("allowzero", 0, 2) if node.is_since(14) else 0
     open_place = None
     for place, size in enumerate(sizes):
         if path.decide(size == -1):
@@ -672,8 +677,7 @@ def _reshape(node: Node) -> list[Tensor]:
 
 
 def _any_shape(node: Node) -> list[Size]:
-    rank = node.path.choose(node.path.most_axes + 1)
-    return [node.path.number("size") for _ in range(rank)]
+    return [node.path.number("size") for _ in range(node.path.count())]
 
 
 def _is_computed(node: Node, name: str, place: int) -> bool:
@@ -1093,7 +1097,7 @@ def whole_number(node: Node, tensor: Tensor) -> Callable[[tuple[Size, ...]], Siz
     if tensor.content is None and tensor.is_constant and tensor.is_input:
         is_listed = tensor.rank == 1 and getattr(tensor, "is_listed", False)
         if is_listed:
-            path.bounds.add(f"up to {path.most_axes} numbers in {tensor.name}")
+            path.bounds.add(f"up to {{most}} numbers in {tensor.name}")
         if tensor.rank == 0 or is_listed:
             tensor.numbers()
     return lambda index: number_at(path, tensor, index)
@@ -1244,10 +1248,7 @@ def _size(node: Node) -> list[Tensor]:
 @means(*_REDUCTIONS)
 def _reduce(node: Node) -> list[Tensor]:
     path, x = node.path, node.input(0)
-    if node.op == "ReduceSum":
-        moved = path.opset_where(lambda opset: opset >= 13)
-    else:
-        moved = path.opset_where(lambda opset: opset >= 18)
+    moved = node.is_since(13 if node.op == "ReduceSum" else 18)
     values = node.axes("axes", x.rank, 1 if moved else None)
     keep = node.number("keepdims", 0, 2)
     axes = list(range(x.rank))
@@ -1309,14 +1310,18 @@ def _softmax(node: Node) -> list[Tensor]:
     axes = [axis]
     if path.opset_where(lambda opset: opset < 13):
         axes = list(range(axis, x.rank))
+    return [_softmax_of(node, node.op, x, axes)]
+
+
+def _softmax_of(node: Node, name: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     sums = reduced(node, "Sum", _mapped(node, "Exp", x), axes, True, x.type)
     greatest = reduced(node, "ReduceMax", x, axes, True, x.type)
 
     def at(index: tuple[Size, ...]) -> Any:
         outer = tuple(0 if place in axes else item for place, item in enumerate(index))
-        return Op(node.op, (x.at(index), sums.at(outer), greatest.at(outer)), x.type)
+        return Op(name, (x.at(index), sums.at(outer), greatest.at(outer)), x.type)
 
-    return [Tensor(path, node.op, x.type, x.shape, at)]
+    return Tensor(node.path, name, x.type, x.shape, at)
 
 
 def _mapped(node: Node, name: str, x: Tensor) -> Tensor:
@@ -1415,15 +1420,22 @@ def _or(path: Path, one: Any, other: Any) -> Any:
 
 def _lasting(node: Node, name: str, count: int, default: Size) -> list[Size]:
     """Return numbers for each axis of a window."""
-    found = node.whole(name, count)
+    found = _listed(node, name, count)
     if found is None:
         return [default] * count
     return found
 
 
+def _listed(node: Node, name: str, count: int) -> list[Size] | None:
+    """Return numbers of an attribute whose default is equal to some numbers."""
+    if node.is_any(name):
+        node.chosen[name] = [node.path.number(name, None) for _ in range(count)]
+    return node.whole(name, count)
+
+
 def _pads(node: Node, count: int) -> list[Size]:
     mode = node.text("auto_pad") if "auto_pad" in node.attributes else _any_padding(node)
-    found = node.whole("pads", 2 * count)
+    found = _listed(node, "pads", 2 * count)
     if mode == "VALID":
         return [0] * (2 * count)
     if mode not in ("NOTSET", None):
@@ -1445,22 +1457,29 @@ def _any_padding(node: Node) -> Any:
     return "ANY" if mode == "SAME" else mode
 
 
-@means("Conv")
-def _conv(node: Node) -> list[Tensor]:
+@dataclass(frozen=True)
+class _Window:
+    """What convolutions are told of their windows: numbers for each axis of space."""
+
+    group: Size
+    strides: list[Size]
+    steps: list[Size]
+    more: list[Size]
+    """What a transposed convolution adds to its sizes."""
+    pads: list[Size]
+
+
+def _window(node: Node) -> _Window:
+    """Check the ranks of a convolution, and return its attributes."""
     path, x, w = node.path, node.input(0), node.input(1)
     if x.rank < 3:
         node.fails("it has axes of space")
     if w.rank != x.rank:
-        if w.is_input and w._shape is None:
+        if w.is_input and not w.has_rank:
             w.set_rank(x.rank)
         node.fails("weight and input differ in rank")
-    b = node.optional(2)
-    if b is not None:
-        if b.rank != 1:
-            node.fails("the bias is a vector")
-        _demanded(node, b.shape[0], w.shape[0])
     space = x.rank - 2
-    kernel = node.whole("kernel_shape", space)
+    kernel = _listed(node, "kernel_shape", space)
     if kernel is not None:
         for mine, its in zip(kernel, w.shape[2:], strict=True):
             _demanded(node, mine, its)
@@ -1468,6 +1487,9 @@ def _conv(node: Node) -> list[Tensor]:
     for each in (*strides, *steps):
         if path.decide(each <= 0):
             node.fails("a stride is not positive")
+    more: list[Size] = []
+    if node.op == "ConvTranspose":
+        more = _lasting(node, "output_padding", space, 0)
     group = node.number("group")
     if path.decide(group <= 0):
         node.fails("the number of groups is not positive")
@@ -1477,7 +1499,36 @@ def _conv(node: Node) -> list[Tensor]:
     if mode is None and "auto_pad" not in node.attributes:
         _any_padding(node)
     is_any = node.chosen.get("auto_pad") == "SAME"
-    pads = _pads(node, space) if not is_any else _same_pads(node, x, w, strides, steps)
+    if node.op == "ConvTranspose" and not is_any:
+        # The sizes of the result may be stated instead of pads.
+        if "output_shape" in node.attributes or "output_shape" in node.bound:
+            raise UnprovenError("output_shape has no meaning here")
+        if "output_shape" not in node.chosen and node.is_open:
+            node.chosen["output_shape"] = path.choose(2) == 1
+        is_any = node.chosen.get("output_shape", False)
+    if is_any:
+        pads = _same_pads(node, x, w, strides, steps, *([more] if more else []))
+    else:
+        pads = _pads(node, space)
+    return _Window(group, strides, steps, more, pads)
+
+
+def _bias(node: Node, channels: Size) -> Tensor | None:
+    b = node.optional(2)
+    if b is not None:
+        if b.rank != 1:
+            node.fails("the bias is a vector")
+        _demanded(node, b.shape[0], channels)
+    return b
+
+
+@means("Conv")
+def _conv(node: Node) -> list[Tensor]:
+    path, x, w = node.path, node.input(0), node.input(1)
+    window = _window(node)
+    b = _bias(node, w.shape[0])
+    group, strides, steps, pads = window.group, window.strides, window.steps, window.pads
+    space = x.rank - 2
     channels = w.shape[1]
     node.requires(x.shape[1] == channels * group)
     per_group: Size = w.shape[0]
@@ -1486,10 +1537,10 @@ def _conv(node: Node) -> list[Tensor]:
         per_group = divided(w.shape[0], group)
     shape: list[Size] = [x.shape[0], w.shape[0]]
     for axis in range(space):
-        window = (w.shape[axis + 2] - 1) * steps[axis] + 1
+        reach = (w.shape[axis + 2] - 1) * steps[axis] + 1
         whole = x.shape[axis + 2] + pads[axis] + pads[axis + space]
-        node.requires(whole >= window)
-        shape.append(_places(path, whole - window, strides[axis]))
+        node.requires(whole >= reach)
+        shape.append(_places(path, whole - reach, strides[axis]))
 
     def at(index: tuple[Size, ...]) -> Any:
         batch, out = index[:2]
@@ -1517,6 +1568,66 @@ def _conv(node: Node) -> list[Tensor]:
     return [Tensor(path, "Conv", x.type, shape, at)]
 
 
+@means("ConvTranspose")
+def _conv_transpose(node: Node) -> list[Tensor]:
+    """Each element of the input adds a window to the result.
+
+    A mode of padding, or `output_shape`, makes the pads some function of the sizes.
+    """
+    path, x, w = node.path, node.input(0), node.input(1)
+    window = _window(node)
+    group, strides, steps, pads = window.group, window.strides, window.steps, window.pads
+    space = x.rank - 2
+    channels = w.shape[1] * group
+    b = _bias(node, channels)
+    node.requires(x.shape[1] == w.shape[0])
+    per_group: Size = w.shape[0]
+    if not (isinstance(group, int) and group == 1):
+        node.requires(w.shape[0] % group == 0)
+        per_group = divided(w.shape[0], group)
+    shape: list[Size] = [x.shape[0], channels]
+    for axis in range(space):
+        reach = (w.shape[axis + 2] - 1) * steps[axis] + 1
+        whole = strides[axis] * (x.shape[axis + 2] - 1) + window.more[axis] + reach
+        shape.append(whole - pads[axis] - pads[axis + space])
+        node.requires(shape[-1] >= 0)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        batch, out = index[:2]
+        first: Size = 0
+        column = out
+        if not (isinstance(group, int) and group == 1):
+            first = divided(out, w.shape[1]) * per_group
+            column = out % w.shape[1]
+
+        def body(*inner: Size) -> Any:
+            place: list[Size] = []
+            inside = []
+            for axis, size in enumerate(x.shape[2:]):
+                item = index[axis + 2] + pads[axis] - inner[axis + 1] * steps[axis]
+                inside.append(item >= 0)
+                if not _is_one(strides[axis]):
+                    inside.append(item % strides[axis] == 0)
+                    item = divided(item, strides[axis])
+                inside.append(item < size)
+                place.append(item)
+
+            def product_at() -> Any:
+                channel = first + inner[0]
+                args = (x.at((batch, channel, *place)), w.at((channel, column, *inner[1:])))
+                return Op("Mul", args, x.type)
+
+            outside = Const(0.0, x.type)
+            return choice(path, all_of(path, inside), product_at, lambda: outside)
+
+        total: Any = Reduce("Sum", (per_group, *w.shape[2:]), body, x.type, ("Conv",))
+        if b is not None:
+            total = Op("Add", (total, b.at((out,))), x.type)
+        return total
+
+    return [Tensor(path, "ConvTranspose", x.type, shape, at)]
+
+
 def _demanded(node: Node, one: Size, other: Size) -> None:
     """Leave models in which ONNX forbids the size of a weight."""
     if node.path.same(one, other):
@@ -1528,11 +1639,7 @@ def _demanded(node: Node, one: Size, other: Size) -> None:
 
 
 def _places(path: Path, rest: Size, stride: Size) -> Size:
-    if isinstance(stride, int) and stride == 1:
-        return rest + 1
-    if path.decide(stride == 1):
-        return rest + 1
-    return divided(rest, stride) + 1
+    return rest + 1 if _is_one(stride) else divided(rest, stride) + 1
 
 
 def _windowed(
@@ -1558,19 +1665,21 @@ def _is_one(value: Size) -> bool:
     return isinstance(value, int) and value == 1
 
 
-def _same_pads(
-    node: Node, x: Tensor, w: Tensor, strides: Sequence[Size], steps: Sequence[Size]
-) -> list[Size]:
-    """Return pads by a mode: some function of the sizes of the input and the window."""
+def _same_pads(node: Node, x: Tensor, w: Tensor, *numbers: Sequence[Size]) -> list[Size]:
+    """Return pads by a mode: some function of the sizes of the input and the window.
+
+    Two operators may have two modes, so that it is a function of the operator, too.
+    """
     path, z3 = node.path, node.path.z3
+    if "any padding" not in node.chosen:
+        node.chosen["any padding"] = path.number("mode")
     pads = []
     for side in ("first", "last"):
         for axis in range(x.rank - 2):
-            sizes = [x.shape[axis + 2], w.shape[axis + 2], strides[axis], steps[axis]]
-            function = z3.Function(f"pad:{side}", *[z3.IntSort()] * 5)
-            made = function(*(z3.IntVal(0) + each for each in sizes))
-            path.solver.add(made >= 0)
-            pads.append(made)
+            sizes = [node.chosen["any padding"], x.shape[axis + 2], w.shape[axis + 2]]
+            sizes += [each[axis] for each in numbers]
+            function = z3.Function(f"pad:{side}", *[z3.IntSort()] * (len(sizes) + 1))
+            pads.append(function(*(z3.IntVal(0) + each for each in sizes)))
     return pads
 
 
@@ -1647,6 +1756,218 @@ def _normalization(node: Node) -> list[Tensor]:
         return made
 
     return [Tensor(path, node.op, kind, x.shape, at)]
+
+
+@means("Attention")
+def _attention(node: Node) -> list[Tensor]:
+    """Softmax of scores, times values, as operator set 23 defines it.
+
+    What no rule makes of other operators is some function of what it depends on: causal masks, a
+    bound of the scores, and the fourth result.
+    """
+    path = node.path
+    q, k, v = (node.input(place) for place in range(3))
+    mask, past, gone = (node.optional(place) for place in range(3, 6))
+    kind = q.type
+    if q.rank not in (3, 4) or k.rank != q.rank or v.rank != q.rank:
+        node.fails("its values have rank 3 or 4")
+    queries = _heads(node, q, "q_num_heads")
+    keys, values = (_heads(node, each, "kv_num_heads") for each in (k, v))
+    if (past is None) != (gone is None):
+        node.fails("past keys and values come together")
+    if past is not None and gone is not None:
+        keys, values = _after(node, past, keys), _after(node, gone, values)
+    batch, heads, rows, size = queries.shape
+    columns = keys.shape[2]
+    for each in (keys, values):
+        for mine, its in zip(each.shape[:3], (batch, keys.shape[1], columns), strict=True):
+            if not path.same(mine, its):
+                node.requires(mine == its)
+    if not path.same(keys.shape[3], size):
+        node.requires(keys.shape[3] == size)
+    shares = None
+    if not path.same(heads, keys.shape[1]):
+        node.requires(keys.shape[1] > 0)
+        node.requires(heads % keys.shape[1] == 0)
+        shares = divided(heads, keys.shape[1])
+    shape = [batch, heads, rows, columns]
+    is_truth = False
+    if mask is not None:
+        is_truth = path.type_in(mask.type, {"bool"})
+        if mask.rank > 4:
+            node.fails("its mask has rank 4 at most")
+        for mine, its in zip(mask.shape, shape[4 - mask.rank :], strict=True):
+            if not path.same(mine, its):
+                node.requires(_or(path, mine == 1, mine == its))
+    factor = node.real("scale")
+    if factor is None:
+        root = Op("Sqrt", (Extent(size),), kind)
+        scale: Any = Op("Reciprocal", (root,), kind)
+    else:
+        scale = element_of(factor, kind)
+    is_causal = node.number("is_causal", 0, 2)
+    softcap = known_number(node.real("softcap"))
+    is_capped = not (isinstance(softcap, (int, float)) and softcap == 0)
+
+    def share(head: Size) -> Size:
+        if shares is None or path.proves(keys.shape[1] == 1):
+            return head if shares is None else 0
+        return divided(head, shares)
+
+    def plain(index: tuple[Size, ...]) -> Any:
+        outer, head, row, column = index
+
+        def body(item: Size) -> Any:
+            one = queries.at((outer, head, row, item))
+            return Op("Mul", (one, keys.at((outer, share(head), column, item))), kind)
+
+        return Op("Mul", (Reduce("Sum", (size,), body, kind, ("MatMul",)), scale), kind)
+
+    def score(index: tuple[Size, ...]) -> Any:
+        made = plain(index)
+        other = None
+        if mask is not None:
+            other = mask.at(broadcast_index(path, index, mask.shape, shape))
+        if is_capped:
+            made = Op(
+                "softcap", (made, element_of(softcap, kind), *([other] if mask else [])), kind
+            )
+        elif other is not None and is_truth:
+            made = Op("Where", (other, made, Const(-math.inf, kind)), kind)
+        elif other is not None:
+            made = Op("Add", (made, other), kind)
+        if is_causal:
+            made = Op("causal", (made, Extent(index[2]), Extent(index[3])), kind)
+        return made
+
+    scores = Tensor(path, "scores", kind, shape, score)
+    weights = _softmax_of(node, "Softmax", scores, [3])
+
+    def result(index: tuple[Size, ...]) -> Any:
+        if q.rank == 4:
+            outer, head, row, item = index
+        else:
+            outer, row = index[:2]
+            head, item = quotient_and_rest(path, index[2], values.shape[3])
+
+        def body(column: Size) -> Any:
+            one = weights.at((outer, head, row, column))
+            return Op("Mul", (one, values.at((outer, share(head), column, item))), kind)
+
+        return Reduce("Sum", (columns,), body, kind, ("MatMul",))
+
+    mode = node.number("qk_matmul_output_mode")
+
+    def part(index: tuple[Size, ...]) -> Any:
+        told = (plain(index), score(index), weights.at(index), Extent(mode))
+        return Op("scores of Attention", told, kind)
+
+    width = values.shape[3]
+    whole = [batch, heads, rows, width] if q.rank == 4 else [batch, rows, heads * width]
+    made = [Tensor(path, "Attention", kind, whole, result), keys, values]
+    return [*made, Tensor(path, "scores", kind, shape, part)][: node.results]
+
+
+def _heads(node: Node, x: Tensor, name: str) -> Tensor:
+    """Return rows as heads: an axis of heads comes before that of places."""
+    path = node.path
+    if x.rank == 4:
+        return alias(x)
+    count = node.number(name)
+    if count is None or path.decide(count <= 0):
+        node.fails(f"{name} is missing")
+    node.requires(x.shape[2] % count == 0)
+    size = divided(x.shape[2], count)
+    shape = [x.shape[0], count, x.shape[1], size]
+    return Tensor(
+        path, "heads", x.type, shape,
+        lambda index: x.at((index[0], index[2], index[1] * size + index[3])),
+    )  # fmt: skip
+
+
+def _after(node: Node, past: Tensor, x: Tensor) -> Tensor:
+    """Return what was kept before, and what comes after it along the places."""
+    path = node.path
+    if past.rank != 4:
+        node.fails("past keys and values have rank 4")
+    for axis in (0, 1, 3):
+        if not path.same(past.shape[axis], x.shape[axis]):
+            node.requires(past.shape[axis] == x.shape[axis])
+    before = past.shape[2]
+
+    def at(index: tuple[Size, ...]) -> Any:
+        place = index[2]
+        return choice(
+            path, place < before, lambda: past.at(index),
+            lambda: x.at((*index[:2], place - before, index[3])),
+        )  # fmt: skip
+
+    return Tensor(path, "present", x.type, [*x.shape[:2], before + x.shape[2], x.shape[3]], at)
+
+
+@means("RotaryEmbedding")
+def _rotary_embedding(node: Node) -> list[Tensor]:
+    """Pairs of elements, turned by the angles of their place, as operator set 23 defines it."""
+    path, x = node.path, node.input(0)
+    cosines, sines = node.input(1), node.input(2)
+    if node.optional(3) is not None:
+        raise UnprovenError("places in tables of RotaryEmbedding have no meaning here")
+    if x.rank not in (3, 4) or cosines.rank != 3 or sines.rank != 3:
+        node.fails("it has a value of rank 3 or 4, and cosines and sines of rank 3")
+    if x.rank == 4:
+        heads, places, size = x.shape[1:]
+    else:
+        heads, places = node.number("num_heads"), x.shape[1]
+        if path.decide(heads <= 0):
+            node.fails("num_heads is missing")
+        node.requires(x.shape[2] % heads == 0)
+        size = divided(x.shape[2], heads)
+    turned = node.number("rotary_embedding_dim")
+    if path.decide(turned == 0):
+        turned = size
+    half = cosines.shape[2]
+    node.requires(turned == 2 * half)
+    node.requires(turned <= size)
+    for each in (cosines, sines):
+        for mine, its in zip(each.shape, (x.shape[0], places, half), strict=True):
+            if not path.same(mine, its):
+                node.requires(mine == its)
+    interleaved = node.number("interleaved", 0, 2)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        if x.rank == 4:
+            batch, head, place, item = index
+        else:
+            batch, place = index[:2]
+            head, item = quotient_and_rest(path, index[2], size)
+
+        def value(which: Size) -> Any:
+            if x.rank == 4:
+                return x.at((batch, head, place, which))
+            return x.at((batch, place, head * size + which))
+
+        def pair(low: Size, high: Size, angle: Size, is_high: bool) -> Any:
+            cosine, sine = (each.at((batch, place, angle)) for each in (cosines, sines))
+            factors = [(low, sine), (high, cosine)] if is_high else [(low, cosine), (high, sine)]
+            one, other = (Op("Mul", (value(which), by), x.type) for which, by in factors)
+            return Op("Add" if is_high else "Sub", (one, other), x.type)
+
+        def pairs() -> Any:
+            if interleaved:
+                angle, rest = quotient_and_rest(path, item, 2)
+                low = 2 * angle
+                return choice(
+                    path, rest == 0, lambda: pair(low, low + 1, angle, False),
+                    lambda: pair(low, low + 1, angle, True),
+                )  # fmt: skip
+            return choice(
+                path, item < half, lambda: pair(item, item + half, item, False),
+                lambda: pair(item - half, item, item - half, True),
+            )  # fmt: skip
+
+        return choice(path, item < turned, pairs, lambda: value(item))
+
+    return [Tensor(path, node.op, x.type, x.shape, at)]
 
 
 @means("GlobalMaxPool", "GlobalAveragePool")

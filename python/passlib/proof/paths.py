@@ -171,7 +171,13 @@ class Path:
         self.bounds: set[str] = set()
         """Limits up to which the rule is proven."""
         self.most_axes = MOST_AXES
-        """The largest rank."""
+        """The largest rank, and the most items of a list."""
+        self.highest = 0
+        """The largest rank or length that `most_axes` bounds on this path."""
+        self.is_settled = False
+        """Whether the match is built; ranks that it leaves open are chosen later."""
+        self.is_late = False
+        """Whether a rank or length was chosen after that."""
         self.joins = False
         """Whether operators of a family are matched together."""
         self.unordered: frozenset[str] = frozenset()
@@ -190,6 +196,16 @@ class Path:
         taken = self.script[self.place][0]
         self.place += 1
         return taken
+
+    def count(self) -> int:
+        """Return a length that `most_axes` bounds; other runs return the others."""
+        return self.counted(self.choose(self.most_axes + 1))
+
+    def counted(self, number: int) -> int:
+        """Note a rank or length that `most_axes` bounds."""
+        self.highest = max(self.highest, number)
+        self.is_late |= self.is_settled
+        return number
 
     def _check_time(self) -> None:
         self._asked += 1

@@ -31,6 +31,8 @@ class Proof:
     bounds: tuple[str, ...] = ()
     is_late: bool = False
     """Whether time was short."""
+    is_settled: bool = True
+    """Whether no rank or length was chosen after the match was built."""
 
 
 def prove(rule: Any, limit: float = 20.0) -> Proof:
@@ -43,38 +45,41 @@ def prove(rule: Any, limit: float = 20.0) -> Proof:
         Seconds of processor time.
     """
     deadline = time.process_time() + limit
-    if _is_by_axis(rule.sides):
-        return _prove_joined(rule, deadline, 2)
+    # Operators of a family are proven at once, or each alone if their names count.
+    joins = any(len(each["names"]) > 1 for each in _operations(rule.sides, ("left",)))
+    cases, most, proven = 0, 0, -1
+    bounds: set[str] = set()
     # Small ranks first: if time is not enough for all, they are what is proven.
-    best = None
-    for most_axes in (3, 4, MOST_AXES):
-        found = _prove_joined(rule, deadline, most_axes)
-        if found.is_late:
-            return best or found
-        if found.reason and (found.cases or most_axes == MOST_AXES):
+    for most_axes in (2,) if _is_by_axis(rule.sides) else (3, 4, MOST_AXES):
+        found = _prove(rule, deadline, most_axes, proven, joins=joins)
+        if found.reason and joins and not found.is_late:
+            joins, proven = False, -1
+            found = _prove(rule, deadline, most_axes, proven, joins=joins)
+        if proven >= 0 and not found.is_settled and not found.is_late:
+            proven = -1
+            found = _prove(rule, deadline, most_axes, proven, joins=joins)
+        if found.is_late and cases:
+            bounds.add(f"ranks up to {most}")
+            break
+        if found.reason:
             return found
-        if not found.reason:
-            bound = f"ranks up to {most_axes}"
-            best = Proof("", found.cases, tuple(sorted({*found.bounds, bound})))
-    return found
+        cases = found.cases + (cases if proven >= 0 else 0)
+        most, proven = most_axes, most_axes if found.is_settled else -1
+        bounds.update(found.bounds)
+    if not cases:
+        return Proof("no model is known that it changes", 0)
+    return Proof("", cases, tuple(sorted(each.format(most=most) for each in bounds)))
 
 
-def _prove_joined(rule: Any, deadline: float, most_axes: int) -> Proof:
-    """Prove a rule for operators of a family at once, or for each if their names count."""
-    found = _prove(rule, deadline, most_axes, joins=True)
-    several = any(len(each["names"]) > 1 for each in _operations(rule.sides, ("left",)))
-    if found.reason and several and not found.is_late:
-        found = _prove(rule, deadline, most_axes, joins=False)
-    return found
-
-
-def _prove(rule: Any, deadline: float, most_axes: int, *, joins: bool) -> Proof:
+def _prove(rule: Any, deadline: float, most_axes: int, proven: int, *, joins: bool) -> Proof:
+    """Prove a rule for ranks and lengths up to `most_axes`; those up to `proven` are left out."""
     sides = rule.sides
     reached = 0
+    is_settled = True
     bounds: set[str] = set()
 
     def run(path: Path) -> None:
-        nonlocal reached
+        nonlocal reached, is_settled
         path.opsets = list(opsets)
         path.joins = joins
         path.most_axes = most_axes
@@ -82,8 +87,9 @@ def _prove(rule: Any, deadline: float, most_axes: int, *, joins: bool) -> Proof:
         match = Match(path, sides)
         match.build_left()
         match.assume_conditions()
-        if not path.possible(True):
+        if path.highest <= proven or not path.possible(True):
             raise DeadEndError
+        path.is_settled = True
         fails = False
         if match.left.conditions:
             # Where the pattern fails, the replacement must fail; elsewhere it must be equal.
@@ -103,6 +109,8 @@ def _prove(rule: Any, deadline: float, most_axes: int, *, joins: bool) -> Proof:
             if not path.possible(True):
                 raise
             raise UnprovenError("the replacement is not valid in each case") from None
+        finally:
+            is_settled = is_settled and not path.is_late
         reached += 1
         bounds.update(path.bounds)
 
@@ -116,9 +124,7 @@ def _prove(rule: Any, deadline: float, most_axes: int, *, joins: bool) -> Proof:
         return Proof(str(error), reached)
     except RecursionError:
         return Proof("the terms are too deep", reached)
-    if not reached:
-        return Proof("no model is known that it changes", 0)
-    return Proof("", reached, tuple(sorted(bounds)))
+    return Proof("", reached, tuple(sorted(bounds)), is_settled=is_settled)
 
 
 def _opsets(rule: Any) -> list[int]:

@@ -116,27 +116,42 @@ class Tensor:
         self.is_constant = False
         self.node: Node | None = None
         self.facts: list[tuple[str, Any]] = []
-        self.ranks: Sequence[int] = range(path.most_axes + 1)
+        self.equals: list[Tensor] = [self]
+        """The tensors that a condition says are equal: they share `facts` and `equals`."""
+        self.ranks: Sequence[int] | None = None
+        """Those that a rule demands; None: all up to `Path.most_axes`."""
         self.part = 0
 
     @property
     def shape(self) -> list[Size]:
         """The sizes; the rank of an input is chosen when it is first asked for."""
         if self._shape is None:
-            rank = self.path.pick(list(self.ranks))
+            rank = self.path.count() if self.ranks is None else self.path.pick(self.ranks)
             self._shape = [self.path.number(self.name) for _ in range(rank)]
         return self._shape
+
+    @property
+    def has_rank(self) -> bool:
+        """Whether the rank is chosen."""
+        return self._shape is not None
 
     @property
     def rank(self) -> int:
         """The number of axes."""
         return len(self.shape)
 
+    def _check_rank(self, rank: int) -> None:
+        ranks = self.ranks
+        if ranks is None:
+            ranks = range(self.path.most_axes + 1)
+            self.path.counted(rank)
+        if rank not in ranks:
+            raise DeadEndError
+
     def set_rank(self, rank: int) -> None:
         """Go on where it has this rank."""
         if self._shape is None and not self.path.closed:
-            if rank not in self.ranks:
-                raise DeadEndError
+            self._check_rank(rank)
             self.ranks = [rank]
         if self.rank != rank:
             raise DeadEndError
@@ -144,8 +159,7 @@ class Tensor:
     def set_shape(self, shape: Sequence[Size]) -> None:
         """Go on where it has this shape."""
         if self._shape is None and self.is_input and not self.path.closed:
-            if len(shape) not in self.ranks:
-                raise DeadEndError
+            self._check_rank(len(shape))
             self._shape = list(shape)
             return
         if self.rank != len(shape):
@@ -172,7 +186,7 @@ class Tensor:
             if self.rank == 0:
                 self.content = self.path.number(self.name, None)
             else:
-                count = self.path.choose(self.path.most_axes + 1)
+                count = self.path.count()
                 self.path.assume(self.shape[0] == count)
                 self._shape = [count]
                 self.content = [self.path.number(self.name, None) for _ in range(count)]
@@ -233,7 +247,7 @@ def quotient_and_rest(path: Path, value: Size, size: Size) -> tuple[Size, Size]:
     whole: list[Any] = []
     rest: list[Any] = []
     for each in _summands(z3, value):
-        factors = _factors(z3, each)
+        factors = factors_of(z3, each)
         place = next((n for n, factor in enumerate(factors) if factor.eq(size)), None)
         if place is None:
             rest.append(each)
@@ -256,7 +270,8 @@ def _summands(z3: Any, value: Any) -> list[Any]:
     return found
 
 
-def _factors(z3: Any, value: Any) -> list[Any]:
+def factors_of(z3: Any, value: Size) -> list[Size]:
+    """Return the factors of a size that is written as a product."""
     found, pending = [], [value]
     while pending:
         each = pending.pop()
@@ -268,7 +283,7 @@ def _factors(z3: Any, value: Any) -> list[Any]:
 
 
 def _has_factor(z3: Any, value: Any, size: Any) -> bool:
-    return any(factor.eq(size) for factor in _factors(z3, value))
+    return any(factor.eq(size) for factor in factors_of(z3, value))
 
 
 def moved_index(
@@ -401,6 +416,10 @@ class Node:
         """Whether attributes that nobody stated may have any value."""
         return self.side.is_left or self.copied
 
+    def is_since(self, opset: int) -> bool:
+        """Whether the operator set is at least this; what the engine computes is of the newest."""
+        return self.folded or self.path.opset_where(lambda each: each >= opset)
+
     def requires(self, condition: Any) -> None:
         """State a condition without which the operation fails."""
         if not (isinstance(condition, bool) and condition):
@@ -408,26 +427,26 @@ class Node:
 
     def default(self, name: str) -> Any:
         """Return the default of an attribute in the operator sets of the path."""
-        found: set[Any] = set()
-        for opset in self.path.opsets:
+        onnx = require("onnx", extra="onnx")
+
+        def in_set(opset: int) -> Any:
             schema = schema_of(self.op, self.domain, opset)
             if schema is None or name not in schema.attributes:
-                found.add(None)
-                continue
+                return None
             value = schema.attributes[name].default_value
-            onnx = require("onnx", extra="onnx")
             made = onnx.helper.get_attribute_value(value) if value.type else None
-            found.add(made.decode() if isinstance(made, bytes) else made)
-        if len(found) != 1:
-            raise UnprovenError(f"{self.op}: the default of {name!r} differs between operator sets")
-        return found.pop()
+            return made.decode() if isinstance(made, bytes) else made
+
+        if not self.folded:
+            self.path.split_opsets(in_set)
+        return in_set(self.path.opsets[-1])
 
     def number(self, name: str, low: int | None = None, end: int | None = None) -> int | Any:
         """Return an attribute that is a whole number; one that lies in a range as such."""
-        if low is not None and end is not None and self._is_any(name):
+        if low is not None and end is not None and self.is_any(name):
             # The default is one of the numbers.
             self.chosen[name] = low + self.path.choose(end - low)
-        value = self._value(name, lambda: self.path.number(name, None))
+        value = self._value(name, lambda: self.path.number(name, None), any_number=True)
         if isinstance(value, list):
             (value,) = value
         if value is None or low is None or end is None:
@@ -436,7 +455,7 @@ class Node:
 
     def axis(self, name: str, rank: int, value: Any = None) -> int:
         """Return an attribute that is an axis, counted from the front."""
-        if value is None and rank and self._is_any(name) and self.default(name) is not None:
+        if value is None and rank and self.is_any(name) and self.default(name) is not None:
             place = self.path.choose(rank)
             self.chosen[name] = self.path.axis(name, place, rank)
             return place
@@ -449,7 +468,7 @@ class Node:
             raise DeadEndError
         return self.path.axis(name, self.path.choose(rank), rank)
 
-    def _is_any(self, name: str) -> bool:
+    def is_any(self, name: str) -> bool:
         """Whether nothing is said of an attribute, so that its default is like another value."""
         return (
             self.is_open
@@ -469,12 +488,12 @@ class Node:
 
     def real(self, name: str) -> Any:
         """Return an attribute that is a number: a symbol if it is not known."""
-        return self._value(name, lambda: Symbol(name, self))
+        return self._value(name, lambda: Symbol(name, self), any_number=True)
 
-    def _value(self, name: str, unknown: Callable[[], Any]) -> Any:
+    def _value(self, name: str, unknown: Callable[[], Any], any_number: bool = False) -> Any:
         if name in self.linked:
             node, key = self.linked[name]
-            return node._value(key, unknown)
+            return node._value(key, unknown, any_number)
         if name in self.attributes:
             found = self.attributes[name]
             return self.default(name) if found is None else found
@@ -483,9 +502,11 @@ class Node:
             return self.default(name) if found is None else found
         if not self.is_open:
             return self.default(name)
-        # The match may state the attribute, or not.
+        # The match may state the attribute, or not. Nothing tells a default from an equal number
+        # but `given`, of an optional attribute.
         may_lack = self.bound.get(name, True) or self.default(name) is not None
-        if may_lack and self.path.choose(2) == 0:
+        is_covered = any_number and not self.bound.get(name) and self.default(name) is not None
+        if may_lack and not is_covered and self.path.choose(2) == 0:
             made = self.default(name)
             if name in self.bound and made is not None and self.bound[name]:
                 self.chosen[name] = None
@@ -530,7 +551,9 @@ class Node:
             found = self.chosen[name]
         elif name in self.bound or (self.is_open and (place is None or self.opened)):
             if not self.bound.get(name, True) or self.path.choose(2):
-                length = count if count is not None else 1 + self.path.choose(self.path.most_axes)
+                length = count
+                if length is None:
+                    length = self.path.counted(1 + self.path.choose(self.path.most_axes))
                 found = [self.path.number(name, None) for _ in range(length)]
                 if name in ("axes", "starts", "ends", "pads") and self.path.closed:
                     raise UnprovenError(f"{self.op}: any {name!r} is possible")
@@ -595,8 +618,7 @@ class Node:
             return None
         if self.path.closed:
             raise UnprovenError(f"{self.op}: any {name!r} are possible")
-        most = self.path.most_axes if rank is None else rank
-        count = self.path.choose(most + 1)
+        count = self.path.count() if rank is None else self.path.choose(rank + 1)
         if count == 0 and source is None:
             raise DeadEndError
         total = rank if rank is not None else more + count
