@@ -12,7 +12,8 @@ import random_graphs
 from passlib.passes.rule_examples import build
 from passlib.passes.rules import Rules, books
 
-RULES = [rule for book in books() for rule in book]
+# The rules of decompose are never applied together with the others, whose work they undo.
+RULES = [rule for book in books() for rule in book if rule.group != "decompose"]
 GROUPS = sorted({rule.group for rule in RULES} - {"", "removeZeros"})
 OPSET = 21
 
