@@ -50,7 +50,9 @@ def test_what_cannot_be_converted_leaves_no_file(core: Path, tmp_path: Path) -> 
     target = tmp_path / "m.onnx"
     with pytest.raises(GraphError, match="data"):
         convert(core, target, weights=False)
-    with pytest.raises(InputError, match=r"no weights, and w need them: there was no core\*.params next"):
+    with pytest.raises(
+        InputError, match=r"no weights, and w need them: there was no core\*.params next"
+    ):
         convert(core, target)
     executor = tmp_path / "executor.json"
     executor.write_bytes(text_of(TVM_EXECUTOR))
