@@ -40,13 +40,17 @@ class Drawing {
     return { width: clientWidth, height: clientHeight };
   }
 
-  /* Show the top; pieces further down may stand further to the side. */
+  /* Show the top: the first piece, or where it is too wide, its first box. Pieces further down may
+     stand further to the side. */
   fit() {
     if (!this.layout || !this.layout.pieces.length) return;
     const { width } = this.size();
-    const { left, right } = this.layout.pieces[0];
+    const { left, right, start, end } = this.layout.pieces[0];
     this.view.scale = Math.min(1, Math.max(0.5, (width - 40) / Math.max(right - left, 1)));
-    const middle = (left + right) / 2;
+    const boxes = this.layout.boxes.slice(start, end);
+    const first = boxes.reduce((highest, box) => (box.y < highest.y ? box : highest));
+    const isWide = (right - left) * this.view.scale > width;
+    const middle = isWide ? first.x : (left + right) / 2;
     this.goTo(middle, this.size().height / 2 / this.view.scale - 34);
   }
 
