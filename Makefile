@@ -56,7 +56,7 @@ debian-packages:
 native: .venv/installed
 	cmake -B build/native -DPASSLIB_WERROR=ON -DCMAKE_INSTALL_PREFIX=$(CURDIR)/build/native/prefix .
 	cmake --build build/native -j $(JOBS)
-	cmake --install build/native > build/native/installed
+	cmake --install build/native > build/native/install.log
 	PASSLIB_NATIVE=$(CURDIR)/build/native/prefix $(BIN)/pytest -n $(JOBS) --sample 30 tests/native
 
 # A sample of the cases of large tables; test-all runs every case.
