@@ -139,7 +139,7 @@ def test_tracebacks(line: str, folder: Path) -> None:
 
 def test_json_has_the_names_themselves(folder: Path) -> None:
     found = passlib_command("inspect", "m.onnx", "--weights", "--json", folder=folder)
-    assert json.loads(found.stdout)[0]["weight"] == f"w{RAW}"
+    assert json.loads(found.stdout)[0]["name"] == f"w{RAW}"
 
 
 @pytest.mark.parametrize("name", ["r.html", "v.html"])

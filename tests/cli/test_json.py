@@ -57,7 +57,7 @@ import passlib as pl
 
 
 @pl.rewrite("y = Relu(Relu(a))", dialects=["onnx"])
-def wrong(m: pl.Match) -> object:
+def wrong_by_design(m: pl.Match) -> object:
     return m.op("Neg", m.op("Abs", m.a))
 """
 
@@ -86,8 +86,8 @@ rule joined "Concat of Concat along the same axis is one."
 RUNS = {
     "opt": [
         "j.onnx -o j2.onnx --check --certify j.cert.json --report j.html",
-        "j.onnx -o j3.onnx --rewrite-limit 1 -l wrong.py --passes wrong",
-        "j.onnx -o j3.onnx -l wrong.py --override --passes wrong --check",
+        "j.onnx -o j3.onnx --rewrite-limit 1 -l wrong.py --passes wrong_by_design",
+        "j.onnx -o j3.onnx -l wrong.py --override --passes wrong_by_design --check",
         "layer.onnx -o layer2.onnx",
         "odd.onnx -o odd2.onnx",
         "never.onnx -o never2.onnx --passes removeDeadNodes --check",
@@ -102,8 +102,8 @@ RUNS = {
     "validate": ["j.onnx odd.onnx"],
     "lint": ["odd.onnx --target opset=18"],
     "compare": ["j.onnx broken.onnx --per-node"],
-    "bisect": ["j.onnx -l wrong.py --override --passes wrong --check"],
-    "reduce": ["j.onnx -l wrong.py --override --passes wrong --check -o small.onnx"],
+    "bisect": ["j.onnx -l wrong.py --override --passes wrong_by_design --check"],
+    "reduce": ["j.onnx -l wrong.py --override --passes wrong_by_design --check -o small.onnx"],
     "diff": ["j.onnx broken.onnx", "j.onnx layer.onnx"],
     "passes": [""],
     "rules": [""],

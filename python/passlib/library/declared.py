@@ -348,7 +348,7 @@ class Declaration:
     enters_functions : bool
         Whether `Model.optimize_for` also runs it on the bodies of local functions of ONNX models,
         as it does with all passes that join a named pipeline.
-    in_functions : tuple of pairs
+    in_functions : mapping of str to object
         Options, with values, that hold there whatever is asked for.
 
     Examples
@@ -376,7 +376,7 @@ class Declaration:
     triggers: tuple[str, ...] = ()
     joins: Joins | None = None
     enters_functions: bool = False
-    in_functions: tuple[tuple[str, Any], ...] = ()
+    in_functions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lending(self) -> Lending:

@@ -89,8 +89,8 @@ def test_the_command_counts_operators_of_branches(tmp_path: Any) -> None:
     (tmp_path / "in.onnx").write_bytes(parsed(BRANCHES))
     done = passlib_command("opt", tmp_path / "in.onnx", "-o", tmp_path / "out.onnx", "--json")
     (facts,) = json.loads(done.stdout)
-    assert facts["operators"]["Reshape"] == [3, 0]
-    assert facts["nodes"] == [12, 4]
+    assert facts["operators"]["Reshape"] == {"before": 3, "after": 0}
+    assert facts["nodes"] == {"before": 12, "after": 4}
 
 
 def test_names_of_branches_stay_unique(tmp_path: Any) -> None:

@@ -111,7 +111,7 @@ register_function(
     replace=False,
     dialects=["onnx"],
     enters_functions=True,
-    in_functions=(("keep_io", True),),
+    in_functions={"keep_io": True},
 )
 
 
