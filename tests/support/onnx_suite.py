@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -41,14 +43,27 @@ def node_cases(operators: Iterable[str] | None = None) -> Iterator[Case]:
         if operators is None:
             cases = load_model_tests(kind="node")
         else:
-            for operator in operators:
-                importlib.import_module(f"onnx.backend.test.case.node.{operator}")
-            cases = list(node._NodeTestCases)
+            cases = [case for operator in operators for case in _cases_of(node, operator)]
     for case in cases:
         sets = [
             ([*map(_plain, inputs)], [*map(_plain, outputs)]) for inputs, outputs in case.data_sets
         ]
         yield Case(f"node/{case.name}", case.model.SerializeToString(), sets, case.rtol, case.atol)
+
+
+def _cases_of(node: Any, operator: str) -> list[Any]:
+    """Return the models of one module, whatever other tests of this process have imported."""
+    name = f"{node.__name__}.{operator}"
+    is_new = name not in sys.modules
+    with mock.patch.multiple(node, _NodeTestCases=[], _existing_names={}):
+        module = importlib.import_module(name)
+        if not is_new:
+            importlib.reload(module)
+        cases, names = node._NodeTestCases, node._existing_names
+    if is_new:
+        node._NodeTestCases += cases
+        node._existing_names.update(names)
+    return list(cases)
 
 
 def file_cases() -> Iterator[Case]:
