@@ -336,10 +336,10 @@ void split(NodeView& node) {
       std::fill(sizes.begin(), sizes.end(), each);
     } else if (size.isNumber() && node.integer("num_outputs")) {
       const int64_t most = (size.number() + parts - 1) / parts;
-      int64_t left = size.number();
-      for (Dim& part : sizes) {
-        part = std::min(most, left);
-        left -= part.number();
+      const int64_t last = size.number() - most * (parts - 1);
+      if (last >= 0) {  // else no runtime splits it
+        std::fill(sizes.begin(), sizes.end(), most);
+        sizes.back() = last;
       }
     }
   }

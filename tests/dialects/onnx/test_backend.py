@@ -16,7 +16,7 @@ from passlib.dialects.onnx.writing import assembly
 Loader = Callable[[str], passlib.library.Library]
 
 MODULES = (
-    "adam", "ai_onnx_ml", "attention", "batchnorm", "cast", "compress", "constant",
+    "adam", "affinegrid", "ai_onnx_ml", "attention", "batchnorm", "cast", "compress", "constant",
     "constantofshape", "conv", "dropout", "einsum", "gru", "if", "layernormalization", "loop",
     "lstm", "nonmaxsuppression", "optionalgetelement", "optionalhaselement", "pad",
     "quantizelinear",
