@@ -382,13 +382,15 @@ def body_of(
     order = sorted(older, key=lambda each: (each[1], -each[0]))
     order = [*order, *(each for each in bodies if each not in older)] if any_set else order[:1]
     for version, is_varying in order:
-        content = (
-            own.get_context_dependent_function_with_opset_version(
-                version, node.SerializeToString(), list(types)
-            )
-            if is_varying
-            else own.get_function_with_opset_version(version)
-        )
+        if is_varying:
+            try:
+                content = own.get_context_dependent_function_with_opset_version(
+                    version, node.SerializeToString(), list(types)
+                )
+            except (RuntimeError, ValueError):  # of a node that is not as ONNX requires
+                continue
+        else:
+            content = own.get_function_with_opset_version(version)
         body = require("onnx", extra="onnx").FunctionProto.FromString(content)
         if _fits(body, versions, any_set, is_varying):
             return body
