@@ -150,3 +150,14 @@ def test_texts_are_looked_for_outside_of_weights(names: list[str], size: int) ->
     if not found:
         with pytest.raises(FormatError, match="damaged"):
             _core.occurs_outside_weights(b"location", data + b"\x3a\x7f")
+
+
+def test_validation_names_an_operator_that_is_no_text(tmp_path: Path) -> None:
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xy")
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]))
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString().replace(b"Relu", b"\x80elu"))
+    (problem,) = passlib.dialects.find("onnx").validate(path)
+    assert problem.severity == "error"
+    assert problem.place == "graph.node[0]"

@@ -60,5 +60,5 @@ def schema_of(op: str, domain: str, version: int) -> Any:
     defs: Any = require("onnx.defs", extra="onnx")
     try:
         return defs.get_schema(op, min(max(version, 0), INT_MAX), plain(domain))
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # protobuf returns names that are no UTF-8 as bytes
         return None

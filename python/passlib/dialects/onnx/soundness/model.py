@@ -64,7 +64,7 @@ def _formal(op: str, domain: str, version: int) -> _Formal | None:
     defs: Any = require("onnx.defs", extra="onnx")
     try:
         found = defs.get_schema(op, version, domain)
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # protobuf returns names that are no UTF-8 as bytes
         return None
     single = defs.OpSchema.FormalParameterOption.Single
     variadic = defs.OpSchema.FormalParameterOption.Variadic
