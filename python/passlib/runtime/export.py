@@ -175,7 +175,6 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
     `UnsupportedError` if a node needs a newer version of the operator set; `PasslibError` if the
     ONNX checker objects to the model.
     """
-    onnx: Any = require("onnx", extra="onnx")
     target = check_path(path, writing=True)
     model = _without_weights(lowered, opset)
     large = sum(array.nbytes for array in lowered.weights.values()) > _INLINE_LIMIT
@@ -193,17 +192,7 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
             _inline(lowered, model)
         file = save.replace(target)
         file.write_bytes(model.SerializeToString())
-        checker: Any = require("onnx.checker", extra="onnx")
-        try:
-            checker.check_model(str(file), full_check=inferable)
-        except (
-            checker.ValidationError,
-            onnx.shape_inference.InferenceError,
-            RuntimeError,
-            ValueError,
-            MemoryError,
-        ) as error:
-            raise PasslibError(f"{target}: the ONNX checker objects: {error}") from error
+        _check(str(file), inferable, f"{target}: ")
         if large:
             # The checker had to find the data under its temporary name.
             for tensor in model.graph.initializer:
@@ -213,25 +202,30 @@ def save_onnx(lowered: Lowered, path: str | Path, opset: int = OPSET) -> None:
             file.write_bytes(model.SerializeToString())
 
 
+def _check(model: Any, inferable: bool, place: str = "") -> None:
+    """Ask ONNX's checker about a model, or the path of one; `place` begins the message."""
+    checker: Any = require("onnx.checker", extra="onnx")
+    inference: Any = require("onnx.shape_inference", extra="onnx")
+    try:
+        checker.check_model(model, full_check=inferable)
+    except (
+        checker.ValidationError,
+        inference.InferenceError,
+        RuntimeError,
+        ValueError,
+        MemoryError,
+    ) as error:
+        raise PasslibError(f"{place}the ONNX checker objects: {error}") from error
+
+
 def to_message(lowered: Lowered, opset: int = OPSET) -> Any:
     """Return a lowered model as an onnx.ModelProto with its weights.
 
     ``opset`` and errors: see `save_onnx`.
     """
-    onnx: Any = require("onnx", extra="onnx")
-    checker: Any = require("onnx.checker", extra="onnx")
     model = _without_weights(lowered, opset)
     _inline(lowered, model)
-    try:
-        checker.check_model(model, full_check=unsafe_to_infer(lowered.model) is None)
-    except (
-        checker.ValidationError,
-        onnx.shape_inference.InferenceError,
-        RuntimeError,
-        ValueError,
-        MemoryError,
-    ) as error:
-        raise PasslibError(f"the ONNX checker objects: {error}") from error
+    _check(model, unsafe_to_infer(lowered.model) is None)
     return model
 
 
