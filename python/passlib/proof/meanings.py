@@ -1540,7 +1540,7 @@ def _conv(node: Node) -> list[Tensor]:
         reach = (w.shape[axis + 2] - 1) * steps[axis] + 1
         whole = x.shape[axis + 2] + pads[axis] + pads[axis + space]
         node.requires(whole >= reach)
-        shape.append(_places(path, whole - reach, strides[axis]))
+        shape.append(_places(whole - reach, strides[axis]))
 
     def at(index: tuple[Size, ...]) -> Any:
         batch, out = index[:2]
@@ -1638,7 +1638,7 @@ def _demanded(node: Node, one: Size, other: Size) -> None:
         node.requires(one == other)
 
 
-def _places(path: Path, rest: Size, stride: Size) -> Size:
+def _places(rest: Size, stride: Size) -> Size:
     return rest + 1 if _is_one(stride) else divided(rest, stride) + 1
 
 
@@ -2029,7 +2029,7 @@ def _pool(node: Node) -> list[Tensor]:
         if rounds_up and not path.decide(strides[axis] == 1):
             shape.append(divided(whole - window + strides[axis] - 1, strides[axis]) + 1)
         else:
-            shape.append(_places(path, whole - window, strides[axis]))
+            shape.append(_places(whole - window, strides[axis]))
     kind = x.type
     name = "ReduceMax" if node.op == "MaxPool" else "Sum"
 
