@@ -46,12 +46,13 @@ class FileFacts {
   /// finds what the file states of them: a tensor with a shape.
   bool confirms(const std::vector<std::string>& names) const;
 
-  /// What inference finds of an output of the graph that has this name in the file.
+  /// How the type that inference finds of an output stands to the one in the file.
   enum class Standing {
     kAgrees,       ///< what the file states, as far as both are known
     kContradicts,  ///< another type than the file states
     kUnstated,     ///< the file states none
   };
+  /// Compares an output of the graph, by its number, with the one of this name in the file.
   Standing standing(std::size_t output, const std::string& name) const;
 
   /// The texts of __ext_shape__ and __ext_dtype__ of each node; fewer than nodes if a value is not

@@ -1,4 +1,4 @@
-// What passes declare of themselves, and checks of options against it.
+// Declarations of passes, and checks of options against them.
 #ifndef PASSLIB_LIBRARY_DECLARATIONS_H_
 #define PASSLIB_LIBRARY_DECLARATIONS_H_
 

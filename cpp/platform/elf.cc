@@ -225,7 +225,7 @@ std::vector<std::string> neededVersions(Sections* file) {
   return versions;
 }
 
-/// What compilers and linkers left in the section of comments.
+/// Returns the texts of the section .comment, in which compilers and linkers name themselves.
 std::vector<std::string> statedCompilers(Sections* file) {
   const std::vector<char> text = file->itemsOf<char>(file->find(SHT_PROGBITS, ".comment"));
   std::vector<std::string> compilers;

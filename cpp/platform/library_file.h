@@ -14,7 +14,7 @@ namespace passlib {
 /// with a clearer message than the dynamic linker's; a truncated file would crash it.
 void checkLibraryFile(const std::string& path);
 
-/// What the file of a library states, read without running any of it.
+/// Facts from the file of a library; none of its code runs.
 struct LibraryFile {
   std::string machine;
   std::vector<std::string> exports;    ///< dynamic symbols that it defines

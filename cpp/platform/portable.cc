@@ -66,7 +66,7 @@ std::size_t PageMap::read(std::size_t /*page*/, std::size_t /*count*/,
 
 namespace passlib {
 
-// What the linker of another system thinks of a file is left to it.
+// The linker of the system makes all other checks.
 void checkLibraryFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) refuseLibrary(path, "the file does not exist or cannot be read");

@@ -1,5 +1,5 @@
-// What differs between operating systems. linux.cc and elf.cc are for Linux, portable.cc for other
-// systems; PASSLIB_PORTABLE selects it on Linux, too, for tests.
+// Functions that differ between operating systems: linux.cc and elf.cc are for Linux, portable.cc
+// for other systems. PASSLIB_PORTABLE selects portable.cc on Linux, for tests.
 #ifndef PASSLIB_PLATFORM_SYSTEM_H_
 #define PASSLIB_PLATFORM_SYSTEM_H_
 
@@ -38,7 +38,7 @@ bool bringIn(void* first, std::size_t size);
 
 timespec modifiedAt(const struct stat& file);
 timespec changedAt(const struct stat& file);
-/// What a file gets as its time if it is written now.
+/// Returns the time that a file gets if it is written now.
 timespec fileClock();
 
 /// Flag of mmap for private mappings of whole files, few of whose pages are written.

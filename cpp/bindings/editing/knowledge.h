@@ -13,7 +13,7 @@ namespace passlib {
 using rules::Assumptions;
 using rules::GraphKnowledge;
 
-/// What a file, an OnnxFile or None, was read from; null for None.
+/// Returns the parts that an OnnxFile was read from; null for None.
 std::shared_ptr<const onnx::Originals> originalsOf(const py::object& file);
 
 }  // namespace passlib

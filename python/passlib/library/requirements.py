@@ -1,4 +1,4 @@
-"""What a library's file exports and needs, and where it loads."""
+"""Exports and requirements of a library's file, and the systems where it loads."""
 
 from __future__ import annotations
 

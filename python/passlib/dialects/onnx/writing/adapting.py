@@ -1,4 +1,4 @@
-"""What ONNX's version converter leaves to others: operators in the form of another version."""
+"""Operators in the form of another version, where ONNX's version converter has no adapter."""
 
 from __future__ import annotations
 
