@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.calls import Call, Key, call_of, key_of, values_of
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import graphs_within, refill
 from passlib.errors import FormatError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -180,9 +180,7 @@ class _Inliner:
                     )
                 self._match_sets(body, key, function)
                 nodes += Call(node, key, function, names, titles).nodes()
-            made = [copy_of(node) for node in nodes]
-            del graph.node[:]
-            graph.node.extend(made)
+            refill(graph.node, nodes)
         return True
 
     def _match_sets(self, body: Any, key: Key, function: Any) -> None:
@@ -229,21 +227,19 @@ class _Inliner:
             reached |= new
             pending += [self._functions[key] for key in new]
         kept = [
-            copy_of(function)
+            function
             for key, function in self._functions.items()
             if key in reached or key not in self._chosen
         ]
         changed = len(kept) < len(self._functions)
-        del self._proto.functions[:]
-        self._proto.functions.extend(kept)
+        refill(self._proto.functions, kept)
         bodies = [*self._bodies, *self._proto.functions]
         used = {schema.plain(n.domain) for graph in graphs_within(*bodies) for n in graph.node}
-        gone = {key.domain for key in self._functions} - {key_of(each).domain for each in kept}
+        left = {key_of(each).domain for each in self._proto.functions}
+        gone = {key.domain for key in self._functions} - left
         imports = [each for each in self._proto.opset_import
                    if schema.plain(each.domain) not in gone - used]  # fmt: skip
-        imports = [copy_of(each) for each in imports]
-        del self._proto.opset_import[:]
-        self._proto.opset_import.extend(imports)
+        refill(self._proto.opset_import, imports)
         return changed
 
 

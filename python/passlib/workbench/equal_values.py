@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill, used_by
 from passlib.errors import PasslibError
 from passlib.files.optional import require
 from passlib.model import load
@@ -188,9 +188,7 @@ _GIVEN: Final = "//given"
 def _outputs(model: Any, names: Sequence[str], arrays: Arrays) -> list[Any]:
     """Compute values of a model, without the nodes that these do not need, which may fail."""
     made = copy_of(model)
-    kept = [copy_of(node) for node in without_dead(made.graph.node, names)]
-    del made.graph.node[:]
-    made.graph.node.extend(kept)
+    refill(made.graph.node, without_dead(made.graph.node, names))
     del made.graph.output[:]
     for name in names:
         made.graph.output.add(name=name)
@@ -220,9 +218,7 @@ def drop_unused_weights(graph: Any) -> None:
     """Remove the weights of a graph that nothing reads."""
     used = {name for node in graph.node for name in used_by(node)}
     used |= {value.name for value in graph.output}
-    kept = [copy_of(tensor) for tensor in graph.initializer if tensor.name in used]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
+    refill(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in used])
 
 
 def _make_constants_weights(model: Any) -> None:
@@ -242,16 +238,13 @@ def _make_constants_weights(model: Any) -> None:
                 kind = np.float32 if "float" in attribute.name else np.int64
                 tensor = numpy_helper.from_array(np.array(value, kind))
         if tensor is None:
-            kept.append(copy_of(node))
+            kept.append(node)
         else:
             tensor.name = node.output[0]
             graph.initializer.append(tensor)
-    del graph.node[:]
-    graph.node.extend(kept)
+    refill(graph.node, kept)
     constants = {tensor.name for tensor in graph.initializer}
-    inputs = [copy_of(value) for value in graph.input if value.name not in constants]
-    del graph.input[:]
-    graph.input.extend(inputs)
+    refill(graph.input, [value for value in graph.input if value.name not in constants])
     model.ir_version = max(model.ir_version, 4)
 
 

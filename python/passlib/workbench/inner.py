@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from passlib.dialects.onnx.nested import copy_of, graphs_within, rename_values, used_by
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill, rename_values, used_by
 from passlib.errors import GraphError, listed
 from passlib.files.optional import require
 
@@ -160,10 +160,9 @@ def as_nested(made: Any, original: Any, outer: Collection[str], prefix: str) -> 
     graph.input.extend(original.input)
     own = {tensor.name for tensor in original.initializer}
     own |= {name for node in original.node for name in node.output}
-    kept = [copy_of(t) for t in graph.initializer if t.name in own or t.name not in outer]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-    new = {tensor.name for tensor in kept}
+    kept = [t for t in graph.initializer if t.name in own or t.name not in outer]
+    refill(graph.initializer, kept)
+    new = {tensor.name for tensor in graph.initializer}
     new |= {name for node in graph.node for name in node.output}
     rename_within({name: f"{prefix}{name}" for name in new if "//" in name}, graph)
     return graph
@@ -207,9 +206,7 @@ def rename_within(names: Mapping[str, str], *graphs: Any) -> None:
 def without_graphs(node: Any) -> Any:
     """Return a node without its nested graphs."""
     made = copy_of(node)
-    kept = [copy_of(each) for each in made.attribute if not each.HasField("g")]
-    del made.attribute[:]
-    made.attribute.extend(kept)
+    refill(made.attribute, [each for each in made.attribute if not each.HasField("g")])
     return made
 
 

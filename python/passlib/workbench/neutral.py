@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of
+from passlib.dialects.onnx.nested import copy_of, refill
 from passlib.files.optional import require
 from passlib.workbench.helper_calls import array_of, graphs_of, is_keyword, is_plain_type, kind_of
 
@@ -167,11 +167,8 @@ def _canonicalize(model: Any) -> None:
     """Give attributes the order, and tensors the form, in which onnx.helper makes them."""
     used = {schema.plain(each.domain) for body in graphs_of(model) for each in body.node}
     for holder in (model, *model.functions):
-        kept = [copy_of(each) for each in holder.opset_import]
-        del holder.opset_import[:]
-        holder.opset_import.extend(
-            each for each in kept if schema.plain(each.domain) in {"", *used}
-        )
+        kept = [each for each in holder.opset_import if schema.plain(each.domain) in {"", *used}]
+        refill(holder.opset_import, kept)
     for body in graphs_of(model):
         for node in body.node:
             attributes = sorted(

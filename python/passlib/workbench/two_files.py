@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, used_by
+from passlib.dialects.onnx.nested import copy_of, refill, used_by
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, listed
 from passlib.files.optional import require
 from passlib.graph.ordering import depth_first_order, stuck_items
@@ -383,10 +383,8 @@ class TwoFiles:
             if name not in self._old
             for number in region(self._after, name, self._old)
         }
-        nodes = [copy_of(self._after.nodes[number]) for number in sorted(numbers)]
-        kept = [copy_of(node) for node in graph.node]
-        del graph.node[:]
-        graph.node.extend([*nodes, *kept])
+        nodes = [self._after.nodes[number] for number in sorted(numbers)]
+        refill(graph.node, [*nodes, *graph.node])
 
     def values(self) -> list[str]:
         """Return the values before that both files compute, in order."""
@@ -598,9 +596,7 @@ def _sort(nodes: Sequence[Any], graph: Any) -> None:
     if stuck:
         names = [_title(nodes[item]) for item in stuck]
         raise GraphError(f"a cycle through {listed(names)}")
-    ordered = [copy_of(nodes[item]) for item in depth_first_order(needs)]
-    del graph.node[:]
-    graph.node.extend(ordered)
+    refill(graph.node, [nodes[item] for item in depth_first_order(needs)])
 
 
 def at_the_same_sets(before: Model, after: Model, shapes: Shapes) -> tuple[Any, Any]:

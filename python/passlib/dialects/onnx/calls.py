@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill
 from passlib.errors import FormatError, UnsupportedError
 from passlib.graph.names import NameSource
 
@@ -129,12 +129,11 @@ class Call:
         kept = []
         for each in node.attribute:
             if not each.ref_attr_name:
-                kept.append(copy_of(each))
+                kept.append(each)
                 continue
             found = self._attributes.get(each.ref_attr_name)
             if found is not None:  # otherwise the operator's own default holds
                 copied = copy_of(found)
                 copied.name = each.name
                 kept.append(copied)
-        del node.attribute[:]
-        node.attribute.extend(kept)
+        refill(node.attribute, kept)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.calls import Call, Key, values_of
-from passlib.dialects.onnx.nested import copy_of, graphs_within
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill
 from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.soundness.model import versions_of
 from passlib.dialects.onnx.targets import (
@@ -155,6 +155,4 @@ def _put(model: Any, replaced: Mapping[int, list[Any]]) -> None:
         if replaced.keys().isdisjoint(places):
             continue
         kept = zip(places, graph.node, strict=True)
-        made = [copy_of(new) for place, old in kept for new in replaced.get(place, [old])]
-        del graph.node[:]
-        graph.node.extend(made)
+        refill(graph.node, (new for place, old in kept for new in replaced.get(place, [old])))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of
+from passlib.dialects.onnx.nested import refill
 
 _OTHER_MEANING: Final[Mapping[str, tuple[int, ...]]] = {
     **dict.fromkeys(("Add", "Div", "Gemm", "Mul", "Pow", "Sub"), (7,)),
@@ -86,9 +86,7 @@ def drop_defaults(node: Any, present: int, target: int) -> None:
     kept = [each for each in node.attribute
             if each.name in after.attributes or not _is_default(each, before)]  # fmt: skip
     if len(kept) < len(node.attribute):
-        kept = [copy_of(each) for each in kept]
-        del node.attribute[:]
-        node.attribute.extend(kept)
+        refill(node.attribute, kept)
 
 
 def _is_default(attribute: Any, own: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,13 @@ def copy_of(message: Any) -> Any:
     made = type(message)()
     made.CopyFrom(message)
     return made
+
+
+def refill(field: Any, messages: Iterable[Any]) -> None:
+    """Replace the messages of a repeated field by copies of others, some of which it may hold."""
+    copies = [copy_of(each) for each in messages]
+    del field[:]
+    field.extend(copies)
 
 
 def with_name(message: Any, name: str, field: str = "name") -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
-from passlib.dialects.onnx.nested import copy_of, graphs_within, value_info
+from passlib.dialects.onnx.nested import graphs_within, refill, value_info
 from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.files.optional import require
 
@@ -169,9 +169,7 @@ def put(graphs: Sequence[Any], found: Corrections) -> None:
                 doubtful.update(node.output)
         foreign = {n for node in graph.node if schema.plain(node.domain) for n in node.output}
         gone = (doubtful - foreign) | stated.keys()
-        kept = [copy_of(value) for value in graph.value_info if value.name not in gone]
-        del graph.value_info[:]
-        graph.value_info.extend(kept)
+        refill(graph.value_info, [each for each in graph.value_info if each.name not in gone])
         for value in graph.output:
             if value.name in gone:
                 value.type.tensor_type.ClearField("shape")

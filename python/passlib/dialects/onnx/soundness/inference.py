@@ -9,7 +9,7 @@ import passlib._core as _core
 from passlib.arrays.views import computed
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
-from passlib.dialects.onnx.nested import copy_of, graphs_within, value_info
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill, value_info
 from passlib.dialects.onnx.reading import EXTERNAL
 from passlib.dialects.onnx.soundness.corrected import (
     Corrections,
@@ -218,10 +218,9 @@ def without_weights(model: Any, arrays: Mapping[int, Any]) -> Any:
                 value = value_info(tensor.name, tensor.data_type, tensor.dims)
                 graph.input.append(value)
         else:
-            kept.append(copy_of(tensor))
+            kept.append(tensor)
     if len(kept) < len(graph.initializer):
-        del graph.initializer[:]
-        graph.initializer.extend(kept)
+        refill(graph.initializer, kept)
     return made
 
 

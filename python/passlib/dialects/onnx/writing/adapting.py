@@ -10,7 +10,7 @@ import numpy as np
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.calls import values_of
 from passlib.dialects.onnx.forms import drop_defaults, other_form
-from passlib.dialects.onnx.nested import copy_of, graphs_within, used_by
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill, used_by
 from passlib.dialects.onnx.soundness.inference import inferred
 from passlib.dialects.onnx.targets import Known, walk
 from passlib.dialects.onnx.tensors import to_array
@@ -152,15 +152,7 @@ class _Around:
         self._model = model
         self._names = NameSource(set(values_of(model.graph)))
         self._before: list[tuple[Any, Any]] = []
-        self._tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-        for graph in graphs_within(model.graph):
-            for node in graph.node:
-                if (
-                    node.op_type == "Constant"
-                    and node.attribute
-                    and node.attribute[0].HasField("t")
-                ):
-                    self._tensors[node.output[0]] = node.attribute[0].t
+        self._tensors = _constants(model)
 
     def elements(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return a constant; None if it is not one."""
@@ -191,9 +183,7 @@ class _Around:
         for graph in reversed(list(graphs_within(self._model.graph))):
             nodes = [each for node in graph.node for each in (*new.get(id(node), ()), node)]
             if len(nodes) > len(graph.node):
-                copies = [copy_of(node) for node in nodes]
-                del graph.node[:]
-                graph.node.extend(copies)
+                refill(graph.node, nodes)
 
 
 def _attributes(node: Any) -> Mapping[str, Any]:
@@ -201,9 +191,7 @@ def _attributes(node: Any) -> Mapping[str, Any]:
 
 
 def _drop(node: Any, *names: str) -> None:
-    kept = [copy_of(each) for each in node.attribute if each.name not in names]
-    del node.attribute[:]
-    node.attribute.extend(kept)
+    refill(node.attribute, [each for each in node.attribute if each.name not in names])
 
 
 def _reshape(node: Any, known: Known, around: _Around) -> None:

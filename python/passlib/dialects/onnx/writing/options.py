@@ -12,7 +12,7 @@ import numpy as np
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.expansion import expand
-from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within
+from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, refill
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
 from passlib.dialects.onnx.soundness.acceptance import check_accepted
 from passlib.dialects.onnx.soundness.inference import (
@@ -216,9 +216,7 @@ def repair(conversion: Conversion, result: Any) -> None:
                 nodes += _spread(node, stem)
             nodes.append(node)
         if len(nodes) > len(graph.node):
-            copies = [copy_of(node) for node in nodes]
-            del graph.node[:]
-            graph.node.extend(copies)
+            refill(graph.node, nodes)
 
 
 def _spread(node: Any, stem: str) -> Iterator[Any]:
@@ -508,17 +506,14 @@ def _joined(assembled: Assembled, result: Any) -> Assembled:
     stated = {value.name for graph in graphs_within(model.graph) for value in graph.value_info}
     for graph in graphs_within(result.graph):
         # The converter states types that it inferred, some of them wrongly.
-        kept = [copy_of(value) for value in graph.value_info if value.name in stated]
-        del graph.value_info[:]
-        graph.value_info.extend(kept)
+        refill(graph.value_info, [value for value in graph.value_info if value.name in stated])
     _join_initializers(assembled, result.graph)
     del model.graph.node[:]
     model.graph.node.extend(result.graph.node)
     values = {value.name for value in (*result.graph.input, *result.graph.initializer)}
     values.update(name for node in result.graph.node for name in node.output)
-    types = [copy_of(value) for value in model.graph.value_info if value.name in values]
-    del model.graph.value_info[:]
-    model.graph.value_info.extend(types)
+    types = [value for value in model.graph.value_info if value.name in values]
+    refill(model.graph.value_info, types)
     for entry in model.opset_import:
         if not schema.plain(entry.domain):
             entry.version = versions_of(result.opset_import)[""]
@@ -534,11 +529,10 @@ def _join_initializers(assembled: Assembled, graph: Any) -> None:
     before = {tensor.name for tensor in own}
     left = {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}
     kept = [number for number, tensor in enumerate(own) if tensor.name in left]
-    tensors = [copy_of(own[number]) for number in kept]
-    tensors += [copy_of(tensor) for tensor in graph.initializer if tensor.name not in before]
+    tensors = [own[number] for number in kept]
+    tensors += [tensor for tensor in graph.initializer if tensor.name not in before]
     place = {old: new for new, old in enumerate(kept)}
     arrays, external = assembled.arrays, assembled.external
     assembled.arrays = {place[n]: array for n, array in arrays.items() if n in place}
     assembled.external = {place[n]: changed for n, changed in external.items() if n in place}
-    del own[:]
-    own.extend(tensors)
+    refill(own, tensors)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from passlib.arrays import dtypes
-from passlib.dialects.onnx.nested import copy_of, value_info
+from passlib.dialects.onnx.nested import copy_of, refill, value_info
 from passlib.dialects.onnx.reading import STATED
 from passlib.dialects.onnx.soundness.acceptance import states_elements
 from passlib.dialects.onnx.soundness.inference import (
@@ -154,9 +154,7 @@ def _without(model: Any, wanted: Mapping[str, set[str]]) -> Any:
     bare = copy_of(model)
     for place, graph in _placed(bare.graph):
         names = wanted.get(place, set())
-        kept = [copy_of(value) for value in graph.value_info if value.name not in names]
-        del graph.value_info[:]
-        graph.value_info.extend(kept)
+        refill(graph.value_info, [each for each in graph.value_info if each.name not in names])
         for value in graph.output:
             if value.name in names:
                 value.ClearField("type")
