@@ -65,17 +65,20 @@ def with_opset(model: M, opset: int) -> M:
 
 
 def with_known_operators(model: M, opset: Any) -> M:
-    """Return an ONNX model without operators that are newer than a version, as far as it can be.
+    """Return an ONNX model without operators that are newer than a version, as far as possible.
 
-    They are replaced as by the pass ``decompose``. Models of other dialects, and for a version that
-    is none, stay.
+    They are replaced as by the pass ``decompose``. The same model is returned if it has none, is
+    not of ONNX, or if there is no such version.
     """
     like: Any = model
     is_version = isinstance(opset, int) and not isinstance(opset, bool)
     if like.dialect != "onnx" or not is_version or not 1 <= opset <= schema.newest():
         return model
-    operators = operators_of(like.symbol.graph)
-    if all(schema.schema_of(name, "", opset) is not None for name in operators):
+    # Operators of other domains have their names too, and none of them is replaced.
+    known = [
+        schema.schema_of(name, "", schema.newest()) for name in operators_of(like.symbol.graph)
+    ]
+    if all(own is None or schema.schema_of(own.name, "", opset) for own in known):
         return model
     made: M = like.optimize_for("decompose", target=f"opset={opset}", quiet=True)
     return made

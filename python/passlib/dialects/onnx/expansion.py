@@ -16,8 +16,8 @@ from passlib.dialects.onnx.targets import (
     OperatorSet,
     Target,
     body_of,
+    objection,
     qualified,
-    values_of_node,
     walk,
 )
 from passlib.errors import PasslibError
@@ -81,7 +81,7 @@ class _Expansion:
         found = {}
         for number, node in suspects:
             known = typed[number]
-            if not self._refuses(node, versions, known):
+            if not objection(node, versions, self._judge, known):
                 continue
             made = None
             if depth < _DEEPEST:
@@ -91,12 +91,6 @@ class _Expansion:
             elif not (stays or qualified(node) in self._spared):
                 return None
         return found
-
-    def _refuses(self, node: Any, versions: Mapping[str, int], known: Known) -> bool:
-        domain = schema.plain(node.domain)
-        version = versions.get(domain, 1)
-        values = list(values_of_node(node, version, self._judge, known))
-        return bool(self._judge.objection(node, version, values))
 
     def _expanded(self, node: Any, model: Any, known: Known, depth: int) -> list[Any] | None:
         """Return the nodes that compute what a node does; None if there are none."""

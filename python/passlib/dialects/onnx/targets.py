@@ -300,16 +300,24 @@ def refusals(model: Any, target: Target | OperatorSet) -> list[Refusal]:
         for node, known in walk(body):
             if (node.domain, node.op_type) in functions:
                 continue
-            version = versions.get(schema.plain(node.domain), 1)
-            reason = target.objection(
-                node, version, list(values_of_node(node, version, target, known))
-            )
+            reason = objection(node, versions, target, known)
             if reason and target.expands:
                 reason = _of_body(node, imports, known, target, reason)
             if reason:
                 name = node.name or next(filter(None, node.output), "")
                 found.append(Refusal(name, qualified(node), place, reason))
     return found
+
+
+def objection(
+    node: Any, versions: Mapping[str, int], target: Target | OperatorSet, known: Known
+) -> str:
+    """Return why a target refuses a node; an empty text if it does not.
+
+    ``versions``: of the operator sets that the model imports.
+    """
+    version = versions.get(schema.plain(node.domain), 1)
+    return target.objection(node, version, list(_values_of(node, version, target, known)))
 
 
 def _of_body(
@@ -466,7 +474,7 @@ def _text(kind: Any) -> str:
     return ""
 
 
-def values_of_node(
+def _values_of(
     node: Any, version: int, target: Target | OperatorSet, known: Known
 ) -> Iterator[_Value]:
     """Iterate over the inputs and outputs of a node, with the types that are known."""

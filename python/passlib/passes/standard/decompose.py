@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final
 
@@ -82,24 +82,23 @@ def _decomposed(model: Model, name: str, *, quiet: bool) -> Model:
             "see `passlib convert`"
         )
     done: Counter[str] = Counter()
-    left = _refused(model, target)
+    proto = _proto_of(model)
+    left = refusals(proto, target)
     for _ in range(_MOST_ROUNDS):
-        made, after = model, left
-        for step in (_by_rules, _by_bodies):
-            if left and after == left:
-                made = step(model, target, left)
-                after = _refused(made, target)
-        if after == left:
+        for made in _changed(model, proto, target, left):
+            if made is model:
+                continue
+            content = _proto_of(made)
+            after = refusals(content, target)
+            if after != left:
+                break
+        else:
             break
         done += Counter(each.op for each in left) - Counter(each.op for each in after)
-        model, left = made, after
+        model, proto, left = made, content, after
     if not quiet:
         _report(done, left)
     return model
-
-
-def _refused(model: Model, target: Target | OperatorSet) -> list[Refusal]:
-    return refusals(_proto_of(model), target)
 
 
 def _proto_of(model: Model) -> Any:
@@ -107,7 +106,19 @@ def _proto_of(model: Model) -> Any:
     return onnx.ModelProto.FromString(whole_content_of(model))
 
 
-def _by_bodies(model: Model, target: Target | OperatorSet, refused: Sequence[Refusal]) -> Model:
+def _changed(
+    model: Model, proto: Any, target: Target | OperatorSet, refused: Sequence[Refusal]
+) -> Iterator[Model]:
+    """Yield the model as rules change it, and with operators as ONNX defines them.
+
+    ``proto``: the model as a message, which is changed.
+    """
+    if refused:
+        yield _by_rules(model, proto, refused)
+        yield _by_bodies(model, proto, target)
+
+
+def _by_bodies(model: Model, proto: Any, target: Target | OperatorSet) -> Model:
     """Replace operators by those that ONNX defines them by, in bodies of functions as well."""
     spared = {operator for operator, _ in _roots()}
 
@@ -115,12 +126,12 @@ def _by_bodies(model: Model, target: Target | OperatorSet, refused: Sequence[Ref
         return proto.SerializeToString() if expand(proto, target, spared) else None
 
     onnx: Any = require("onnx", extra="onnx")
-    own = changed(_proto_of(model))
+    own = changed(proto)
     made = model if own is None else of_content(model, own)
     return with_functions(made, lambda body: changed(onnx.ModelProto.FromString(body)), falls=False)
 
 
-def _by_rules(model: Model, target: Target | OperatorSet, refused: Sequence[Refusal]) -> Model:
+def _by_rules(model: Model, proto: Any, refused: Sequence[Refusal]) -> Model:
     """Replace operators by those of the rules."""
     operators = {each.op for each in refused}
     only = [name for operator, name in _roots() if operator in operators]
@@ -128,7 +139,6 @@ def _by_rules(model: Model, target: Target | OperatorSet, refused: Sequence[Refu
         return model
     titles = {each.node for each in refused}
     nodes = set(titles)
-    proto = _proto_of(model)
     for body in (proto.graph, *proto.functions):
         for place, graph in placed_graphs(body):
             # The names that the reader makes where there are none, or two are equal.
