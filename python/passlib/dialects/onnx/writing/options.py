@@ -85,15 +85,9 @@ class Conversion(NamedTuple):
 
 
 def _versions(operator: str) -> list[int]:
-    defs: Any = require("onnx.defs", extra="onnx")
-    return [version for version in range(COMPARED + 1, int(defs.onnx_opset_version()) + 1)
-            if _since(defs, operator, version) == version]  # fmt: skip
-
-
-def _since(defs: Any, operator: str, version: int) -> int:
-    with suppress(defs.SchemaError):
-        return int(defs.get_schema(operator, version).since_version)
-    return 0
+    versions = range(COMPARED + 1, schema.newest() + 1)
+    found = {version: schema.schema_of(operator, "", version) for version in versions}
+    return [version for version, own in found.items() if own and own.since_version == version]
 
 
 class _Around:
