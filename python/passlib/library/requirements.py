@@ -67,7 +67,7 @@ class Abi:
     path : str
         Absolute path of the file.
     machine : str
-        What processors it was built for.
+        The processors that it was built for.
     entry_points : tuple of str
         The functions of the ABI that it exports, with those that only passlib's header has.
     abi_version, flat_version : int or None

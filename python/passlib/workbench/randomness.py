@@ -40,8 +40,8 @@ def _nodes(model: Model) -> Iterator[Node]:
 def seeded(model: Model, reference: Model | None = None) -> Model | None:
     """Return a model whose random operators without a seed have one, by their names.
 
-    ``reference``: of which tools made the model. Nodes of other names get the seeds of those of the
-    reference whose names are gone, in order.
+    ``reference``: the model that a tool made this one from. Renamed nodes get the seeds of the
+    nodes of the reference whose names are gone, in order.
 
     Returns None if the model is not one of ONNX or has no single file.
     """
@@ -62,7 +62,7 @@ def seeded(model: Model, reference: Model | None = None) -> Model | None:
 
 
 def _message(model: Model) -> Any:
-    """Return a model as a message; None if it is not one of ONNX or has no single file."""
+    """Return an ONNX model as a message; None for other dialects and without a single file."""
     if model.dialect != "onnx":
         return None
     try:
@@ -90,7 +90,7 @@ def _name(node: Any) -> str:
 
 
 def _renamed(drawing: Sequence[Any], known: Sequence[Any]) -> dict[str, str]:
-    """Return the names of nodes of a reference for those of a model that it does not have."""
+    """Return the former names of renamed nodes, by their new names."""
     present = {_name(node) for node in drawing}
     free: dict[str, list[str]] = {}
     for node in known:

@@ -1,4 +1,4 @@
-"""Calls of functions of ONNX models, and the nodes that do what they call."""
+"""Calls of functions of ONNX models, and the nodes that replace them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of ONNX models in place of one that ONNX defines by others."""
+"""Replaces operators of ONNX models by those that ONNX defines them by."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def expand(model: Any, judge: Target | OperatorSet, spared: Collection[str] = ()
         Is changed.
     judge : Target or OperatorSet
     spared : collection of str
-        Operators that are refused, but that something else will replace.
+        Refused operators that something else will replace.
 
     Returns
     -------
@@ -129,7 +129,7 @@ class _Expansion:
 
 
 def _with_defaults(node: Any, own: Any) -> Any:
-    """Return a node that states the attributes which it leaves to their defaults."""
+    """Return a copy of a node that states the defaults of its omitted attributes."""
     made = copy_of(node)
     stated = {each.name for each in node.attribute}
     for name, attribute in own.attributes.items():
@@ -139,7 +139,7 @@ def _with_defaults(node: Any, own: Any) -> Any:
 
 
 def _put(model: Any, replaced: Mapping[int, list[Any]]) -> None:
-    """Put other nodes into graphs in place of some, by their numbers."""
+    """Replace nodes by others, by their numbers."""
     if not replaced:
         return
     nodes = [node for node, _ in walk(model.graph)]

@@ -1,4 +1,4 @@
-"""Operators of ONNX's own set that look and mean the same in two versions of it."""
+"""Nodes that are the same in two versions of ONNX's own operator set."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OTHER_MEANING: Final[Mapping[str, tuple[int, ...]]] = {
     "TopK": (10, 11),
     "Upsample": (9,),
 }
-"""Sets in which operators got another meaning, though some nodes look the same.
+"""Sets that changed the meaning of nodes which look the same.
 
-Any other attribute that a set added does nothing where it has its default.
+All other attributes that a set added have no effect where they have their default.
 """
 
 _SINCE: Final[Mapping[tuple[str, str, bytes], int]] = {
@@ -37,19 +37,19 @@ _SINCE: Final[Mapping[tuple[str, str, bytes], int]] = {
     ("ScatterND", "reduction", b"max"): 18,
     ("ScatterND", "reduction", b"min"): 18,
 }
-"""The sets in which attributes got values."""
+"""The sets that added values of attributes."""
 
 
 def other_form(node: Any, present: int, target: int) -> str:
-    """Return why a node cannot be what it is in another version of ONNX's set, but for types.
+    """Return why a node would change in another version of ONNX's set; types are not judged.
 
-    An empty text if it can, without the attributes that `drop_defaults` removes.
+    An empty text if it would not, without the attributes that `drop_defaults` removes.
 
     Parameters
     ----------
     node : onnx.NodeProto
     present, target : int
-        The version that it is of, and the other one.
+        The version of the model, and the other one.
     """
     name = node.op_type
     before, after = (schema.schema_of(name, "", version) for version in (present, target))
@@ -79,7 +79,7 @@ def other_form(node: Any, present: int, target: int) -> str:
 
 
 def drop_defaults(node: Any, present: int, target: int) -> None:
-    """Remove attributes that a version of the operator lacks, and that are as if left out."""
+    """Remove attributes that the target version lacks and that have their default."""
     before, after = (schema.schema_of(node.op_type, "", version) for version in (present, target))
     if before is None or after is None:
         return

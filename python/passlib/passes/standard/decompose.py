@@ -33,7 +33,7 @@ def decompose(model: AnyModel, target: str) -> Model:
     """Return an ONNX model without the operators that a target lacks, as far as that is possible.
 
     It is the pass ``decompose``. Operators are replaced by the operators that ONNX defines them by,
-    or by those of a rule. `lint` tells what is left.
+    or by those of a rule. `lint` lists the nodes that are left.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def decompose(model: AnyModel, target: str) -> Model:
 
 class _Decomposing(NamedPipeline):
     def check(self, options: Mapping[str, Any]) -> None:
-        """Check options; the declaration knows all."""
+        """Accept all options that the declaration accepts."""
 
     def run(self, model: Model, options: Mapping[str, Any], watch: Any = None) -> Model:
         """Return the changed model; the same object if nothing changes."""

@@ -28,7 +28,7 @@ Convert = Callable[[Any], Any]
 def hide(
     model: Any, operators: Collection[str], present: int, target: int, convert: Convert
 ) -> Any:
-    """Return a copy of a model in which nodes that stay what they are have unknown operators.
+    """Return a copy of a model that hides nodes from ONNX's converter, if both versions have them.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _constants(model: Any) -> dict[str, Any]:
 def _convert_body(
     model: Any, body: Any, known: Known, constants: Mapping[str, Any], convert: Convert
 ) -> None:
-    """Convert a nested graph in place; what it reads from around it is given to it as inputs."""
+    """Convert a nested graph in place, as a model whose inputs are the values that it captures."""
     alone = type(model)(ir_version=model.ir_version)
     alone.opset_import.extend(each for each in model.opset_import if each.domain != _HIDDEN)
     alone.graph.CopyFrom(body)
@@ -112,7 +112,7 @@ def _convert_body(
 
 
 def show(model: Any, present: int, target: int) -> None:
-    """Give nodes their operators back, without attributes that do nothing and are new."""
+    """Restore the hidden operators, and drop new attributes that have their default."""
     for graph in graphs_within(model.graph):
         for node in graph.node:
             if node.domain == _HIDDEN:
@@ -122,10 +122,7 @@ def show(model: Any, present: int, target: int) -> None:
 
 
 def adapt(model: Any, present: int, target: int) -> None:
-    """Replace nodes by those of another form that both versions have.
-
-    Nodes that have none stay.
-    """
+    """Replace nodes by equal ones that both versions have, where there are any."""
     chosen = {
         operator: adapter
         for operator, (version, adapter) in _ADAPTERS.items()
@@ -146,7 +143,7 @@ def adapt(model: Any, present: int, target: int) -> None:
 
 
 class _Around:
-    """The constants of a model, and what is to be added to it."""
+    """The constants of a model, and the nodes to add to it."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -195,7 +192,7 @@ def _drop(node: Any, *names: str) -> None:
 
 
 def _reshape(node: Any, known: Known, around: _Around) -> None:
-    """Leave out what a 0 in a shape means, where there is none."""
+    """Drop ``allowzero`` where no size is 0."""
     stated = _attributes(node).get("allowzero")
     if stated is not None and stated.i:
         shape = around.elements(node.input[1])
@@ -204,7 +201,7 @@ def _reshape(node: Any, known: Known, around: _Around) -> None:
 
 
 def _shape(node: Any, known: Known, around: _Around) -> None:
-    """Take a part of a shape by Slice."""
+    """Take a part of a shape with Slice."""
     found = _attributes(node)
     start = found["start"].i if "start" in found else 0
     end = found["end"].i if "end" in found else np.iinfo(np.int64).max
@@ -219,7 +216,7 @@ def _shape(node: Any, known: Known, around: _Around) -> None:
 
 
 def _split(node: Any, known: Known, around: _Around) -> None:
-    """Leave out the number of parts, which is that of the outputs, and state unequal ones."""
+    """Drop the number of parts, which is that of the outputs, and state sizes that differ."""
     found = _attributes(node)
     if "num_outputs" not in found:
         return
@@ -243,7 +240,7 @@ _MODES: Final = {b"linear": b"bilinear", b"cubic": b"bicubic", b"nearest": b"nea
 
 
 def _grid_sample(node: Any, known: Known, around: _Around) -> None:
-    """Name the modes of images with two dimensions as before."""
+    """Use the older names of the modes, which are those of images with two dimensions."""
     rank = known.get(node.input[0], ("", None, None))[1]
     mode = _attributes(node)["mode"].s if "mode" in _attributes(node) else b"linear"
     if rank != 4 or mode not in _MODES:
@@ -261,4 +258,4 @@ _ADAPTERS: Final[Mapping[str, tuple[int, _Adapter]]] = {
     "Shape": (15, _shape),
     "Split": (18, _split),
 }
-"""Operators, and the version that gave them the form which others lack."""
+"""Operators, and the version that added the form to replace."""

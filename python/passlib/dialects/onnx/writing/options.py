@@ -380,9 +380,9 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
 def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> Any:
     """Return what ONNX's converter makes of a model.
 
-    Operators that it cannot take along, though they stay what they are, are hidden from it; others
-    are replaced by those that ONNX defines them by. ``model``: the one that messages are about.
-    ``hidden``: operators known to be hidden; grows.
+    Operators that it does not know, but that stay the same, are hidden from it; others are replaced
+    by those that ONNX defines them by. ``model``: the one that messages are about. ``hidden``:
+    operators to hide; grows.
     """
     inference: Any = require("onnx.shape_inference", extra="onnx")
     converter: Any = require("onnx.version_converter", extra="onnx")
