@@ -28,6 +28,9 @@ void bindQueries(pybind11::module_* m, GraphClass* graphs);
 /// Adds EditableGraph and the classes of its nodes, values and attributes. Needs Graph.
 void bindEditing(pybind11::module_* m);
 
+/// Adds read_steps, print_step and print_list.
+void bindSteps(pybind11::module_* m);
+
 /// Adds Library, CallSettings and run_pass. Needs Graph.
 void bindLibraries(pybind11::module_* m);
 

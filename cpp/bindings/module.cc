@@ -13,6 +13,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindKnowledge(&m);
   passlib::bindRules(&m);
   passlib::bindMoves(&m);
+  passlib::bindSteps(&m);
   passlib::bindLibraries(&m);
   passlib::bindLending(&m);
   passlib::bindScaledArrays(&m);

@@ -3,19 +3,20 @@
 #define PASSLIB_LIBRARY_STEPS_H_
 
 #include <cstddef>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "errors.h"
+#include "header.h"
+
 namespace passlib {
 
-/// A text is no pipeline. what() has the place and what was expected there.
-struct StepsError : std::runtime_error {
-  StepsError(const std::string& what, std::size_t place)
-      : std::runtime_error(what), offset(place) {}
-  std::size_t offset;  ///< in characters
+/// A text is no pipeline. what() has the place and what was expected there; `offset` is in
+/// characters.
+struct StepsError : FormatError {
+  using FormatError::FormatError;
 };
 
 /// One pass with its options, or steps that are carried out until they change nothing, but at most
@@ -29,15 +30,23 @@ struct Step {
   std::vector<Step> steps;
 };
 
+/// How a host treats texts.
+struct StepsHost {
+  /// Accept halves of surrogate pairs, as Python's strings have them: in three bytes each.
+  bool accepts_halves = false;
+  /// Returns a text as messages show it.
+  std::string (*shown)(const std::string& text) = &mxnet::ext::host::quoted;
+};
+
 /// Reads `removeDeadNodes, fold{level=2, axes=[0, 1]}, repeat<4>(a, b)`. Names and values that are
 /// no plain words stand in double quotes, as JSON strings. Throws StepsError.
-std::vector<Step> readSteps(const std::string& text);
-
-/// The number of characters before a byte of a text in UTF-8.
-std::size_t charactersBefore(std::string_view text, std::size_t byte);
+std::vector<Step> readSteps(const std::string& text, const StepsHost& host = StepsHost());
 
 /// The text of steps, which `readSteps` reads back as equal ones.
 std::string printSteps(const std::vector<Step>& steps);
+
+/// The text of a list, as the value of an option.
+std::string printList(const std::vector<std::string>& items);
 
 }  // namespace passlib
 

@@ -1,6 +1,6 @@
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ class NodeTuple(NamedTuple):
     control_deps: list[int]
     subgraphs: list[Graph]
 
+_Step = TypeVar("_Step")
+_Repeat = TypeVar("_Repeat")
 Bytes = np.ndarray[Any, Any]
 ForeignCall: type[Any]  # a context
 
@@ -511,6 +513,13 @@ class JsonArray(list[Any]):
 def parse_json(
     text: bytes, number: Callable[[str], Any], comments: bool, max_depth: int
 ) -> Any: ...
+def read_steps(
+    text: str,
+    step: Callable[[str, tuple[tuple[str, str], ...], int, tuple[int, ...]], _Step],
+    repeat: Callable[[int, tuple[Any, ...]], _Repeat],
+) -> tuple[_Step | _Repeat, ...]: ...
+def print_step(name: str, options: Iterable[tuple[str, str]]) -> str: ...
+def print_list(items: Iterable[str]) -> str: ...
 def run_pass(
     library: Library,
     index: int,

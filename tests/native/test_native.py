@@ -122,6 +122,8 @@ class TestCommand:
         ("arguments", "status", "message"),
         [
             (("--passes", "a,"), 1, "character 3: expected the name of a pass"),
+            (("--passes", 'repeat<"">(a)'), 1, "character 8: expected a number of times, not"),
+            (("--passes", 'a{x="\\ud800"}'), 1, "character 5: expected a value as a JSON string"),
             (("--passes", "nothing"), 1, "there is no pass 'nothing'"),
             (("--passes", "simplify"), 1, "'simplify' is not in native hosts yet"),
             (("--passes", "removeDeadNodes{level=2}"), 1, "has no option 'level'"),

@@ -76,6 +76,10 @@ class TestText:
             ("repeat<4>(a, b{x=1})", "repeat<4>(a, b{x=1})"),
             ("a,repeat<2>(b,repeat<3>(c)),d", "a, repeat<2>(b, repeat<3>(c)), d"),
             ("repeat", "repeat"),
+            ('"\\u0061\\/\\b\\u001F"', '"a/\\b\\u001f"'),
+            ('"\\ud83d\\ude00\\u00E9\x7f"', '"😀é\x7f"'),
+            ('"😀é\x7f\\ude00"', '"\\ud83d\\ude00\\u00e9\\u007f\\ude00"'),
+            ('p{v=["\ud83d",b]}', 'p{v=["\\ud83d", b]}'),
             ("", ""),
         ],
     )
@@ -101,6 +105,11 @@ class TestText:
             ("repeat<2>()", 10, "the name of a pass, not ')'"),
             ("a)", 1, "',' or the end, not ')'"),
             ('"a', 0, "the name of a pass as a JSON string"),
+            ('"\n"', 0, "the name of a pass as a JSON string, not '\"\\n\"'"),
+            ('"\\u12é4"', 0, "the name of a pass as a JSON string"),
+            ('repeat<"">(a)', 7, "a number of times, not"),
+            ("é{x='y'}", 0, "the name of a pass, not \"é{x='y'}\""),
+            ('a{"é\ud800"=1 "é\\uD800"=2}', 9, "since 'é\\ud800' is given already, not"),
             ("repeat<2>(" * 200 + "a" + ")" * 200, 1010, "repeats nested at most 100 deep"),
         ],
     )

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from passlib.errors import FormatError, PasslibError
+import passlib._core as _core
+from passlib.errors import PasslibError
 from passlib.library.backends import find_backend, find_pipeline
 from passlib.library.declared import OptionError, option_text
 
 T = TypeVar("T")
-
-_MOST_NESTED = 100
-_MOST_TIMES = 1_000_000
-_SPACE = " \t\r\n"
-
-BARE = re.compile(r"[A-Za-z0-9_.+:/-]+")
-"""A name or a value that needs no quotes."""
-
-_ITEM = rf'(?:{BARE.pattern}|"(?:[^"\\]|\\.)*")'
-
-_LIST = re.compile(rf"\[(?:{_ITEM}(?:, {_ITEM})*)?\]")
 
 
 @dataclass(frozen=True)
@@ -49,8 +37,7 @@ class Step:
     option_places: tuple[int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
-        options = ", ".join(f"{_quoted(key)}={_value(value)}" for key, value in self.options)
-        return _quoted(self.name) + (f"{{{options}}}" if options else "")
+        return _core.print_step(self.name, self.options)
 
 
 @dataclass(frozen=True)
@@ -111,37 +98,8 @@ def _text(value: object) -> str:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return list_of(map(option_text, value))
+        return _core.print_list(map(option_text, value))
     return str(value)
-
-
-def list_of(items: Iterable[str]) -> str:
-    """Return the text of a list."""
-    return "[" + ", ".join(map(_quoted, items)) + "]"
-
-
-def _quoted(text: str) -> str:
-    if BARE.fullmatch(text):
-        return text
-    # Half of a surrogate pair cannot be printed.
-    halves = any("\ud800" <= character <= "\udfff" for character in text)
-    return json.dumps(text, ensure_ascii=halves)
-
-
-def _value(text: str) -> str:
-    """Return the text of an option, in quotes unless it is a word, a number or a list."""
-    return text if _is_list(text) else _quoted(text)
-
-
-def _is_list(text: str) -> bool:
-    """Whether a text is one that `list_of` returns."""
-    if not _LIST.fullmatch(text):
-        return False
-    items = re.findall(_ITEM, text)
-    try:
-        return text == list_of(json.loads(item) if item[0] == '"' else item for item in items)
-    except ValueError:
-        return False
 
 
 def parse(text: str) -> Steps:
@@ -150,132 +108,7 @@ def parse(text: str) -> Steps:
     Names and values that are no plain words stand in double quotes, as JSON strings. Raises
     `FormatError` if the text is no pipeline; the message has the place and what was expected there.
     """
-    reader = _Reader(text)
-    # Repeats in progress: the number of times, and the steps around them.
-    open_repeats: list[tuple[int, list[Step | Repeat]]] = []
-    steps: list[Step | Repeat] = []
-    while True:
-        if reader.takes("repeat<"):
-            open_repeats.append((reader.times(), steps))
-            if len(open_repeats) > _MOST_NESTED:
-                raise reader.error(f"repeats nested at most {_MOST_NESTED} deep")
-            steps = []
-            continue
-        steps.append(reader.step())
-        while open_repeats and reader.takes(")"):
-            times, outer = open_repeats.pop()
-            outer.append(Repeat(times, tuple(steps)))
-            steps = outer
-        if reader.takes(","):
-            continue
-        if open_repeats:
-            raise reader.error("',' or ')'")
-        if not reader.at_end():
-            raise reader.error("',' or the end")
-        return tuple(steps)
-
-
-class _Reader:
-    """The text and a place in it."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._place = 0
-
-    def error(self, expected: str) -> FormatError:
-        """Return the error that something else was expected at this place."""
-        found = self._text[self._place : self._place + 12]
-        after = f"not {found!r}" if found else "but the text ends"
-        return FormatError(
-            f"pipeline {self._text!r}, character {self._place + 1}: expected {expected}, {after}",
-            offset=self._place,
-        )
-
-    def at_end(self) -> bool:
-        self._skip()
-        return self._place == len(self._text)
-
-    def takes(self, word: str) -> bool:
-        """Move past a word if it comes next."""
-        self._skip()
-        if not self._text.startswith(word, self._place):
-            return False
-        self._place += len(word)
-        return True
-
-    def times(self) -> int:
-        """Read ``4>(``."""
-        place = self._place
-        number = self._word("a number of times")
-        if not (number.isascii() and number.isdigit() and len(number) < 8):
-            self._place = place
-            raise self.error("a number of times")
-        if not 1 <= int(number) <= _MOST_TIMES:
-            self._place = place
-            raise self.error(f"a number of times from 1 to {_MOST_TIMES}")
-        self._need(">")
-        self._need("(")
-        return int(number)
-
-    def step(self) -> Step:
-        self._skip()
-        place = self._place
-        name = self._word("the name of a pass")
-        options: dict[str, str] = {}
-        places: list[int] = []
-        if self.takes("{") and not self.takes("}"):
-            while True:
-                self._skip()
-                start = self._place
-                key = self._word("the name of an option")
-                if key in options:
-                    self._place = start
-                    raise self.error(f"another option, since {key!r} is given already")
-                places.append(start)
-                self._need("=")
-                options[key] = self._value()
-                if self.takes("}"):
-                    break
-                # As in MLIR, options may also be separated by space alone.
-                self.takes(",")
-        return Step(name, tuple(options.items()), place, tuple(places))
-
-    def _value(self) -> str:
-        self._skip()
-        if not self.takes("["):
-            return self._word("a value")
-        items = []
-        while not self.takes("]"):
-            items.append(self._word("an item"))
-            if not self.takes(",") and self._peek() != "]":
-                raise self.error("',' or ']'")
-        return list_of(items)
-
-    def _word(self, expected: str) -> str:
-        self._skip()
-        if self._peek() == '"':
-            try:
-                word, self._place = json.JSONDecoder().raw_decode(self._text, self._place)
-            except ValueError:
-                raise self.error(f"{expected} as a JSON string") from None
-            return str(word)
-        found = BARE.match(self._text, self._place)
-        if found is None:
-            raise self.error(expected)
-        self._place = found.end()
-        return found.group()
-
-    def _need(self, character: str) -> None:
-        if not self.takes(character):
-            raise self.error(repr(character))
-
-    def _peek(self) -> str:
-        self._skip()
-        return self._text[self._place : self._place + 1]
-
-    def _skip(self) -> None:
-        while self._place < len(self._text) and self._text[self._place] in _SPACE:
-            self._place += 1
+    return _core.read_steps(text, Step, Repeat)
 
 
 class Observer(Protocol[T]):
