@@ -199,19 +199,25 @@ char* copied(std::string_view text) {
   return made;
 }
 
-/// The library of standard passes next to this one, or in the folder `passlib` beside it.
-std::string standardPasses() {
+/// The folder of the file that has this code.
+std::string ownFolder() {
   Dl_info found;
-  std::string folder = ".";
-  if (dladdr(reinterpret_cast<const void*>(&passlib_version), &found) != 0 &&
-      found.dli_fname != nullptr) {
-    char* const real = ::realpath(found.dli_fname, nullptr);
-    const std::string path = real != nullptr ? real : found.dli_fname;
-    ::free(real);
-    folder = path.substr(0, path.rfind('/'));
-  }
+  if (dladdr(reinterpret_cast<const void*>(&passlib_version), &found) == 0) return ".";
+  std::string path = found.dli_fname;
+  // The word of the command line, if this is linked into a program that the shell found in PATH.
+  if (path.find('/') == std::string::npos) path = "/proc/self/exe";
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  if (real != nullptr) path = real.get();
+  return path.substr(0, path.rfind('/'));
+}
+
+/// The library of standard passes: in the folder `passlib` beside this library, next to it, or
+/// where a program in `bin` that contains this library has it.
+std::string standardPasses() {
+  const std::string folder = ownFolder();
   constexpr const char* kName = "libpasslib_passes.so";
-  for (const char* place : {"/passlib/", "/", "/../lib/passlib/"}) {
+  for (const char* place : {"/passlib/", "/", "/../" PASSLIB_LIBDIR "/passlib/"}) {
     std::string path = folder + place + kName;
     if (::access(path.c_str(), R_OK) == 0) return path;
   }
