@@ -33,9 +33,19 @@ using detail::takeBackParams;
 
 // Texts.
 using detail::parseInteger;
+using detail::printDouble;
 using detail::printed;
 using detail::quoted;
+using detail::scanDouble;
 using detail::textOf;
+/// Reads a decimal number, or a name of infinity or NaN, in any locale. Returns false for others.
+inline bool readReal(const std::string& text, double* number) {
+  if (scanDouble(text, number)) return true;
+  if (text.find_first_of("0123456789(") != std::string::npos) return false;
+  char* end = nullptr;
+  *number = strtod(text.c_str(), &end);
+  return end != text.c_str() && end == text.c_str() + text.size();
+}
 /// The bytes of the character at `cursor`, 0 if it is not UTF-8. Reads nothing from `end` on;
 /// `cursor` lies before it.
 using detail::kIntMax;

@@ -34,14 +34,7 @@ bool parseInteger(std::string_view text, int64_t* number) {
 }
 
 bool parseReal(std::string_view text, double* number) {
-  const std::string copy(text);
-  if (copy == "NaN" || copy == "nan") {
-    *number = std::nan("");
-    return true;
-  }
-  char* end = nullptr;
-  *number = std::strtod(copy.c_str(), &end);
-  return !copy.empty() && *end == '\0';
+  return mxnet::ext::host::readReal(std::string(text), number);
 }
 
 /// Splits the items of a list in brackets; false for other texts.

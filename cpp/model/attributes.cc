@@ -52,12 +52,10 @@ bool readWhole(Bytes text, int64_t* number) {
 }
 
 bool readReal(Bytes text, float* number) {
-  const std::string plain(trimmed(text));
-  // Hexadecimal numbers are no texts of attributes.
-  if (plain.empty() || plain.find_first_of("xX_") != std::string::npos) return false;
-  char* end = nullptr;
-  *number = static_cast<float>(std::strtod(plain.c_str(), &end));
-  return *end == '\0';
+  double real = 0;
+  if (!mxnet::ext::host::readReal(std::string(trimmed(text)), &real)) return false;
+  *number = static_cast<float>(real);
+  return true;
 }
 
 /// Splits `[1, 2]`, `(1, 2)` or `1, 2`.

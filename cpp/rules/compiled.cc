@@ -93,10 +93,9 @@ class Printer {
   void print(const Expression& given) {
     const Expression& expression = choice(given);
     if (expression.kind == Expression::kNumber) {
-      char text[60];
       const std::string name = "number_" + std::to_string(made_.numbers.size());
-      std::snprintf(text, sizeof(text), ":param[value=%.17g]", expression.number);
-      add(name + text, expression.place);
+      const std::string value = mxnet::ext::host::printDouble(expression.number, 17);
+      add(name + ":param[value=" + value + "]", expression.place);
       made_.numbers.push_back({0, name});
       note(name);
     } else if (expression.kind == Expression::kName) {

@@ -127,10 +127,7 @@ class Reader {
       ++cursor_;
     }
     const std::string digits = text_.substr(start, cursor_ - start);
-    char* last = nullptr;
-    errno = 0;
-    *real = std::strtod(digits.c_str(), &last);
-    if (last != digits.c_str() + digits.size() || !std::isfinite(*real))
+    if (!mxnet::ext::host::scanDouble(digits, real) || !std::isfinite(*real))
       fail("expected a number, not '" + digits + "'", start);
     if (is_whole) {
       errno = 0;

@@ -1228,8 +1228,9 @@ Value attributeValue(const std::string& text) {
       const long long made = std::strtoll(item.c_str(), &last, 10);
       if (*last == '\0') return Value::of(static_cast<int64_t>(made));
     } else {
-      const double made = std::strtod(item.c_str(), &last);
-      if (*last == '\0') return Value::of(static_cast<double>(static_cast<float>(made)));
+      double made = 0;
+      if (mxnet::ext::host::scanDouble(item, &made))
+        return Value::of(static_cast<double>(static_cast<float>(made)));
     }
     return Value::of(item);
   };
