@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <deque>
@@ -347,24 +348,23 @@ class Replacement {
  public:
   explicit Replacement(const std::string& path) : target_(resolved(path)) {
     struct stat state{};
-    mode_t mode = 0;
-    if (::stat(target_.c_str(), &state) == 0) {
+    const bool is_replaced = ::stat(target_.c_str(), &state) == 0;
+    if (is_replaced) {
       if (S_ISDIR(state.st_mode)) throw std::system_error(EISDIR, std::generic_category(), path);
       if (!S_ISREG(state.st_mode)) throw FormatError(path + ": this is no regular file");
-      mode = state.st_mode & 07777;
     }
     const std::size_t slash = target_.rfind('/');
     const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
     // The name must not be longer than the system allows.
-    partial_ = target_.substr(0, start) + "." + target_.substr(start, 200) + ".XXXXXX";
-    file_ = ::mkostemp(partial_.data(), O_CLOEXEC);
-    if (file_ < 0) fail(path);
-    if (mode == 0) {
-      const mode_t mask = ::umask(0);
-      ::umask(mask);
-      mode = 0666 & ~mask;
+    const std::string name = target_.substr(0, start) + "." + target_.substr(start, 200) + ".";
+    static std::atomic<unsigned> count{0};
+    while (file_ < 0) {
+      partial_ = name + std::to_string(::getpid()) + "." + std::to_string(count++);
+      file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                     is_replaced ? state.st_mode & 0777 : 0666);
+      if (file_ < 0 && errno != EEXIST) fail(path);
     }
-    ::fchmod(file_, mode);
+    if (is_replaced) ::fchmod(file_, state.st_mode & 07777);
   }
   ~Replacement() {
     if (file_ >= 0) ::close(file_);
