@@ -90,15 +90,21 @@ namespace {
 Node* nodeOf(passlib_node* node) { return reinterpret_cast<Node*>(node); }
 passlib_node* handleOf(Node* node) { return reinterpret_cast<passlib_node*>(node); }
 
-constexpr const char* kVersion = PASSLIB_VERSION;
+/// Set where there is no memory for another error; never freed.
+passlib_error no_memory{PASSLIB_SYSTEM, "there is not enough memory", -1};
 
-void set(passlib_error** error, passlib_error_kind kind, const std::string& message,
-         int64_t offset = -1) {
-  if (error != nullptr) *error = new passlib_error{kind, message, offset};
+void set(passlib_error** error, passlib_error_kind kind, const char* message,
+         int64_t offset = -1) noexcept {
+  if (error == nullptr) return;
+  try {
+    *error = new passlib_error{kind, message, offset};
+  } catch (const std::bad_alloc&) {
+    *error = &no_memory;
+  }
 }
 
 /// Notes the exception that is handled.
-void note(passlib_error** error) {
+void note(passlib_error** error) noexcept {
   try {
     throw;
   } catch (const passlib::StepsError& found) {
@@ -125,7 +131,7 @@ void note(passlib_error** error) {
   } catch (const std::system_error& found) {
     set(error, PASSLIB_SYSTEM, found.what());
   } catch (const std::bad_alloc&) {
-    set(error, PASSLIB_SYSTEM, "there is not enough memory");
+    if (error != nullptr) *error = &no_memory;
   } catch (const std::invalid_argument& found) {
     set(error, PASSLIB_USAGE, found.what());
   } catch (const std::out_of_range& found) {
@@ -276,7 +282,7 @@ std::vector<Step> without(const std::vector<Step>& steps, const std::set<std::st
 
 }  // namespace
 
-const char* passlib_version(void) { return kVersion; }
+const char* passlib_version(void) { return PASSLIB_VERSION; }
 
 int passlib_api_version(void) { return PASSLIB_API_VERSION; }
 
@@ -286,7 +292,9 @@ const char* passlib_error_message(const passlib_error* error) { return error->me
 
 int64_t passlib_error_offset(const passlib_error* error) { return error->offset; }
 
-void passlib_error_free(passlib_error* error) { delete error; }
+void passlib_error_free(passlib_error* error) {
+  if (error != &no_memory) delete error;
+}
 
 void passlib_free(void* memory) { std::free(memory); }
 
