@@ -401,9 +401,7 @@ int passlib_model_serialize(const passlib_model* model, void** data, size_t* siz
     require(model, "model");
     require(data, "data");
     require(size, "size");
-    const std::string made = host::serialize(model->model);
-    *data = copied(made);
-    *size = made.size();
+    *data = host::serialize(model->model, size).release();
   });
 }
 

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -421,13 +422,17 @@ void save(const Model& model, const std::string& path) {
   });
 }
 
-std::string serialize(const Model& model) {
-  std::string made;
+Allocated serialize(const Model& model, std::size_t* size) {
+  Allocated made(nullptr, &std::free);
+  std::size_t total = 0;
   withPieces(model, [&](const onnx::Pieces& pieces) {
-    made.resize(pieces.size());
-    pieces.copyTo(made.data());
+    total = pieces.size();
+    made.reset(static_cast<char*>(std::malloc(total + 1)));  // of 0 bytes it may return null
+    if (made == nullptr) throw std::bad_alloc();
+    pieces.copyTo(made.get());
   });
   model.file->check();
+  *size = total;
   return made;
 }
 

@@ -2,6 +2,9 @@
 #ifndef PASSLIB_MODEL_WRITING_H_
 #define PASSLIB_MODEL_WRITING_H_
 
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "model/model.h"
@@ -13,8 +16,11 @@ namespace passlib::model {
 /// from was changed, std::system_error.
 void save(const Model& model, const std::string& path);
 
-/// The same into memory.
-std::string serialize(const Model& model);
+/// Memory of malloc.
+using Allocated = std::unique_ptr<char, decltype(&std::free)>;
+
+/// The same into memory of `size` bytes.
+Allocated serialize(const Model& model, std::size_t* size);
 
 /// Whether writing the model would change a value to which training information or a parameter of
 /// an annotation refers.
