@@ -217,10 +217,12 @@ PASSLIB_API int passlib_model_weight(const passlib_model* model, const char* nam
 
 /* Changes of a graph, with the verbs of lib_api.h. */
 
-/* Starts to change a copy of the graph of a model, which must live as long as the edit. */
+/* Starts to change a copy of the graph of a model, which must live as long as the edit. Weights
+   follow variables that are renamed. */
 PASSLIB_API passlib_edit* passlib_edit_begin(passlib_model* model, passlib_error** error);
 /* Checks the graph, and gives it to the model. Then, or after passlib_edit_free, the edit and its
-   nodes are gone; if the check fails, the edit is gone as well and the model is as it was. */
+   nodes are gone; if this fails, the edit is gone as well and the model is as it was. It fails if
+   the model was changed since the edit began. */
 PASSLIB_API int passlib_edit_finish(passlib_edit* edit, passlib_error** error);
 /* Gives the changes up. */
 PASSLIB_API void passlib_edit_free(passlib_edit* edit);

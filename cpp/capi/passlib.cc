@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -80,7 +81,8 @@ struct passlib_model {
 
 struct passlib_edit {
   passlib_model* model;
-  passlib::NameList before;
+  std::shared_ptr<passlib::GraphSource> source;  ///< the graph of the model when this began
+  std::vector<std::pair<const Node*, std::string>> weights;  ///< with their names in the model
   EditedGraph editor;
   std::unique_ptr<passlib::TextMap<Node*>> names;  ///< or null
 };
@@ -197,6 +199,17 @@ Options taken(const Options* given) {
   return made;
 }
 
+/// A number of an output or input as graphs have it. One that is too large is none of any node's.
+int numbered(std::size_t number) {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  if (number > kMost) throw host::UsageError("there is no value " + std::to_string(number));
+  return static_cast<int>(number);
+}
+
+NodeEntry outputOf(passlib_node* node, std::size_t output) {
+  return {nodeOf(node), numbered(output)};
+}
+
 char* copied(std::string_view text) {
   auto* const made = static_cast<char*>(std::malloc(text.size() + 1));
   if (made == nullptr) throw std::bad_alloc();
@@ -234,6 +247,10 @@ const Node& nodeAt(const passlib_model* model, std::size_t number) {
   require(model, "model");
   requireBelow(number, model->graph->nodes.size(), "node");
   return *model->graph->nodes[number];
+}
+
+bool isWeight(const passlib_model& model, const Node& node) {
+  return node.op == "null" && model.model.arrays.count(node.name) != 0;
 }
 
 passlib_value valueOf(const passlib_model* model, const NodeEntry& entry) {
@@ -463,7 +480,7 @@ int passlib_model_node(const passlib_model* model, size_t node, passlib_node_inf
     made.output_count = static_cast<size_t>(std::max(found.num_outputs, 1));
     made.attribute_count = found.attrs.size();
     made.graph_count = found.subgraphs.size();
-    made.is_weight = found.op == "null" && model->model.arrays.count(found.name) != 0 ? 1 : 0;
+    made.is_weight = isWeight(*model, found) ? 1 : 0;
     give(made, info);
   });
 }
@@ -539,9 +556,13 @@ int passlib_model_weight(const passlib_model* model, const char* name, passlib_a
 passlib_edit* passlib_edit_begin(passlib_model* model, passlib_error** error) {
   return guarded(error, static_cast<passlib_edit*>(nullptr), [&] {
     require(model, "model");
-    return new passlib_edit{model, passlib::namesOfVariables(*model->graph),
-                            EditedGraph(passlib::copyGraph(*model->graph), "an edit", false, {}),
-                            nullptr};
+    std::unique_ptr<Graph> graph = passlib::copyGraph(*model->graph);
+    std::vector<std::pair<const Node*, std::string>> weights;
+    for (const Node* node : graph->nodes) {
+      if (isWeight(*model, *node)) weights.emplace_back(node, node->name);
+    }
+    return new passlib_edit{model, model->model.graph, std::move(weights),
+                            EditedGraph(std::move(graph), "an edit", false, {}), nullptr};
   });
 }
 
@@ -550,7 +571,18 @@ int passlib_edit_finish(passlib_edit* edit, passlib_error** error) {
   return guarded(error, [&] {
     require(edit, "edit");
     passlib_model& model = *edit->model;
-    const int depth = passlib::mostNestedGraphs(model.model.graph.get());
+    if (model.model.graph != edit->source) {
+      throw host::UsageError("the model was changed since the edit began; begin another one");
+    }
+    host::Model made = model.model;
+    passlib::NameList kept;
+    for (const auto& [node, name] : edit->weights) made.arrays.erase(name);
+    for (const auto& [node, name] : edit->weights) {
+      if (edit->editor.isRemoved(node)) continue;
+      made.arrays[node->name] = model.model.arrays.at(name);
+      kept.push(node->name);
+    }
+    const int depth = passlib::mostNestedGraphs(edit->source.get());
     std::unique_ptr<Graph> graph = edit->editor.close();
     passlib::OperatorKinds kinds;
     try {
@@ -559,10 +591,7 @@ int passlib_edit_finish(passlib_edit* edit, passlib_error** error) {
     } catch (const passlib::PassResultError& problem) {
       throw passlib::GraphError(problem.what());
     }
-    host::Model made = model.model;
-    for (const std::string& name : passlib::missingNames(edit->before, *graph)) {
-      made.arrays.erase(name);
-    }
+    for (const std::string& name : passlib::missingNames(kept, *graph)) made.arrays.erase(name);
     made.present = host::presentAfter(model.model, *graph);
     made.graph = std::make_shared<passlib::GraphSource>(std::move(graph), std::move(kinds));
     model.set(std::move(made));
@@ -596,8 +625,7 @@ passlib_node* passlib_edit_add(passlib_edit* edit, const char* op, const char* n
     std::vector<NodeEntry> entries;
     for (std::size_t i = 0; i < count; ++i) {
       require(inputs[i], "an input");
-      entries.emplace_back(nodeOf(inputs[i]),
-                           outputs == nullptr ? 0 : static_cast<int>(outputs[i]));
+      entries.push_back(outputOf(inputs[i], outputs == nullptr ? 0 : outputs[i]));
     }
     edit->names = nullptr;
     return handleOf(
@@ -626,9 +654,8 @@ int passlib_edit_connect(passlib_edit* edit, passlib_node* from, size_t output, 
     require(edit, "edit");
     require(from, "from");
     require(node, "node");
-    edit->editor.requireLive(nodeOf(node));
-    edit->editor.connect(edit->editor.root(), NodeEntry(nodeOf(from), static_cast<int>(output)),
-                         nodeOf(node), static_cast<int>(input));
+    edit->editor.connect(edit->editor.root(), outputOf(from, output), nodeOf(node),
+                         numbered(input));
   });
 }
 
@@ -638,9 +665,7 @@ int passlib_edit_replace(passlib_edit* edit, passlib_node* from, size_t output, 
     require(edit, "edit");
     require(from, "from");
     require(by, "by");
-    edit->editor.requireLive(nodeOf(from));
-    edit->editor.replace(edit->editor.root(), NodeEntry(nodeOf(from), static_cast<int>(output)),
-                         NodeEntry(nodeOf(by), static_cast<int>(by_output)));
+    edit->editor.replace(edit->editor.root(), outputOf(from, output), outputOf(by, by_output));
   });
 }
 
@@ -648,7 +673,6 @@ int passlib_edit_remove(passlib_edit* edit, passlib_node* node, passlib_error** 
   return guarded(error, [&] {
     require(edit, "edit");
     require(node, "node");
-    edit->editor.requireLive(nodeOf(node));
     edit->editor.remove(edit->editor.root(), {nodeOf(node)});
   });
 }
