@@ -39,20 +39,7 @@ struct passlib_error {
 };
 
 struct passlib_session {
-  explicit passlib_session(const std::string& standard) : passes(standard) { describe(); }
-
-  /// Collects the texts that functions return.
-  void describe() {
-    accepted.clear();
-    for (const host::KnownPass& pass : passes.passes()) {
-      std::vector<std::string> texts;
-      for (const auto& option : pass.declaration.options) texts.push_back(option.typeText());
-      accepted.push_back(std::move(texts));
-    }
-  }
-
   host::Session passes;
-  std::vector<std::vector<std::string>> accepted;  ///< by pass and option
 };
 
 struct passlib_model {
@@ -319,8 +306,8 @@ passlib_session* passlib_session_new(const passlib_session_options* options,
                                      passlib_error** error) {
   return guarded(error, static_cast<passlib_session*>(nullptr), [&] {
     const passlib_session_options given = taken(options);
-    return new passlib_session(given.standard_passes != nullptr ? given.standard_passes
-                                                                : standardPasses());
+    return new passlib_session{
+        host::Session(given.standard_passes != nullptr ? given.standard_passes : standardPasses())};
   });
 }
 
@@ -332,7 +319,6 @@ int passlib_session_load(passlib_session* session, const char* path, int replace
     require(session, "session");
     require(path, "path");
     session->passes.load(path, replaces != 0);
-    session->describe();
   });
 }
 
@@ -366,14 +352,14 @@ int passlib_session_option(const passlib_session* session, size_t pass, size_t n
   return guarded(error, [&] {
     require(session, "session");
     requireBelow(pass, session->passes.passes().size(), "pass");
-    const auto& options = session->passes.passes()[pass].declaration.options;
-    requireBelow(number, options.size(), "option");
-    const passlib::OptionDeclaration& option = options[number];
+    const host::KnownPass& known = session->passes.passes()[pass];
+    requireBelow(number, known.accepted.size(), "option");
+    const passlib::OptionDeclaration& option = known.declaration.options[number];
     passlib_option_info made{};
     made.name = option.name.c_str();
     made.description = option.description.c_str();
     made.kind = option.kind.c_str();
-    made.accepted = session->accepted[pass][number].c_str();
+    made.accepted = known.accepted[number].c_str();
     made.preset = option.default_text.c_str();
     made.is_list = option.is_list ? 1 : 0;
     give(made, info);

@@ -40,6 +40,13 @@ std::string stemOf(const std::string& path) {
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }
 
+void setDeclaration(Declaration declaration, KnownPass* pass) {
+  for (const OptionDeclaration& option : declaration.options) {
+    pass->accepted.push_back(option.typeText());
+  }
+  pass->declaration = std::move(declaration);
+}
+
 std::vector<KnownPass> openLibrary(const std::string& path, bool is_standard) {
   const std::shared_ptr<Library> library =
       Library::open(path, kMxnetVersion, OnInterrupt::kNothing);
@@ -56,10 +63,12 @@ std::vector<KnownPass> openLibrary(const std::string& path, bool is_standard) {
     KnownPass pass;
     pass.source = library->path();
     pass.is_standard = is_standard;
-    pass.declaration.name = name;
+    Declaration declaration;
+    declaration.name = name;
     for (const Declaration& each : declared) {
-      if (each.name == name) pass.declaration = each;
+      if (each.name == name) declaration = each;
     }
+    setDeclaration(std::move(declaration), &pass);
     pass.library.library = library;
     pass.library.index = i;
     pass.library.needs_shapes = pass.declaration.needs_shapes;
@@ -75,7 +84,7 @@ KnownPass openRules(const std::string& path) {
   KnownPass pass;
   pass.rules = RulesFile::open(path);
   pass.source = path;
-  pass.declaration = pass.rules->declaration(stemOf(path));
+  setDeclaration(pass.rules->declaration(stemOf(path)), &pass);
   return pass;
 }
 

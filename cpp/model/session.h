@@ -23,7 +23,8 @@ struct UsageError : std::runtime_error {
 /// A pass of a library, or a file of rules.
 struct KnownPass {
   Declaration declaration;
-  std::string source;  ///< path of the library or of the file
+  std::vector<std::string> accepted;  ///< values of each option, in words
+  std::string source;                 ///< path of the library or of the file
   bool is_standard = false;
   LibraryPass library;                     ///< unless it is rules
   std::shared_ptr<const RulesFile> rules;  ///< or null
