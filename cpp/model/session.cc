@@ -18,15 +18,38 @@ using mxnet::ext::host::quoted;
 constexpr int kMxnetVersion = 10901;
 
 /// Pipelines of Python, and the standard passes that are written in it, are not here.
-constexpr const char* kPythonPasses[] = {
-    "cancelTransposes", "clean",           "constantsToWeights", "dropZeroStates",
-    "foldConstants",    "foldLinear",      "foldShapes",         "fuseDequantize",
-    "fuseFunctions",    "fuseLayers",      "fuseMatMulAdd",      "fuseSpaceToDepth",
-    "fuseTransposes",   "inlineFunctions", "mergeClips",         "mergeConcats",
-    "mergeFactors",     "mergeReshapes",   "mergeSigns",         "mergeSlices",
-    "nameUniquely",     "outline",         "propagateCasts",     "quantizeWeights",
-    "rebuildShapes",    "removeNoOps",     "removeSequences",    "resolveIf",
-    "simplify",         "toHalf",          "weightsToConstants"};
+constexpr const char* kPythonPasses[] = {"cancelTransposes",
+                                         "clean",
+                                         "constantsToWeights",
+                                         "decompose",
+                                         "dropZeroStates",
+                                         "foldConstants",
+                                         "foldLinear",
+                                         "foldShapes",
+                                         "fuseDequantize",
+                                         "fuseFunctions",
+                                         "fuseLayers",
+                                         "fuseMatMulAdd",
+                                         "fuseSpaceToDepth",
+                                         "fuseTransposes",
+                                         "inlineFunctions",
+                                         "mergeClips",
+                                         "mergeConcats",
+                                         "mergeFactors",
+                                         "mergeReshapes",
+                                         "mergeSigns",
+                                         "mergeSlices",
+                                         "nameUniquely",
+                                         "outline",
+                                         "propagateCasts",
+                                         "quantizeWeights",
+                                         "rebuildShapes",
+                                         "removeNoOps",
+                                         "removeSequences",
+                                         "resolveIf",
+                                         "simplify",
+                                         "toHalf",
+                                         "weightsToConstants"};
 
 bool endsWith(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
