@@ -171,6 +171,14 @@ Fact typeFact(Bytes type) {
   return Fact();
 }
 
+Fact constantFact(Type type, Shape shape, const char* data) {
+  Fact fact = Fact::tensor(type, std::move(shape));
+  fact.constant = true;
+  const auto few = fewElements(*fact.shape);
+  if (data != nullptr && few) fact.content = elementsContent(type, data, *few);
+  return fact;
+}
+
 Fact tensorFact(Bytes message) {
   const onnx::Tensor tensor = onnx::readTensor(message);
   Fact fact = Fact::tensor(static_cast<Type>(tensor.type));

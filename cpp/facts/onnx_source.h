@@ -49,6 +49,9 @@ class OnnxSource {
 
 /// Makes the content of a constant from elements in memory; null for types that are not followed.
 std::shared_ptr<const Content> elementsContent(Type type, const char* data, std::size_t count);
+/// The fact of a constant whose elements lie in memory; its content too if they are few. `data`:
+/// null for unknown elements.
+Fact constantFact(Type type, Shape shape, const char* data);
 /// Reads a TypeProto.
 Fact typeFact(onnx::Bytes type);
 /// Reads a TensorProto: its type and shape, and its elements if they are few and in the file.

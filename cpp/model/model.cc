@@ -143,16 +143,9 @@ std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, cons
     const auto found = model.arrays.find(node->name);
     if (found == model.arrays.end()) continue;
     const Array& array = found->second;
-    const auto type = static_cast<facts::Type>(array.type);
-    facts::Fact fact =
-        facts::Fact::tensor(type, facts::Shape(array.dims.begin(), array.dims.end()));
-    fact.constant = true;
-    std::size_t count = 1;
-    for (const int64_t size : array.dims) count *= static_cast<std::size_t>(size);
-    if (array.scaled == nullptr && count <= facts::kMostElements) {
-      fact.content = facts::elementsContent(type, array.data.data(), count);
-    }
-    known.emplace(node, std::move(fact));
+    known.emplace(node, facts::constantFact(static_cast<facts::Type>(array.type),
+                                            facts::Shape(array.dims.begin(), array.dims.end()),
+                                            array.scaled == nullptr ? array.data.data() : nullptr));
   }
   return known;
 }

@@ -16,17 +16,10 @@ bool isConstant(const Node& node) {
          attributeOf(node, "__id__").substr(0, 6) != "input.";
 }
 
-/// The kind and contents of a constant of a graph.
 facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
-  const auto type = static_cast<facts::Type>(onnxType(tensor.dtype));
-  facts::Fact fact =
-      facts::Fact::tensor(type, facts::Shape(tensor.shape.begin(), tensor.shape.end()));
-  fact.constant = true;
-  if (tensor.size() <= static_cast<int64_t>(facts::kMostElements)) {
-    fact.content = facts::elementsContent(type, static_cast<const char*>(tensor.data_ptr),
-                                          static_cast<std::size_t>(tensor.size()));
-  }
-  return fact;
+  return facts::constantFact(static_cast<facts::Type>(onnxType(tensor.dtype)),
+                             facts::Shape(tensor.shape.begin(), tensor.shape.end()),
+                             static_cast<const char*>(tensor.data_ptr));
 }
 
 /// The type that a pass states for a variable that is new to the file.
