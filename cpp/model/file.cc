@@ -100,6 +100,9 @@ std::shared_ptr<File> File::finish(std::shared_ptr<File> file) {
         "this model has data in other files, which the native reader does not open; save it as "
         "one file with passlib: model.save('one.onnx', external_data=False)");
   }
+  for (const auto& [domain, version] : file->read_.imports) {
+    file->opsets_[std::string(domain)] = version;
+  }
   file->graph_ = std::make_shared<GraphSource>(std::move(file->read_.graph));
   std::shared_ptr<const void> owner = file->mapping_;
   if (owner == nullptr) owner = file->memory_;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "facts/facts.h"
 #include "graph/source.h"
 #include "library/file_mapping.h"
 #include "model/array.h"
@@ -25,6 +26,8 @@ class File {
   const std::string& path() const { return path_; }
   onnx::Bytes bytes() const { return bytes_; }
   const onnx::Model& read() const { return read_; }
+  /// The versions of its operator sets by domain; of several the last.
+  const facts::Opsets& opsets() const { return opsets_; }
   const std::shared_ptr<GraphSource>& graph() const { return graph_; }
   /// The constants of the main graph that passes see as arrays.
   const Arrays& arrays() const { return arrays_; }
@@ -46,6 +49,7 @@ class File {
   std::shared_ptr<const std::string> memory_;   ///< in place of the mapping
   onnx::Bytes bytes_;
   onnx::Model read_;
+  facts::Opsets opsets_;
   std::shared_ptr<GraphSource> graph_;
   Arrays arrays_;
   mutable std::once_flag once_;

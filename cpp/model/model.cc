@@ -15,18 +15,17 @@ using mxnet::ext::JsonVal;
 
 constexpr const char* kOpsets = "opset_import";
 
-/// The operator sets of a file as JSON.
-std::string importsText(const onnx::Model& read) {
-  std::map<std::string, int64_t> last;  // of several versions the last one holds
-  for (const auto& [domain, version] : read.imports) last[std::string(domain)] = version;
+/// The operator sets of a file as JSON, in its order.
+std::string importsText(const File& file) {
+  facts::Opsets left = file.opsets();
   std::string text = "{";
-  for (const auto& [domain, version] : read.imports) {
-    const auto found = last.find(std::string(domain));
-    if (found == last.end()) continue;
+  for (const auto& [domain, version] : file.read().imports) {
+    const auto found = left.find(domain);
+    if (found == left.end()) continue;
     if (text.size() > 1) text += ", ";
     onnx::appendJsonString(onnx::decoded(found->first), true, &text);
     text += ": " + std::to_string(found->second);
-    last.erase(found);
+    left.erase(found);
   }
   return text + "}";
 }
@@ -75,20 +74,15 @@ Model modelOf(std::shared_ptr<const File> file) {
   model.graph = file->graph();
   model.arrays = file->arrays();
   model.attributes["ir_version"] = std::to_string(file->read().ir_version);
-  model.attributes[kOpsets] = importsText(file->read());
+  model.attributes[kOpsets] = importsText(*file);
   model.file = std::move(file);
   return model;
 }
 
 facts::Opsets opsetsOf(const Model& model) {
-  facts::Opsets sets;
-  for (const auto& [domain, version] : model.file->read().imports) {
-    sets[std::string(domain)] = version;
-  }
+  facts::Opsets sets = model.file->opsets();
   const auto text = model.attributes.find(kOpsets);
-  if (text == model.attributes.end() || text->second == importsText(model.file->read())) {
-    return sets;
-  }
+  if (text == model.attributes.end() || text->second == importsText(*model.file)) return sets;
   try {
     const JsonVal given = JsonVal::parse(text->second);
     if (given.type == mxnet::ext::MAP) {

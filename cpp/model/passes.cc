@@ -12,7 +12,6 @@
 #include "graph/variables.h"
 #include "library/calls/call.h"
 #include "library/calls/output.h"
-#include "library/weights/copies.h"
 #include "rules/known.h"
 
 namespace passlib::model {
@@ -45,13 +44,14 @@ class Lent {
   const ParamBlock& block() const { return block_; }
   const Array& array(std::size_t number) const { return *given_[number].second; }
 
-  /// Replaces the arrays that the pass wrote to.
+  /// Replaces those of the arrays that the pass wrote to.
   void takeChanges(Arrays* arrays) const {
     for (std::size_t i = 0; i < copies_.count(); ++i) {
-      if (!copies_.differs(i)) continue;
       const auto& [name, array] = given_[copies_.place(i)];
+      const auto found = arrays->find(*name);
+      if (found == arrays->end() || !copies_.differs(i)) continue;
       const std::shared_ptr<const char> kept = copies_.kept(i);
-      (*arrays)[*name] = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)), kept};
+      found->second = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)), kept};
     }
   }
 
@@ -209,12 +209,7 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
 
   Model after = before;
   for (const std::string& name : result.gone) after.arrays.erase(name);
-  Arrays written;
-  lent.takeChanges(&written);
-  for (auto& [name, array] : written) {
-    const auto present = after.arrays.find(name);
-    if (present != after.arrays.end()) present->second = std::move(array);
-  }
+  lent.takeChanges(&after.arrays);
   takeParams(std::move(result.params), lent, &after.arrays);
   after.attributes = printAttributes(result.graph->attrs);
   for (auto& [key, text] : after.attributes) {

@@ -8,16 +8,10 @@
 
 #include "library/library.h"
 #include "library/pass.h"
+#include "library/weights/copies.h"
 #include "model/model.h"
 
 namespace passlib::model {
-
-/// How arrays are lent.
-enum class Lending {
-  kNothing,   ///< names, shapes and types alone
-  kOnDemand,  ///< what the pass asks for, to be read
-  kWhole      ///< all, as copies that it may write to
-};
 
 /// A pass of a library and what it wants.
 struct LibraryPass {

@@ -46,7 +46,7 @@ constexpr std::size_t kMostBytes = (std::size_t{1} << 31) - (std::size_t{1} << 2
 /// Answers a writer from the arrays of a model.
 class ArrayHost : public onnx::WriteHost {
  public:
-  explicit ArrayHost(const Model& model) : model_(model), opsets_(opsetsOf(model)) {}
+  ArrayHost(const Model& model, const facts::Opsets& opsets) : model_(model), opsets_(opsets) {}
 
   bool has(Bytes variable) override { return find(model_.arrays, variable) != nullptr; }
 
@@ -110,7 +110,7 @@ class ArrayHost : public onnx::WriteHost {
   }
 
   const Model& model_;
-  facts::Opsets opsets_;
+  const facts::Opsets& opsets_;
   std::map<std::string, onnx::RenewedTypes> renewed_;
   std::deque<WrittenScaled> computed_;
 };
@@ -131,7 +131,7 @@ bool isRestated(const Graph& graph) {
 class Assembly {
  public:
   explicit Assembly(const Model& model)
-      : model_(model), graph_(model.graph->get()), opsets_(opsetsOf(model)), host_(model) {
+      : model_(model), graph_(model.graph->get()), opsets_(opsetsOf(model)), host_(model, opsets_) {
     write();
   }
 
@@ -333,10 +333,7 @@ class Assembly {
 
 bool isFile(const Model& model) {
   if (!isUnchanged(model)) return false;
-  facts::Opsets own;
-  for (const auto& [domain, version] : model.file->read().imports)
-    own[std::string(domain)] = version;
-  if (opsetsOf(model) != own) return false;
+  if (opsetsOf(model) != model.file->opsets()) return false;
   if (model.present.of_file) return true;
   const std::shared_ptr<const Graph> graph = model.file->graph()->get();
   const auto originals = model.file->originals();

@@ -15,13 +15,6 @@
 
 namespace passlib {
 
-/// How arrays are lent.
-enum class Lending {
-  kNothing,   ///< names, shapes and types alone
-  kOnDemand,  ///< what the pass asks for, to be read
-  kWhole      ///< with their own memory if it can be written to, else as copies
-};
-
 /// The arrays of a dictionary by name, as parameters.
 class LentArrays {
  public:

@@ -10,6 +10,13 @@
 
 namespace passlib {
 
+/// How arrays are lent to a call.
+enum class Lending {
+  kNothing,   ///< names, shapes and types alone
+  kOnDemand,  ///< those that the pass asks for, to be read
+  kWhole      ///< all, in memory that it may write to
+};
+
 /// Copies of arrays for one call. Small ones lie together; of large ones in mapped files, only the
 /// pages that a pass writes to are copied.
 class Copies {
