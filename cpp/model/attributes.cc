@@ -279,9 +279,7 @@ const char* nameOf(Kind kind) {
 }
 
 bool isShape(Bytes text) {
-  if (!isList(text) && !(text.size() >= 2 && (text.front() == '[' || text.front() == '('))) {
-    return false;
-  }
+  if (text.size() < 2 || (text.front() != '[' && text.front() != '(')) return false;
   const Bytes inner = text.substr(1, text.size() - 2);
   return (text.back() == ']' || text.back() == ')') &&
          inner.find_first_not_of("-0123456789, ") == Bytes::npos;

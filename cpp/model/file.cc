@@ -70,7 +70,6 @@ Array arrayOf(const Constant& constant, const std::shared_ptr<const void>& owner
 
 std::shared_ptr<File> File::open(const std::string& path) {
   const std::shared_ptr<File> made(new File);
-  made->path_ = path;
   // A pipe must not block.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat state{};

@@ -23,7 +23,6 @@ class File {
   /// Reads a copy of bytes.
   static std::shared_ptr<File> of(std::string bytes);
 
-  const std::string& path() const { return path_; }
   onnx::Bytes bytes() const { return bytes_; }
   const onnx::Model& read() const { return read_; }
   /// The versions of its operator sets by domain; of several the last.
@@ -44,7 +43,6 @@ class File {
   File() = default;
   static std::shared_ptr<File> finish(std::shared_ptr<File> file);
 
-  std::string path_;
   std::shared_ptr<const FileMapping> mapping_;  ///< or null
   std::shared_ptr<const std::string> memory_;   ///< in place of the mapping
   onnx::Bytes bytes_;

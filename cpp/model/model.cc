@@ -104,10 +104,6 @@ std::vector<std::string> outputNames(const Model& model) {
   return namesOf(model, *model.graph->get(), model.present);
 }
 
-std::vector<std::string> outputNames(const Model& model, const Graph& graph) {
-  return namesOf(model, graph, model.present);
-}
-
 onnx::Present presentAfter(const Model& before, const Graph& after) {
   const std::shared_ptr<const Graph> graph = before.graph->get();
   if (sameHeads(headsOf(*graph), headsOf(after))) return before.present;

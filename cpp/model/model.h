@@ -36,9 +36,6 @@ facts::Opsets opsetsOf(const Model& model);
 /// The names of the outputs, as writing chooses them. Throws GraphError.
 std::vector<std::string> outputNames(const Model& model);
 
-/// The same for another graph of the model.
-std::vector<std::string> outputNames(const Model& model, const Graph& graph);
-
 /// Keeps the present names of the outputs for a graph that a pass made of a model's.
 onnx::Present presentAfter(const Model& before, const Graph& after);
 

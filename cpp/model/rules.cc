@@ -1,10 +1,11 @@
 #include "model/rules.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <fstream>
 #include <iterator>
-#include <set>
+#include <system_error>
 #include <utility>
 
 #include "errors.h"
@@ -73,8 +74,9 @@ class Edit {
 
   Model finish() {
     Model after = model_;
+    std::vector<std::pair<std::string, Array>> made;
     for (auto& [node, array] : made_) {
-      if (!editor_.isRemoved(node)) new_[node->name] = std::move(array);
+      if (!editor_.isRemoved(node)) made.emplace_back(node->name, std::move(array));
     }
     std::unique_ptr<Graph> result = editor_.close();
     mxnet::ext::host::takeBackParams(result.get());
@@ -82,7 +84,7 @@ class Edit {
     OperatorKinds kinds =
         finishGraph(result.get(), false, what_ + " left a graph that is not sound", max_depth_);
     for (const std::string& name : missingNames(before_, *result)) after.arrays.erase(name);
-    for (auto& [name, array] : new_) after.arrays[name] = std::move(array);
+    for (auto& [name, array] : made) after.arrays[name] = std::move(array);
     after.present = presentAfter(model_, *result);
     after.graph = std::make_shared<GraphSource>(std::move(result), std::move(kinds));
     return after;
@@ -115,7 +117,6 @@ class Edit {
   std::deque<Array> arrays_;
   std::deque<MXTensor> tensors_;  // nodes point to them
   std::vector<std::pair<Node*, Array>> made_;
-  Arrays new_;
 };
 
 std::vector<std::string> listIn(const OptionList& options, const std::string& key) {

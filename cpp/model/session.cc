@@ -111,6 +111,25 @@ KnownPass openRules(const std::string& path) {
   return pass;
 }
 
+/// Whether anything in a model changed.
+bool differs(const Model& before, const Model& after) {
+  if (before.arrays.size() != after.arrays.size()) return true;
+  for (const auto& [name, array] : after.arrays) {
+    const auto found = before.arrays.find(name);
+    if (found == before.arrays.end() || found->second.data.data() != array.data.data() ||
+        found->second.scaled != array.scaled) {
+      return true;
+    }
+  }
+  return before.graph != after.graph && !equalGraphs(*before.graph->get(), *after.graph->get());
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string made;
+  for (const std::string& text : texts) made += (made.empty() ? "" : ", ") + text;
+  return made;
+}
+
 }  // namespace
 
 Session::Session(const std::string& standard_passes) {
@@ -158,9 +177,9 @@ const KnownPass& Session::find(const std::string& name) const {
                      " is not in native hosts yet: run it with passlib's Python package, as "
                      "passlib opt");
   }
-  std::string have;
-  for (const KnownPass& pass : passes_) have += (have.empty() ? "" : ", ") + pass.declaration.name;
-  throw UsageError("there is no pass " + quoted(name) + " (passes: " + have + ")");
+  std::vector<std::string> have;
+  for (const KnownPass& pass : passes_) have.push_back(pass.declaration.name);
+  throw UsageError("there is no pass " + quoted(name) + " (passes: " + joined(have) + ")");
 }
 
 void Session::check(const std::vector<Step>& steps, const std::string& text) const {
@@ -181,15 +200,12 @@ void Session::check(const std::vector<Step>& steps, const std::string& text) con
       const std::vector<std::string>& dialects = declaration.dialects;
       if (!dialects.empty() &&
           std::find(dialects.begin(), dialects.end(), "onnx") == dialects.end()) {
-        std::string have;
-        for (const std::string& each : dialects) have += (have.empty() ? "" : ", ") + each;
-        throw UsageError("pass " + quoted(step.name) + " is for models of " + have +
+        throw UsageError("pass " + quoted(step.name) + " is for models of " + joined(dialects) +
                          ", and this one is of onnx");
       }
     } catch (const std::exception& error) {
       const std::size_t place =
           option < step.option_places.size() ? step.option_places[option] : step.place;
-      if (text.empty()) throw UsageError(error.what());
       throw UsageError("pipeline '" + text + "', character " + std::to_string(place + 1) + ": " +
                        error.what());
     }
@@ -254,18 +270,6 @@ Model Session::run(const Model& model, const std::vector<Step>& steps,
     }
   }
   return now;
-}
-
-bool differs(const Model& before, const Model& after) {
-  if (before.arrays.size() != after.arrays.size()) return true;
-  for (const auto& [name, array] : after.arrays) {
-    const auto found = before.arrays.find(name);
-    if (found == before.arrays.end() || found->second.data.data() != array.data.data() ||
-        found->second.scaled != array.scaled) {
-      return true;
-    }
-  }
-  return before.graph != after.graph && !equalGraphs(*before.graph->get(), *after.graph->get());
 }
 
 }  // namespace passlib::model

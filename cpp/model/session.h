@@ -62,9 +62,6 @@ class Session {
   std::vector<KnownPass> passes_;
 };
 
-/// Whether anything in a model changed.
-bool differs(const Model& before, const Model& after);
-
 }  // namespace passlib::model
 
 #endif  // PASSLIB_MODEL_SESSION_H_

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -281,7 +282,7 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-int run(const Arguments& given) {
+void run(const Arguments& given) {
   const auto start = std::chrono::steady_clock::now();
   if (!given.list) {
     if (given.model.empty()) {
@@ -303,7 +304,7 @@ int run(const Arguments& given) {
   }
   if (given.list) {
     listPasses(session);
-    return kFine;
+    return;
   }
   const std::string pipeline = pipelineOf(given, session);
   api::Model model(given.model);
@@ -318,14 +319,13 @@ int run(const Arguments& given) {
     model.run(session, pipeline, &options);
   }
   model.save(given.output);
-  if (given.quiet) return kFine;
+  if (given.quiet) return;
   const Counts after = countsOf(model);
   printOperators(before, after);
   const std::string sizes = sized(size) + " -> " + sized(sizeOf(given.output));
   std::printf("wrote %s: %s -> %s operators, %s, in %.1f s\n", printable(given.output).c_str(),
               grouped(totalOf(before)).c_str(), grouped(totalOf(after)).c_str(), sizes.c_str(),
               secondsSince(start));
-  return kFine;
 }
 
 int statusOf(passlib_error_kind kind) {
@@ -343,8 +343,7 @@ int main(int count, char** words) {
     } else if (given.version) {
       std::printf("%s %s\n", kProgram, passlib_version());
     } else {
-      const int status = run(given);
-      if (status != kFine) return status;
+      run(given);
     }
     if (std::fflush(stdout) != 0) {
       report(std::string("standard output: ") + std::strerror(errno));
