@@ -57,7 +57,7 @@ class PageMap {
   std::size_t read(std::size_t page, std::size_t count, bool (&may_differ)[kMost]) const;
 
  private:
-  int file_ = -1;
+  [[maybe_unused]] int file_ = -1;  // not in portable.cc
 };
 
 }  // namespace passlib::platform

@@ -110,12 +110,14 @@ def test_pass(system: str, tmp_path: Path) -> None:
     assert found.missing == () or not on.cxx
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("mode", ["Linux", "portable"])
-def test_platform(mode: str, tmp_path: Path) -> None:
+def test_platform(mode: str, compiler: str, tmp_path: Path) -> None:
+    System((compiler,), ()).require()
     flags = ("-DPASSLIB_PORTABLE",) if mode == "portable" else ()
     program = compile_to(
         tmp_path / "platform",
-        "g++",
+        compiler,
         *FLAGS,
         *HOST,
         *flags,
