@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
+import onnx.numpy_helper
 import onnx.parser
 import pytest
 
@@ -118,6 +121,31 @@ class TestCommand:
         assert "removeDeadNodes: Remove operators that no output depends on" in found.printed
         assert "  verbose: true or false; default false" in found.printed
 
+    def test_names_what_is_in_python(self, twice: Path) -> None:
+        """All passes and options that it lacks are known to it."""
+        here = run("--list-passes").printed
+        for entry in json.loads(shell(twice.parent, ["passlib", "passes", "--json"])):
+            name = entry["name"]
+            if f"{name}: " in here:
+                continue
+            found = run(twice, "-o", twice.with_name("out.onnx"), "--passes", name)
+            assert f"the pass '{name}' is not in native hosts yet" in found.errors
+        help_text = shell(twice.parent, ["passlib", "opt", "--help"])
+        for option in re.findall("--[a-z-]+", help_text):
+            assert "unrecognized arguments" not in run(option).errors, option
+
+    def test_modes_of_files(self, twice: Path) -> None:
+        private, fresh = twice.with_name("private.onnx"), twice.with_name("fresh.onnx")
+        private.touch(mode=0o600)
+        before = os.umask(0o027)
+        try:
+            for out in (private, fresh):
+                assert run(twice, "-o", out, "--passes", STEPS, "--quiet") == (0, "", "")
+        finally:
+            os.umask(before)
+        assert [out.stat().st_mode & 0o777 for out in (private, fresh)] == [0o600, 0o640]
+        assert sorted(twice.parent.iterdir()) == sorted([twice, private, fresh])
+
     @pytest.mark.parametrize(
         ("arguments", "status", "message"),
         [
@@ -217,12 +245,8 @@ class TestLibrary:
         assert made.exists()
 
     def test_cpp(self, tmp_path: Path, twice: Path) -> None:
-        source = tmp_path / "edit.cc"
-        source.write_text(EDIT)
-        made = tmp_path / "edit"
-        shell(tmp_path, ["c++", "-std=c++17", *STRICT, str(source), "-o", str(made), *flags()])
         out = tmp_path / "out.onnx"
-        printed = shell(tmp_path, [str(made), str(twice), str(out)])
+        printed = shell(tmp_path, [str(compiled(EDIT, tmp_path)), str(twice), str(out)])
         assert printed.splitlines() == [
             "usage: there is no pass 'nothing' ",
             "graph: the edit left a graph that is not sound",
@@ -231,6 +255,42 @@ class TestLibrary:
         nodes = onnx.load(out).graph.node
         assert [node.op_type for node in nodes if node.op_type == "Neg"] == ["Neg"]
         onnx.checker.check_model(onnx.load(out))
+
+    def test_edits(self, tmp_path: Path) -> None:
+        """Weights follow variables that are renamed; edits that do not fit are refused."""
+        model = write(WEIGHTS, tmp_path / "model.onnx")
+        out = tmp_path / "out.onnx"
+        printed = shell(tmp_path, [str(compiled(WEIGHTS_EDIT, tmp_path)), str(model), str(out)])
+        assert printed.splitlines() == [
+            "1: there is no value 4294967296",
+            "1: there is no value 4294967296",
+            "1: there is no value 4294967296",
+            "1: the model was changed since the edit began; begin another one",
+            "the same in memory",
+        ]
+        graph = onnx.load(out).graph
+        weights = {w.name: onnx.numpy_helper.to_array(w).tolist() for w in graph.initializer}
+        assert weights == {"v": [1, 2], "w": [3, 4]}
+        assert [list(node.input)[1] for node in graph.node] == ["v", "w"]
+
+    def test_other_locale(self, tmp_path: Path) -> None:
+        """Numbers of rules and attributes have a point where the program's locale has a comma."""
+        if shutil.which("localedef") is None or not DEFINITION.exists():
+            pytest.skip("the definition of the locale is not installed (package locales)")
+        command = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
+        subprocess.run(command, check=False, capture_output=True)
+        model = write(HALVES, tmp_path / "model.onnx")
+        rules = tmp_path / "halves.rules"
+        rules.write_text(HALVES_RULES)
+        out = tmp_path / "out.onnx"
+        program = compiled(LOCALE_PROGRAM, tmp_path)
+        subprocess.run(
+            [program, model, out, rules],
+            env={**os.environ, "LC_ALL": "de_DE.UTF-8", "LOCPATH": str(tmp_path)},
+            check=True,
+        )
+        (node,) = onnx.load(out).graph.node
+        assert (node.op_type, node.attribute[0].f) == ("LeakyRelu", 0.125)
 
     def test_domain_that_is_no_text(self, tmp_path: Path, library: Any) -> None:
         data = onnx.parser.parse_model(TWICE.replace('["" : 17]', '["" : 17, "own" : 1]'))
@@ -329,6 +389,101 @@ int main(int, char** arguments) {
   model.save(arguments[2]);
 }
 """
+
+
+WEIGHTS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {3, 4}>
+{ a = Add(x, w) y = Mul(a, v) }"""
+
+WEIGHTS_EDIT = """
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <passlib.hpp>
+
+namespace api = passlib::api;
+
+template <typename Body>
+void tried(Body body) {
+  try {
+    body();
+  } catch (const api::Error& error) {
+    std::printf("%d: %s\\n", error.kind, error.what());
+  }
+}
+
+int main(int, char** arguments) {
+  api::Model model(arguments[1]);
+  passlib_edit* late = api::call(passlib_edit_begin, model.get());
+  passlib_edit* edit = api::call(passlib_edit_begin, model.get());
+  passlib_node* w = passlib_edit_find(edit, "w");
+  passlib_node* v = passlib_edit_find(edit, "v");
+  passlib_node* a = passlib_edit_find(edit, "Add_0");
+  const std::size_t none = 0;
+  const std::size_t many = std::size_t{1} << 32;
+  tried([&] { api::call(passlib_edit_connect, edit, w, many, a, none); });
+  tried([&] { api::call(passlib_edit_connect, edit, w, none, a, many); });
+  tried([&] { api::call(passlib_edit_replace, edit, w, none, v, many); });
+  api::call(passlib_edit_rename, edit, w, "t");
+  api::call(passlib_edit_rename, edit, v, "w");
+  api::call(passlib_edit_rename, edit, w, "v");
+  api::call(passlib_edit_finish, edit);
+  tried([&] { api::call(passlib_edit_finish, late); });
+  model.save(arguments[2]);
+  void* data = nullptr;
+  std::size_t size = 0;
+  api::call(passlib_model_serialize, static_cast<const passlib_model*>(model.get()), &data, &size);
+  std::ifstream file(arguments[2], std::ios::binary);
+  const std::string saved((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const bool same = saved.size() == size && std::memcmp(saved.data(), data, size) == 0;
+  if (same) std::puts("the same in memory");
+  passlib_free(data);
+}
+"""
+
+DEFINITION = Path("/usr/share/i18n/locales/de_DE")
+
+HALVES = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x) => (float[2] y) <float half = {0.5}> { a = Mul(x, half) y = Neg(a) }"""
+
+HALVES_RULES = """
+rule half "Half of a value is something else."
+  y = Neg(Mul(x, 0.5))
+  => y = LeakyRelu[alpha=0.125](x)
+  rounding
+"""
+
+LOCALE_PROGRAM = """
+#include <clocale>
+#include <cstdio>
+#include <passlib.hpp>
+
+namespace api = passlib::api;
+
+int main(int, char** arguments) {
+  if (std::setlocale(LC_ALL, "") == nullptr) return 3;
+  try {
+    api::Session session;
+    session.load(arguments[3]);
+    api::Model model(arguments[1]);
+    model.run(session, "halves");
+    model.save(arguments[2]);
+  } catch (const api::Error& error) {
+    std::puts(error.what());
+    return 1;
+  }
+}
+"""
+
+
+def compiled(text: str, folder: Path) -> Path:
+    """Compile a program in C++."""
+    source = folder / "program.cc"
+    source.write_text(text)
+    made = folder / "program"
+    shell(folder, ["c++", "-std=c++17", *STRICT, str(source), "-o", str(made), *flags()])
+    return made
 
 
 def flags() -> list[str]:
