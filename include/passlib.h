@@ -1,8 +1,8 @@
 /* passlib for C: models, passes of libraries and rules, without Python. docs/native.md shows it.
 
-   Objects are opaque. What a function returns as `x*` without `const` belongs to the caller, who
-   frees it with passlib_x_free; `const` pointers belong to the object that was asked, and live as
-   long as it does not change. Free functions take null. Texts are UTF-8 and end in a zero.
+   Objects are opaque. The caller owns a result of type `x*` without `const`, and frees it with
+   passlib_x_free; `const` pointers belong to the object that was asked, and live as long as it does
+   not change. Free functions take null. Texts are UTF-8 and end in a zero.
 
    Every function that can fail takes a `passlib_error**` last, which may be null. A function that
    returns a pointer returns null when it fails, one that returns an int returns 0, and 1 when it
@@ -86,7 +86,7 @@ PASSLIB_API void passlib_session_free(passlib_session* session);
 PASSLIB_API int passlib_session_load(passlib_session* session, const char* path, int replaces,
                                      passlib_error** error);
 
-/* What a pass declares. Set `size` to sizeof(passlib_pass_info) before the call. */
+/* The declaration of a pass. Set `size` to sizeof(passlib_pass_info) before the call. */
 typedef struct passlib_pass_info {
   size_t size;
   const char* name;
@@ -126,8 +126,7 @@ PASSLIB_API passlib_model* passlib_model_read(const void* data, size_t size, pas
 PASSLIB_API passlib_model* passlib_model_copy(const passlib_model* model, passlib_error** error);
 PASSLIB_API void passlib_model_free(passlib_model* model);
 
-/* Writes an ONNX file as a whole or not at all. What no pass changed is written as it was read; a
-   model that nothing changed is the same bytes. */
+/* Writes an ONNX file as a whole or not at all. Parts that no pass changed keep their bytes. */
 PASSLIB_API int passlib_model_save(const passlib_model* model, const char* path,
                                    passlib_error** error);
 /* The same into memory, which the caller frees with passlib_free. */
@@ -137,8 +136,8 @@ PASSLIB_API int passlib_model_serialize(const passlib_model* model, void** data,
 /* Options of a run. Set `size` to sizeof(passlib_run_options), everything else to 0. */
 typedef struct passlib_run_options {
   size_t size;
-  /* Gets what passes print, after each pass, in the thread of the call; null drops it. Must not
-   * throw. */
+  /* Gets the output of passes on std::cout, after each pass, in the thread of the call; null drops
+   * it. Must not throw. */
   void (*print)(const char* text, size_t length, void* context);
   void* context;
 } passlib_run_options;
@@ -149,8 +148,8 @@ typedef struct passlib_run_options {
 PASSLIB_API int passlib_model_run(passlib_model* model, const passlib_session* session,
                                   const char* pipeline, const passlib_run_options* options,
                                   passlib_error** error);
-/* Checks a pipeline, and returns its text without the steps of some names, which it must have. The
-   caller frees it with passlib_free. */
+/* Checks a pipeline, and returns its text without the steps of some names, which it must have: ""
+   if no step is left, which is no pipeline. The caller frees it with passlib_free. */
 PASSLIB_API char* passlib_pipeline_without(const passlib_session* session, const char* pipeline,
                                            const char* const* names, size_t count,
                                            passlib_error** error);
@@ -224,7 +223,7 @@ PASSLIB_API passlib_edit* passlib_edit_begin(passlib_model* model, passlib_error
    nodes are gone; if this fails, the edit is gone as well and the model is as it was. It fails if
    the model was changed since the edit began. */
 PASSLIB_API int passlib_edit_finish(passlib_edit* edit, passlib_error** error);
-/* Gives the changes up. */
+/* Discards the changes. */
 PASSLIB_API void passlib_edit_free(passlib_edit* edit);
 
 /* The node of a name; null, without an error, if there is none. */

@@ -45,7 +45,7 @@ struct passlib_session {
 struct passlib_model {
   explicit passlib_model(host::Model made) : model(std::move(made)) { note(); }
 
-  /// Notes what reading functions answer from.
+  /// Sets the graph that the reading functions use.
   void note() {
     graph = model.graph->get();
     table = nullptr;

@@ -119,7 +119,7 @@ def _header(name: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Build what is missing."""
+    """Build the exhibits that are missing."""
     MUSEUM.mkdir(exist_ok=True)
     for name, exhibit in EXHIBITS.items():
         if stored(name).exists():
