@@ -46,9 +46,9 @@ def _order_hint(arguments: argparse.Namespace) -> str:
     if len(places) != 1:
         return ""
     stated = contents[places["CERTIFICATE"]]
-    for word in ("before", "after"):
-        for place, content in enumerate(contents):
-            digest = hashlib.sha256(content).hexdigest()
+    for place, content in enumerate(contents):
+        digest = hashlib.sha256(content).hexdigest()
+        for word in ("before", "after"):
             if re.search(rf'"{word}"\s*:\s*"{digest}"'.encode(), stated):
                 places[word.upper()] = place
     order = ("BEFORE", "AFTER", "CERTIFICATE")
