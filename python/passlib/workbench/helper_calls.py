@@ -7,7 +7,7 @@ import itertools
 import keyword
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -434,14 +434,3 @@ def _row(texts: Sequence[str]) -> str:
         lines[-1] += f"{text}, "
     joined = "\n        ".join(line.rstrip() for line in lines)
     return f"[{joined.rstrip(' ,')}]"
-
-
-def graphs_of(model: Any) -> Iterator[Any]:
-    """Iterate over the graphs and functions of a model, also nested ones."""
-    pending = [model.graph, *model.functions]
-    while pending:
-        body = pending.pop()
-        yield body
-        for node in body.node:
-            for attribute in node.attribute:
-                pending += [attribute.g] if attribute.HasField("g") else attribute.graphs

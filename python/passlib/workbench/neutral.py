@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, refill
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill
 from passlib.files.optional import require
-from passlib.workbench.helper_calls import array_of, graphs_of, is_keyword, is_plain_type, kind_of
+from passlib.workbench.helper_calls import array_of, is_keyword, is_plain_type, kind_of
 
 _PUBLIC: Final = ("", "com.microsoft")
 
@@ -68,7 +68,7 @@ def _drop(model: Any, level: Level) -> None:
     if not level.metadata:
         dropped += ["producer_name", "producer_version", "domain", "model_version"]
     _clear(model, dropped, level)
-    for body in graphs_of(model):
+    for body in _bodies(model):
         _clear(body, ["doc_string", "quantization_annotation"], level)
         if not level.types:
             _clear(body, ["value_info"], level)
@@ -93,7 +93,7 @@ def _clear(message: Any, fields: Sequence[str], level: Level) -> None:
 def _rename(model: Any, names: Names) -> None:
     _collect(model, names)
     model.graph.name = "graph"
-    for body in graphs_of(model):
+    for body in _bodies(model):
         is_graph = hasattr(body, "initializer")
         if is_graph:
             body.name = "graph" if body is model.graph else body.name and "body"
@@ -139,7 +139,7 @@ def _collect(model: Any, names: Names) -> None:
             names.value(name, letter)
     own = {(schema.plain(each.domain), each.name) for each in model.functions}
     used = {
-        (schema.plain(node.domain), node.op_type) for body in graphs_of(model) for node in body.node
+        (schema.plain(node.domain), node.op_type) for body in _bodies(model) for node in body.node
     }
     others = {domain for domain, _ in used - own}
     for domain, name in sorted(own):
@@ -163,13 +163,17 @@ def _dims(kind: Any) -> Iterator[Any]:
             pending.append(inner.value_type)
 
 
+def _bodies(model: Any) -> Iterator[Any]:
+    return graphs_within(model.graph, *model.functions)
+
+
 def _canonicalize(model: Any) -> None:
     """Give attributes the order, and tensors the form, in which onnx.helper makes them."""
-    used = {schema.plain(each.domain) for body in graphs_of(model) for each in body.node}
+    used = {schema.plain(each.domain) for body in _bodies(model) for each in body.node}
     for holder in (model, *model.functions):
         kept = [each for each in holder.opset_import if schema.plain(each.domain) in {"", *used}]
         refill(holder.opset_import, kept)
-    for body in graphs_of(model):
+    for body in _bodies(model):
         for node in body.node:
             attributes = sorted(
                 (copy_of(each) for each in node.attribute),
@@ -189,7 +193,7 @@ def _canonicalize(model: Any) -> None:
 
 def tensors_of(model: Any) -> Iterator[Any]:
     """Iterate over the tensors of a model, in the order of the file."""
-    for body in graphs_of(model):
+    for body in _bodies(model):
         yield from getattr(body, "initializer", ())
         for sparse in getattr(body, "sparse_initializer", ()):
             yield from (sparse.values, sparse.indices)

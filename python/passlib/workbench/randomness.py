@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.errors import PasslibError, printable
 from passlib.files.optional import require
 from passlib.graph.node import Node
@@ -75,10 +76,8 @@ def _message(model: Model) -> Any:
 
 def _drawing(message: Any) -> Iterator[Any]:
     """Yield the nodes that draw random numbers without a seed."""
-    pending = [message.graph]
-    while pending:
-        for node in pending.pop().node:
-            pending.extend(each.g for each in node.attribute if each.HasField("g"))
+    for graph in graphs_within(message.graph):
+        for node in graph.node:
             in_training = node.op_type == "Dropout" and len(node.input) > 2
             is_random = node.op_type in _RANDOM.split() or in_training
             if is_random and not any(each.name == "seed" for each in node.attribute):
