@@ -28,7 +28,9 @@ Convert = Callable[[Any], Any]
 def hide(
     model: Any, operators: Collection[str], present: int, target: int, convert: Convert
 ) -> Any:
-    """Return a copy of a model that hides nodes from ONNX's converter, if both versions have them.
+    """Return a model that hides nodes from ONNX's converter, if both versions have them.
+
+    A copy, or the model itself if nothing may be hidden.
 
     Parameters
     ----------
@@ -39,6 +41,11 @@ def hide(
     convert : callable
         Converts nested graphs of these nodes, each as a model.
     """
+    nodes = (node for graph in graphs_within(model.graph) for node in graph.node)
+    if not any(
+        node.op_type in operators or node.domain == _HIDDEN or _bodies(node) for node in nodes
+    ):
+        return model
     typed = inferred(model)
     made = copy_of(model)
     made.opset_import.add(domain=_HIDDEN, version=1)
@@ -54,7 +61,7 @@ def hide(
     for node, types in known:
         if id(node) in inner:  # is converted with the node around it
             continue
-        bodies = [each.g for each in node.attribute if each.HasField("g")]
+        bodies = _bodies(node)
         is_meant = node.op_type in operators or bodies
         if not is_meant or schema.plain(node.domain) or other_form(node, present, target):
             continue
@@ -67,6 +74,10 @@ def hide(
             if kind is not None and name not in stated:
                 made.graph.value_info.add(name=name).type.CopyFrom(kind)
     return made
+
+
+def _bodies(node: Any) -> list[Any]:
+    return [each.g for each in node.attribute if each.HasField("g")]
 
 
 def _constants(model: Any) -> dict[str, Any]:
