@@ -273,6 +273,19 @@ class TestLibrary:
         assert weights == {"v": [1, 2], "w": [3, 4]}
         assert [list(node.input)[1] for node in graph.node] == ["v", "w"]
 
+    def test_threads(self, tmp_path: Path) -> None:
+        """One session runs and one model is read in several threads."""
+        model = write(CHAIN, tmp_path / "model.onnx")
+        rules = tmp_path / "relu.rules"
+        rules.write_text(RULES)
+        steps = f"relu, {STEPS}"
+        out = tmp_path / "out.onnx"
+        program = compiled(THREADS, tmp_path)
+        printed = shell(tmp_path, [str(program), str(model), str(rules), steps])
+        words = ("-l", rules, "--passes", steps, "--quiet")
+        assert run(model, "-o", out, *words) == (0, "", "")
+        assert int(printed) == len(out.read_bytes()) < len(model.read_bytes())
+
     def test_other_locale(self, tmp_path: Path) -> None:
         """Numbers of rules and attributes have a point where the program's locale has a comma."""
         if shutil.which("localedef") is None or not DEFINITION.exists():
@@ -442,6 +455,69 @@ int main(int, char** arguments) {
 }
 """
 
+THREADS = """
+#include <passlib.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace api = passlib::api;
+
+std::string bytesOf(const passlib_model* model) {
+  void* data = nullptr;
+  std::size_t size = 0;
+  api::call(passlib_model_serialize, model, &data, &size);
+  const std::string bytes(static_cast<const char*>(data), size);
+  passlib_free(data);
+  return bytes;
+}
+
+void read(const passlib_model* model) {
+  for (std::size_t i = 0; i < passlib_model_node_count(model); ++i) {
+    passlib_node_info info{};
+    info.size = sizeof info;
+    api::call(passlib_model_node, model, i, &info);
+    for (std::size_t k = 0; k < info.input_count; ++k) {
+      passlib_value value;
+      api::call(passlib_model_node_input, model, i, k, &value);
+    }
+  }
+  for (std::size_t i = 0; i < passlib_model_output_count(model); ++i) {
+    char* name = nullptr;
+    api::call(passlib_model_output, model, i, static_cast<passlib_value*>(nullptr), &name);
+    passlib_free(name);
+  }
+}
+
+int main(int, char** arguments) {
+  api::Session session;
+  session.load(arguments[2]);
+  const api::Model model(arguments[1]);
+  std::vector<std::string> made(8);
+  std::vector<std::thread> threads;
+  for (std::string& result : made) {
+    threads.emplace_back([&] {
+      read(model.get());
+      passlib_model* copy = api::call(passlib_model_copy, model.get());
+      api::call(passlib_model_run, copy, session.get(), arguments[3],
+                static_cast<const passlib_run_options*>(nullptr));
+      read(copy);
+      result = bytesOf(copy);
+      passlib_model_free(copy);
+      read(model.get());
+      bytesOf(model.get());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& result : made) {
+    if (result != made[0]) return 1;
+  }
+  std::printf("%zu\\n", made[0].size());
+}
+"""
+
 DEFINITION = Path("/usr/share/i18n/locales/de_DE")
 
 HALVES = """<ir_version: 8, opset_import: ["" : 17]>
@@ -482,7 +558,9 @@ def compiled(text: str, folder: Path) -> Path:
     source = folder / "program.cc"
     source.write_text(text)
     made = folder / "program"
-    shell(folder, ["c++", "-std=c++17", *STRICT, str(source), "-o", str(made), *flags()])
+    shell(
+        folder, ["c++", "-std=c++17", "-pthread", *STRICT, str(source), "-o", str(made), *flags()]
+    )
     return made
 
 
