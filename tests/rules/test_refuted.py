@@ -66,6 +66,23 @@ def test_the_model_stays(name: str) -> None:
 
 
 STAYS = {
+    # ONNX: Squeeze along an empty list of axes removes none. ONNX Runtime: it removes all of size 1.
+    "a second Squeeze along an empty list": (
+        "movement",
+        "squeezeOfSqueeze",
+        (
+            "g (float[1, 1, n] x) => (float[] y) <int64[1] a = {0}, int64[0] b = {}> "
+            "{ s = Squeeze(x, a) y = Squeeze(s, b) }"
+        ),
+    ),
+    "Unsqueeze and Squeeze along empty lists": (
+        "movement",
+        "squeezeOfUnsqueeze",
+        (
+            "g (float[1, n] x) => (float[] y) <int64[0] b = {}> "
+            "{ u = Unsqueeze(x, b) y = Squeeze(u, b) }"
+        ),
+    ),
     "a whole number that has no absolute value": (
         "elementwise",
         "reluOfPositive",
