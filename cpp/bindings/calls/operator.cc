@@ -23,7 +23,7 @@
 namespace passlib {
 namespace {
 
-using OutputTuple = std::tuple<int, int, std::vector<int64_t>>;
+using ArrayTuple = std::tuple<int, int, std::vector<int64_t>>;
 
 template <typename Element>
 std::pair<Element*, int64_t> borrow(const py::handle& object) {
@@ -79,7 +79,7 @@ NativeCall callOf(const CustomOp& op, const std::string& node) {
 
 template <typename Run>
 py::list computeWith(const CustomOp& op, const ComputeSettings& settings, const py::list& inputs,
-                     const std::vector<OutputTuple>& outputs, const py::function& write, Run run) {
+                     const std::vector<ArrayTuple>& outputs, const py::function& write, Run run) {
   const GateHold hold;
   ComputeCall call;
   call.node = settings.node;
@@ -190,8 +190,7 @@ void bindOperators(py::module_* m) {
       .def(
           "compute",
           [](const CustomOp& op, const Attributes& values, const ComputeSettings& how,
-             const py::list& ins, const std::vector<OutputTuple>& outs,
-             const py::function& writer) {
+             const py::list& ins, const std::vector<ArrayTuple>& outs, const py::function& writer) {
             return computeWith(op, how, ins, outs, writer,
                                [&](ComputeCall* call) { compute(op, values, call); });
           },
@@ -202,7 +201,7 @@ void bindOperators(py::module_* m) {
       .def(
           "compute",
           [](const OperatorState& state, const ComputeSettings& how, const py::list& ins,
-             const std::vector<OutputTuple>& outs, const py::function& writer) {
+             const std::vector<ArrayTuple>& outs, const py::function& writer) {
             return computeWith(state.op(), how, ins, outs, writer,
                                [&](ComputeCall* call) { compute(state, call); });
           },

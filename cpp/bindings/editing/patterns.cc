@@ -75,8 +75,8 @@ py::object addOperation(const MatchHandle& handle, const std::string& op,
   return valuesOf(handle, results);
 }
 
-ValueHandle addVariable(const MatchHandle& handle, const std::string& suffix,
-                        const py::array& array, int dtype) {
+ValueHandle addMatchVariable(const MatchHandle& handle, const std::string& suffix,
+                             const py::array& array, int dtype) {
   const bool nested = handle.live().graph() != handle.owner->root();
   if (nested && mxnet::ext::host::dialectOf(*handle.owner->root()) != "onnx") {
     throw UnsupportedError(
@@ -219,7 +219,7 @@ void bindPatterns(py::module_* m) {
       .def_property_readonly("nodes", &nodesOf)
       .def("op", &addOperation, py::arg("op"), py::arg("inputs"), py::arg("attrs"),
            py::arg("num_outputs"))
-      .def("variable", &addVariable, py::arg("suffix"), py::arg("array"), py::arg("dtype"))
+      .def("variable", &addMatchVariable, py::arg("suffix"), py::arg("array"), py::arg("dtype"))
       .def("replace", &replaceResult, py::arg("name"), py::arg("value"));
   py::class_<Rules>(*m, "PatternRules")
       .def(py::init(&makeRules), py::arg("patterns"))
