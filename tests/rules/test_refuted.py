@@ -66,7 +66,7 @@ def test_the_model_stays(name: str) -> None:
 
 
 STAYS = {
-    # ONNX: Squeeze along an empty list of axes removes none. ONNX Runtime: it removes all of size 1.
+    # Squeeze along an empty list of axes removes none in ONNX, and all of size 1 in ONNX Runtime.
     "a second Squeeze along an empty list": (
         "movement",
         "squeezeOfSqueeze",

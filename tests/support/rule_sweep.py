@@ -26,7 +26,7 @@ from rewriting import accepted
 
 _BATCH: Final = 400
 _FRAGILE: Final = ("Concat", "GRU", "RNN", "LSTM", "LayerNormalization")
-"""Operators that do not bear empty values: they leave elements as they are, read beyond, or crash."""
+"""Operators that do not bear empty values: they leave elements as they are, or crash."""
 _EITHER_ZERO: Final = ("Max", "Min")
 """Operators that return 0.0 or -0.0 of the two, as the vector instruction has it."""
 
