@@ -47,20 +47,14 @@ def main() -> None:
         types = {key: [plain(t) for t in kinds] for key, kinds in each.type_constraints.items()}
         ranges = by_range.setdefault(name, {})
         ranges.setdefault(tuple(each.version_range), []).append(types)
-    parameters: dict[str, dict[str, Any]] = {}
-    for each in runtime.get_all_operator_schema():
-        if each.domain not in ("", "ai.onnx.ml"):
-            parameters[f"{each.domain}::{each.name}"] = {
-                "inputs": [[p.name, p.typeStr] for p in each.inputs],
-                "outputs": [[p.name, p.typeStr] for p in each.outputs],
-            }
+    own = parameters()
     operators = {}
     for name, ranges in sorted(by_range.items()):
         kernels = []
         for (since, until), alternatives in sorted(ranges.items()):
             end = {} if until == _OPEN else {"until": until}
             kernels += [{"since": since, **end, "types": types} for types in merged(alternatives)]
-        operators[name] = {**parameters.get(name, {}), "kernels": kernels}
+        operators[name] = {**own.get(name, {}), "kernels": kernels}
     table = {
         "name": "onnxruntime-cpu",
         "version": f"ONNX Runtime {onnxruntime.__version__}",
@@ -70,11 +64,28 @@ def main() -> None:
         "casts": {"float16": "float"},
         "free": ["Constant"],
     }
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text(text_of(table, operators))
+
+
+def text_of(table: dict[str, Any], operators: dict[str, Any]) -> str:
+    """Return the text of a table, with one operator a line."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in table.items()]
     rows = [f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in operators.items()]
     body = ",\n".join(rows)
-    TABLE.parent.mkdir(exist_ok=True)
-    TABLE.write_text("{\n" + "\n".join(lines) + '\n"operators": {\n' + body + "\n}\n}\n")
+    return "{\n" + "\n".join(lines) + '\n"operators": {\n' + body + "\n}\n}\n"
+
+
+def parameters() -> dict[str, dict[str, Any]]:
+    """Return the inputs and outputs of ONNX Runtime's own operators."""
+    return {
+        f"{each.domain}::{each.name}": {
+            "inputs": [[p.name, p.typeStr] for p in each.inputs],
+            "outputs": [[p.name, p.typeStr] for p in each.outputs],
+        }
+        for each in runtime.get_all_operator_schema()
+        if each.domain not in ("", "ai.onnx.ml")
+    }
 
 
 if __name__ == "__main__":

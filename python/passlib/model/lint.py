@@ -24,8 +24,8 @@ def lint(model: AnyModel, target: str) -> list[Refusal]:
     ----------
     model : Model, path-like, bytes or onnx.ModelProto
     target : str
-        ``onnxruntime-cpu``, ``opset=N`` for a version of ONNX's operator set, or the path of a
-        table, see docs/targets.md.
+        ``onnxruntime-cpu``, ``onnxruntime-cuda``, ``tensorrt``, ``opset=N`` for a version of
+        ONNX's operator set, or the path of a table, see docs/targets.md.
 
     Raises
     ------
@@ -43,6 +43,16 @@ def lint(model: AnyModel, target: str) -> list[Refusal]:
     ...     print(refusal)
     y (Gelu): not in operator set 19: Gelu is new in 20
     """
+    return lint_with_notes(model, target)[0]
+
+
+def lint_with_notes(
+    model: AnyModel, target: str
+) -> tuple[list[Refusal], dict[tuple[str, str], int]]:
+    """Return what `lint` returns, and what the target's table notes on accepted nodes.
+
+    Result: the notes as numbers of nodes by operator and text.
+    """
     found = Target.load(target)
     loaded = as_model(model)
     if loaded.dialect != "onnx":
@@ -50,9 +60,10 @@ def lint(model: AnyModel, target: str) -> list[Refusal]:
             f"lint looks at ONNX models, and this one is of {loaded.dialect}: convert it first, "
             "see `passlib convert`"
         )
+    notes: dict[tuple[str, str], int] = {}
     if isinstance(model, (str, os.PathLike)):
-        return refusals(parse_model(map_file(Path(model)))[0], found)
+        return refusals(parse_model(map_file(Path(model)))[0], found, notes), notes
     with tempfile.TemporaryDirectory(prefix="passlib-") as folder:
         path = Path(folder) / "model.onnx"
         loaded.save(path, durable=False)
-        return refusals(parse_model(map_file(path))[0], found)
+        return refusals(parse_model(map_file(path))[0], found, notes), notes

@@ -21,22 +21,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--target",
         metavar="NAME",
         required=True,
-        help="onnxruntime-cpu, opset=N, or the file of a table",
+        help="onnxruntime-cpu, onnxruntime-cuda, tensorrt, opset=N, or the file of a table",
     )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the refused nodes; return 3 if there are any."""
-    from passlib.model.lint import lint
+    from passlib.model.lint import lint_with_notes
 
-    found = lint(arguments.model, arguments.target)
+    found, notes = lint_with_notes(arguments.model, arguments.target)
     if arguments.json:
         facts = map(asdict, found)
         print_json([{"operator" if k == "op" else k: v for k, v in each.items()} for each in facts])
         return UNSOUND if found else FINE
     for each in found:
         sys.stdout.write(f"{printable(str(each))}\n")
+    for (op, note), count in notes.items():
+        sys.stdout.write(printable(f"note: {op} ({counted(count, 'node')}): {note}") + "\n")
     what = counted(len(found), "node") if found else "nothing"
     sys.stdout.write(f"{arguments.target} refuses {what} of {printable(arguments.model)}\n")
     return UNSOUND if found else FINE

@@ -21,8 +21,13 @@ _TABLES: Final = Path(__file__).with_name("tables")
 _OPSET: Final = "opset="
 _BODIES: Final = "passlib.bodies"
 
-_Type = tuple[str, "int | None", Any]
-"""A type as text, and the rank of a tensor, as far as they are known; and as a TypeProto."""
+_Type = tuple[str, "int | None", Any, "bool | None"]
+"""A type as text, the rank of a tensor, a TypeProto, and whether the value is a constant.
+
+Each is as far as it is known.
+"""
+
+_UNKNOWN: Final[_Type] = "", None, None, None
 
 Known = Mapping[str, _Type]
 """Types of values by name."""
@@ -53,12 +58,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class _Value:
-    """An input or output: its name and type variable in the schema; type and rank if known."""
+    """An input or output: its name and type variable in the schema; what is known of its value."""
 
     role: str
     variable: str
     type: str
     rank: int | None
+    is_constant: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,24 @@ class _Kernel:
         Element types by type variable of the schema, or by name of an input or output.
     ranks : dict of str to list of int
         Numbers of axes by name of an input or output.
+    constants : list of str
+        Inputs that must be constants.
+    without : list of str
+        Inputs and outputs that must not be given.
+    attributes : dict of str to list
+        Values of attributes; of a list, those of its elements. Others are free.
+    notes : list of str
+        What else must hold, for readers.
     """
 
     since: int | None = None
     until: int | None = None
     types: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ranks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    constants: Sequence[str] = ()
+    without: Sequence[str] = ()
+    attributes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     def computes(self, version: int) -> bool:
         if self.since is None or version == self.since:
@@ -101,6 +119,28 @@ class _Kernel:
             ranks = self.ranks.get(value.role)
             if ranks is not None and value.rank is not None and value.rank not in ranks:
                 found.append(f"{value.role} has rank {value.rank}, not {_one_of(ranks)}")
+            if value.role in self.without:
+                found.append(f"{value.role} must not be given")
+            if value.role in self.constants and value.is_constant is False:
+                found.append(f"{value.role} must be a constant")
+        return found
+
+    def objections_to_attributes(self, node: Any) -> list[str]:
+        value_of = require("onnx.helper", extra="onnx").get_attribute_value
+        found = []
+        for attribute in node.attribute:
+            allowed = self.attributes.get(attribute.name)
+            if allowed is None or attribute.ref_attr_name:
+                continue
+            if not allowed:
+                found.append(f"attribute {attribute.name} must not be given")
+                continue
+            given = value_of(attribute)
+            for each in given if isinstance(given, list) else [given]:
+                text = each.decode(errors="replace") if isinstance(each, bytes) else each
+                if text not in allowed:
+                    found.append(f"{attribute.name} is {text}, not {_one_of(allowed)}")
+                    break
         return found
 
 
@@ -116,15 +156,13 @@ class Target:
     ----------
     name, version, source, date : str
         What the table is of, and where and when it was read.
-    expands : bool
-        Whether it computes an operator that it does not have by the body that ONNX defines.
     """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self.name, self.version, self.source, self.date = (
             str(table.get(key, "")) for key in ("name", "version", "source", "date")
         )
-        self.expands = bool(table.get("functions", False))
+        self._functions = table.get("functions", False)
         self._casts = dict(table.get("casts", {}))
         self._free = frozenset(table.get("free", ()))
         self._operators = {
@@ -181,13 +219,28 @@ class Target:
         if not fitting:
             versions = sorted({each.since for each in kernels if each.since is not None})
             return f"{self.name} has it as in version {_one_of(versions)}, not {meaning}"
-        objections = [each.objections(values, self._casts) for each in fitting]
+        objections = [
+            each.objections(values, self._casts) + each.objections_to_attributes(node)
+            for each in fitting
+        ]
         if not all(objections):
             return ""
         shortest = min(objections, key=len)
         if len(shortest) == 1 and len(fitting) > 1:
             return self._merged(fitting, values) or shortest[0]
         return "; ".join(shortest)
+
+    def expands(self, node: Any) -> bool:
+        """Tell whether an operator that it lacks is computed by the body that ONNX defines."""
+        functions = self._functions
+        return functions if isinstance(functions, bool) else qualified(node) in functions
+
+    def notes(self, node: Any, version: int) -> list[str]:
+        """Return what else must hold for a node that the target accepts."""
+        known = schema.schema_of(node.op_type, node.domain, version)
+        meaning = version if known is None else int(known.since_version)
+        kernels = self._operators.get(qualified(node), [])
+        return [note for each in kernels if each.computes(meaning) for note in each.notes]
 
     def _merged(self, kernels: Sequence[_Kernel], values: Sequence[_Value]) -> str:
         """Return an objection to what no kernel of several takes."""
@@ -215,7 +268,6 @@ class OperatorSet:
             )
         self.name, self._version = name, int(number)
         self.version = self.source = self.date = ""
-        self.expands = False
         self._has_forms = has_forms
         self._refused = frozenset(refused)
 
@@ -260,6 +312,14 @@ class OperatorSet:
         }
         return "; ".join([*found, *_Kernel(types=types).objections(values, {})])
 
+    def expands(self, node: Any) -> bool:
+        """Return False: each operator must be in the set."""
+        return False
+
+    def notes(self, node: Any, version: int) -> list[str]:
+        """Return nothing: an operator set has no notes."""
+        return []
+
     def parameters(self, node: Any, version: int) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return nothing: those of the schema are used."""
         return (), ()
@@ -281,7 +341,9 @@ def _plain(types: Sequence[str]) -> list[str]:
     return [each.replace("tensor(", "", 1).replace(")", "", 1) for each in types]
 
 
-def refusals(model: Any, target: Target | OperatorSet) -> list[Refusal]:
+def refusals(
+    model: Any, target: Target | OperatorSet, notes: dict[tuple[str, str], int] | None = None
+) -> list[Refusal]:
     """Return the nodes that a target refuses, in the order of the model.
 
     What is not known, such as types in bodies of functions, is not refused.
@@ -289,6 +351,8 @@ def refusals(model: Any, target: Target | OperatorSet) -> list[Refusal]:
     Parameters
     ----------
     model : onnx.ModelProto
+    notes : dict, optional
+        Gets the notes of the table on accepted nodes: number of nodes by operator and text.
     """
     functions = {(each.domain, each.name) for each in model.functions}
     typed = inferred(model)
@@ -301,11 +365,15 @@ def refusals(model: Any, target: Target | OperatorSet) -> list[Refusal]:
             if (node.domain, node.op_type) in functions:
                 continue
             reason = objection(node, versions, target, known)
-            if reason and target.expands:
+            if reason and target.expands(node):
                 reason = _of_body(node, imports, known, target, reason)
             if reason:
                 name = node.name or next(filter(None, node.output), "")
                 found.append(Refusal(name, qualified(node), place, reason))
+            elif notes is not None:
+                for note in target.notes(node, versions.get(schema.plain(node.domain), 1)):
+                    key = qualified(node), note
+                    notes[key] = notes.get(key, 0) + 1
     return found
 
 
@@ -335,7 +403,7 @@ def _of_body(
     types = []
     alone = onnx.ModelProto(ir_version=onnx.IR_VERSION, opset_import=imports)
     for name in node.input:
-        kind = known.get(name, ("", None, None))[2] if name else onnx.TypeProto()
+        kind = known.get(name, _UNKNOWN)[2] if name else onnx.TypeProto()
         if kind is None:
             return ""
         types.append(kind.SerializeToString())
@@ -431,6 +499,7 @@ def walk(body: Any) -> Iterator[tuple[Any, Known]]:
     while pending:
         graph, outer = pending.pop()
         known = outer.new_child(_types(graph))
+        _mark_constants(graph, known)
         inner = []
         for node in graph.node:
             yield node, known
@@ -448,13 +517,26 @@ def _types(graph: Any) -> dict[str, _Type]:
     make = require("onnx.helper", extra="onnx").make_tensor_type_proto
     for tensor in graph.initializer:
         kind = make(tensor.data_type, list(tensor.dims))
-        found[tensor.name] = (_element(tensor.data_type), len(tensor.dims), kind)
+        found[tensor.name] = (_element(tensor.data_type), len(tensor.dims), kind, True)
     for value in (*graph.input, *graph.value_info, *graph.output):
         kind = value.type
         has_rank = kind.HasField("tensor_type") and kind.tensor_type.HasField("shape")
         rank = len(kind.tensor_type.shape.dim) if has_rank else None
-        found[value.name] = (_text(kind), rank, kind)
+        found[value.name] = (_text(kind), rank, kind, False)
     return found
+
+
+def _mark_constants(graph: Any, known: ChainMap[str, _Type]) -> None:
+    """Tell values that are computed from constants only; nothing for a function."""
+    if not hasattr(graph, "initializer"):
+        return
+    for node in graph.node:
+        inputs = [known.get(name, _UNKNOWN)[3] for name in node.input if name]
+        if any(each.HasField("g") or each.graphs for each in node.attribute):
+            inputs.append(None)
+        is_constant = False if False in inputs else None if None in inputs else True
+        for name in filter(known.get, node.output):
+            known[name] = (*known[name][:3], is_constant)
 
 
 def _element(code: int) -> str:
@@ -487,5 +569,5 @@ def _values_of(
         for number, name in enumerate(names):
             if name and parameters:
                 role, variable = parameters[min(number, len(parameters) - 1)]
-                kind, rank, _ = known.get(name, ("", None, None))
-                yield _Value(str(role), str(variable), kind, rank)
+                kind, rank, _, is_constant = known.get(name, _UNKNOWN)
+                yield _Value(str(role), str(variable), kind, rank, is_constant)
