@@ -89,6 +89,7 @@ MISTAKES: list[tuple[str, int, str]] = [
     ("m.onnx", 1, "no command 'm.onnx'; it is a file: passlib opt m.onnx -o OUT simplifies"),
     ("opt m.onnx -o o.onnx --pases clean", 1, "no option --pases; did you mean '--passes'?"),
     ("inspect m.onnx --op", 1, "there is no option --op; did you mean '--ops'?"),
+    ("convert m.onnx -o n.onnx", 1, "there is no option -o: the file to write is the argument OUT"),
     ("inspect m.onnx --costs all", 1, "--costs: invalid choice: 'all' (choose from 'operator'"),
     (
         "convert m.onnx c.onnx --dialect onx",

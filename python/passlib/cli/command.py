@@ -63,6 +63,8 @@ class CommandParser(Parser):
         if options:
             option = options[0].partition("=")[0]
             near = did_you_mean(option, self._option_string_actions, most=1)
+            if option in ("-o", "--output") and "OUT" in self.format_usage().split():
+                near = ": the file to write is the argument OUT"
             self.error(f"there is no option {option}{near}")
         return known, others
 
