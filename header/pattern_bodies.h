@@ -1854,9 +1854,7 @@ class PatternSession {
       pending.pop_back();
       if (stateOf(node).position < first) continue;
       for (std::size_t pos = 0; pos < countDependencies(*node); ++pos) {
-        const Node* other = pos < node->inputs.size()
-                                ? node->inputs[pos].node
-                                : node->control_deps[pos - node->inputs.size()];
+        const Node* const other = dependencyOf(*node, pos);
         if (isMatched(other)) return true;
         if (seen.add(other)) pending.push_back(other);
       }
@@ -2165,7 +2163,7 @@ class PatternSession {
     }
     captures_.clear();
     requeue(moved, changed);
-    if (roots.size() > 1) order_broken_ = true;
+    if (roots.size() > 1 && !placeCreated(moved)) order_broken_ = true;
     if (!with_origins_) return true;
     for (const Exchange& exchange : exchanges) {
       if (!isCreated(exchange.target.node)) absorb(exchange.target.node);
@@ -2197,6 +2195,50 @@ class PatternSession {
       const std::string text = inferredEntry(from, key);
       if (!text.empty()) setAttr(graph_, target.node, key, "[" + text + "]");
     }
+  }
+
+  static const Node* dependencyOf(const Node& node, std::size_t pos) {
+    return pos < node.inputs.size() ? node.inputs[pos].node
+                                    : node.control_deps[pos - node.inputs.size()];
+  }
+
+  /// Puts the nodes in the place of several results behind what they need and before the nodes
+  /// `moved` to them. Returns false if the order has no such place. Sorting the whole graph for
+  /// each match would take quadratic time.
+  bool placeCreated(const PlainList<Node*>& moved) {
+    double first = std::numeric_limits<double>::infinity(), last = 0;
+    for (const Node* node : binding_.nodes) {
+      first = (std::min)(first, stateOf(node).position);
+      last = (std::max)(last, stateOf(node).position);
+    }
+    double needed = 0;
+    for (std::size_t at = created_; at < graph_->nodes.size(); ++at) {
+      const Node& node = *graph_->nodes[at];
+      for (std::size_t pos = 0; !isDead(&node) && pos < countDependencies(node); ++pos) {
+        const Node* const other = dependencyOf(node, pos);
+        if (!isCreated(other)) needed = (std::max)(needed, stateOf(other).position);
+      }
+    }
+    double limit = std::numeric_limits<double>::infinity();
+    for (std::size_t at = 0; at < moved.size(); ++at) {
+      const Node& user = *moved[at];
+      if (isDead(&user)) continue;
+      const double position = stateOf(&user).position;
+      for (std::size_t pos = 0; pos < countDependencies(user); ++pos) {
+        const Node* const other = dependencyOf(user, pos);
+        if (isCreated(other)) {
+          limit = (std::min)(limit, position);
+        } else if (stateOf(other).position > position) {
+          return false;
+        }
+      }
+    }
+    const double position = last < limit ? last : (std::max)(first, needed);
+    if (position < needed || position >= limit) return false;
+    for (std::size_t at = created_; at < graph_->nodes.size(); ++at) {
+      stateOf(graph_->nodes[at]).position = position;
+    }
+    return true;
   }
 
   void moveUses(const NodeEntry& from, const NodeEntry& target, PlainList<Node*>* moved) {

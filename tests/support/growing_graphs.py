@@ -86,6 +86,19 @@ def _gelu(drawing: Drawing, x: str, weight: str) -> str:
     return str(drawing("Mul", drawing("Mul", x, added), drawing.shared(np.float32(0.5))))
 
 
+def _heads(drawing: Drawing, x: str, weight: str) -> str:
+    """Add three projections, whose rows become heads."""
+    del weight
+    x = drawing("Reshape", x, drawing.shared(np.array([1, 4, 4])))
+    made = []
+    for _ in range(3):
+        rows = drawing("Add", drawing("MatMul", x, drawing.random(4, 4)), drawing.random(4))
+        made.append(drawing("Reshape", rows, drawing.shared(np.array([1, 4, 2, 2]))))
+    joined = drawing("Concat", *(drawing("Tanh", each) for each in made), axis=0)
+    total = drawing("ReduceMean", joined, axes=[0], keepdims=0)
+    return str(drawing("Reshape", total, drawing.shared(np.array([4, 4]))))
+
+
 def _known_if(drawing: Drawing, x: str, weight: str) -> str:
     del weight
     branches = {}
@@ -121,6 +134,7 @@ LINKS: dict[str, Link] = {
     "Clip": _of("Clip", np.float32(0), np.float32(6)),
     "MatMul": _with_weight("MatMul"),
     "MatMul and Add": _chained(_with_weight("MatMul"), _with_weight("Add")),
+    "Heads": _heads,
     "Mul and MatMul": _chained(_of("Mul", np.float32(2)), _with_weight("MatMul")),
     "Gemm": _with_weight("Gemm"),
     "Cast": _chained(_of("Cast", to=TensorProto.DOUBLE), _of("Cast", to=TensorProto.FLOAT)),
