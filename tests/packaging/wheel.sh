@@ -2,7 +2,7 @@
 # Build a wheel for the Python of .venv, repair it, and test it outside the repository.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-limit=3000000
+limit=4000000
 
 rm -rf build/unrepaired dist/*.whl
 mkdir -p dist
