@@ -192,6 +192,14 @@ void bindLending(py::module_* m) {
            py::arg("lending"), py::arg("are_args"))
       .def_property_readonly("params", &LentArrays::params)
       .def("changed", &LentArrays::changed, py::arg("but"));
+  m->def(
+      "place_in_file",
+      [](const py::array& array) -> py::object {
+        const FilePlace place = placeInFile(array.data(), static_cast<std::size_t>(array.nbytes()));
+        if (place.file < 0) return py::none();
+        return py::make_tuple(place.file, place.offset);
+      },
+      py::arg("array"));
   m->def("check_files", &checkFiles, py::arg("arrays"));
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -320,3 +323,76 @@ def test_offsets_beyond_two_gigabytes(tmp_path: Path) -> None:
     edited.save(folder / "m.onnx")
     assert (folder / "d.bin").stat().st_size == 16384
     assert {file.name for file in folder.iterdir()} == {"d.bin", "m.onnx"}
+
+
+def large_model(folder: Path) -> tuple[Path, bytes]:
+    """Write a model with a weight of 25 blocks and 100 bytes in a data file, after a page."""
+    value = helper.make_tensor_value_info
+    data = np.random.default_rng(1).random(25 * 1024 + 25, np.float32).tobytes()
+    count = len(data) // 4
+    (folder / "w.bin").write_bytes(bytes(4096) + data)
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[count])
+    place(tensor, "w.bin", 4096, len(data))
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "w"], ["m"]), helper.make_node("Identity", ["m"], ["y"])],
+        "g",
+        [value("x", TensorProto.FLOAT, [count])],
+        [value("y", TensorProto.FLOAT, [count])],
+        [tensor],
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    return folder / "m.onnx", data
+
+
+ELSEWHERE = OSError(errno.EXDEV, "another file system")
+COPIES: dict[str, list[float | OSError]] = {  # most bytes of each call; the last holds for more
+    "all at once": [math.inf],
+    "few at a time": [9999],
+    "none": [0],
+    "another file system": [ELSEWHERE],
+    "some, then an error": [5000, ELSEWHERE],
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("options", [{}, {"external_data": True}], ids=["as before", "moved"])
+def test_unchanged_weights_are_copied_from_file_to_file(
+    kind: str, options: dict[str, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    path, data = large_model(source)
+    calls: list[tuple[int, ...]] = []
+    copy, limits = os.copy_file_range, COPIES[kind]
+
+    def copied(file: int, to: int, count: int, *places: int) -> int:
+        limit = limits[min(len(calls), len(limits) - 1)]
+        calls.append((count, *places))
+        if isinstance(limit, OSError):
+            raise limit
+        return copy(file, to, int(min(count, limit)), *places) if limit else 0
+
+    monkeypatch.setattr(os, "copy_file_range", copied)
+    made = tmp_path / "made.onnx"
+    passlib.load(path).optimize_for("simplify").save(made, **options)
+    (saved,) = onnx.load(made).graph.initializer
+    assert saved.raw_data == data
+    assert calls
+    if kind == "all at once":
+        # Whole blocks first: only they can be shared.
+        assert calls[0][0] % 4096 == 0
+        assert calls[0][1] % 4096 == calls[0][2] % 4096 == 0
+        assert sum(count for count, *_ in calls) >= len(data)
+
+
+def test_a_converted_weight_is_written_from_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = large_model(tmp_path)
+    monkeypatch.setattr(os, "copy_file_range", None)
+    model = passlib.load(path)
+    changed = model.with_weights({"w": model.args["w"] + 1})
+    changed.save(tmp_path / "made.onnx", external_data=True)
+    (saved,) = onnx.load(tmp_path / "made.onnx").graph.initializer
+    assert numpy_helper.to_array(saved).tobytes() == (np.asarray(model.args["w"]) + 1).tobytes()

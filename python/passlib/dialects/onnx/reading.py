@@ -20,6 +20,7 @@ from passlib.dialects.onnx.attributes import DOCUMENT, ID
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, element_count
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.copying import write_array
 from passlib.files.optional import require
 from passlib.files.regular import open_regular
 from passlib.lowering.types import TypeSpec
@@ -126,7 +127,7 @@ def append(
         file.write(bytes(-file.tell() % _ALIGNMENT))
     offset = file.tell()
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    file.write(array.reshape(-1).view(np.uint8).data)
+    write_array(file, array)
     set_location(tensor, location, offset, array.nbytes)
     return offset, array.nbytes
 

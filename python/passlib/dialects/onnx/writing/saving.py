@@ -33,6 +33,7 @@ from passlib.dialects.onnx.writing.assembly import (
 from passlib.dialects.onnx.writing.options import converted, place
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
+from passlib.files.copying import write_array
 from passlib.files.regular import Save, free_name
 
 _BYTES = 2
@@ -82,7 +83,7 @@ def _write(file: BinaryIO, model: Any, payloads: Mapping[int, np.ndarray[Any, An
     for number, head in enumerate(heads):
         file.write(head)
         if number in payloads:
-            file.write(payloads[number].reshape(-1).view(np.uint8).data)
+            write_array(file, payloads[number])
 
 
 INLINE_LIMIT = (1 << 31) - (1 << 24)
@@ -286,7 +287,7 @@ class _DataFiles:
             if source is not None and (users or complete):
                 # Others may use any part of the file: keep all of it, and append new data.
                 with self._create(target) as file:
-                    file.write(memoryview(source[1]))
+                    write_array(file, np.frombuffer(memoryview(source[1]), np.uint8))
                     for number in fresh:
                         self._append(file, number, name)
                 for tensor in users + [self._tensors[n] for n in numbers]:

@@ -1,0 +1,48 @@
+"""Writing arrays, which are copied from file to file where they lie in a mapped one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+import passlib._core as _core
+
+_SMALL: Final = 1 << 16
+"""Fewer bytes are written from memory."""
+
+_BLOCK: Final = 4096
+"""File systems share whole blocks."""
+
+
+def write_array(file: BinaryIO, array: np.ndarray[Any, Any]) -> None:
+    """Write the bytes of a contiguous array at the end of a file.
+
+    File systems that can (Btrfs, XFS) share the blocks of a mapped file at the same alignment with
+    the new one; others copy them without the memory of this process.
+    """
+    data = array.reshape(-1).view(np.uint8)
+    place = _core.place_in_file(data) if data.nbytes >= _SMALL else None
+    copied = 0
+    if place is not None and hasattr(os, "copy_file_range"):
+        file.flush()
+        copied = _copied(*place, data.nbytes, file)
+    file.write(data[copied:].data)
+
+
+def _copied(source: int, offset: int, size: int, file: BinaryIO) -> int:
+    """Copy bytes of a file to the end of another; return how many, which may be fewer."""
+    start, copied = file.tell(), 0
+    shareable = size - size % _BLOCK  # a range that ends within a block is not shared at all
+    try:
+        while copied < size:
+            most = (shareable if copied < shareable else size) - copied
+            made = os.copy_file_range(source, file.fileno(), most, offset + copied, start + copied)
+            if not made:
+                break
+            copied += made
+    except OSError:  # other file systems or old kernels; a full disk shows when the rest is written
+        pass
+    file.seek(start + copied)
+    return copied
