@@ -80,9 +80,14 @@ class _Layers:
     length: int
 
     @property
-    def saved(self) -> int:
-        """Operators that a reader need not read."""
-        return (len(self.starts) - 1) * self.length - len(self.starts)
+    def repeated(self) -> int:
+        """Operators that repeat others. Two layers that are taken for one repeat fewer."""
+        return (len(self.starts) - 1) * self.length
+
+    @property
+    def is_shorter(self) -> bool:
+        """Whether the graph has fewer operators with calls."""
+        return self.repeated > len(self.starts)
 
 
 _Form = tuple[tuple[tuple[Any, ...], ...], int]
@@ -150,19 +155,23 @@ class _Outliner:
         return self._kinds.setdefault(key, len(self._kinds))
 
     def _best(self) -> _Layers | None:
-        """Return the layers that save most operators; None if none do."""
+        """Return the layers that repeat most operators; None if no calls are shorter."""
         best: _Layers | None = None
         count = len(self._labels)
         for length in range(self._least, min(count // 2, _LONGEST) + 1):
             if self._steps > _MOST_STEPS:
                 break
-            # Layers of this length can save at most so many operators.
-            if best is not None and count - length - count // length <= best.saved:
-                continue
+            # Layers of this length repeat at most so many operators, longer ones fewer.
+            if best is not None and count - length <= best.repeated:
+                break
+            known: set[int] = set()  # places of layers that were compared with all
             for first, end in self._runs(length):
                 for start in self._starts(first, end, length):
+                    if start + length in known:
+                        continue
                     found = self._equal(start, length)
-                    if found.saved > 0 and (best is None or found.saved > best.saved):
+                    known.update(found.starts)
+                    if found.is_shorter and (best is None or found.repeated > best.repeated):
                         best = found
         return best
 
