@@ -6,6 +6,7 @@ import json
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -539,6 +540,7 @@ def _mark_constants(graph: Any, known: ChainMap[str, _Type]) -> None:
             known[name] = (*known[name][:3], is_constant)
 
 
+@cache
 def _element(code: int) -> str:
     data_type = require("onnx", extra="onnx").TensorProto.DataType
     return str(data_type.Name(code)).lower() if code else ""
