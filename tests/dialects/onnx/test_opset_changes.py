@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -223,3 +225,54 @@ def test_failures_of_the_converter_are_errors(
     )
     with pytest.raises(UnsupportedError, match="Input s is undefined!"):
         passlib.load(model).save(tmp_path / "made.onnx", opset=17)
+
+
+@pytest.mark.parametrize(
+    ("operator", "size", "is_right"),
+    [("AveragePool", 2, False), ("MaxPool", 2, False), ("AveragePool", 4, True),
+     ("AveragePool", "N", True)],
+)  # fmt: skip
+def test_a_window_that_begins_in_the_padding(
+    operator: str, size: object, is_right: bool, tmp_path: Path
+) -> None:
+    attributes = "ceil_mode = 1, kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [3, 3]"
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 22]> g (float[1, 1, {size}, {size}] x)'
+        f" => (float[1, 1, A, B] y) {{ y = {operator} <{attributes}> (x) }}"
+    )
+    path = tmp_path / "made.onnx"
+    if not is_right:
+        with pytest.raises(UnsupportedError, match=r"node 'y' .*a last window that begins in the"):
+            passlib.load(model).save(path, opset=21)
+        return
+    passlib.load(model).save(path, opset=21)
+    feeds = {"x": np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)}
+    (before,), (after,) = (
+        results(data, feeds) for data in (model.SerializeToString(), path.read_bytes())
+    )
+    np.testing.assert_array_equal(before, after)
+    onnx.checker.check_model(path, full_check=True)
+
+
+def test_a_mask_that_nothing_uses_may_mean_something_else(tmp_path: Path) -> None:
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 10]> g (float[2, 3] x) => (float[2, 3] y)'
+        "{ z, m = Dropout (x) y = Abs (z) }"
+    )
+    passlib.load(model).save(tmp_path / "made.onnx", opset=13)
+    made = onnx.load(tmp_path / "made.onnx")
+    onnx.checker.check_model(made, full_check=True)
+    x = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
+    (found,) = results(made.SerializeToString(), {"x": x})
+    np.testing.assert_array_equal(found, abs(x))
+
+
+def test_models_of_the_suite_compute_the_same() -> None:
+    """A sample; tests/support/suite_opsets.py converts all of them."""
+    script = Path(__file__).parents[2] / "support" / "suite_opsets.py"
+    # Not in this process: ONNX makes other models of its tests the second time.
+    command = [sys.executable, "-W", "ignore", str(script), "--every", "60"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.rpartition(" same")[0].split()[-1]) > 80
+    assert "not run" not in done.stdout

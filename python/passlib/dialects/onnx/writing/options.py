@@ -91,7 +91,7 @@ def _versions(operator: str) -> list[int]:
 
 
 class _Around:
-    """A graph around its nodes: who computes values, who uses them, and their ranks."""
+    """A graph around its nodes: who computes values, who uses them, and their sizes."""
 
     def __init__(self, model: Any, graph: Any) -> None:
         self._model = model
@@ -112,17 +112,33 @@ class _Around:
         return found
 
     @cached_property
-    def ranks(self) -> dict[str, int]:
-        """The ranks of values, as far as inference knows them."""
+    def used(self) -> set[str]:
+        """The values that a node or an output uses, in nested graphs as well."""
+        graphs = list(graphs_within(self._model.graph))
+        found = {name for graph in graphs for node in graph.node for name in node.input}
+        found.update(value.name for graph in graphs for value in graph.output)
+        return found - {""}
+
+    @cached_property
+    def shapes(self) -> dict[str, list[int | None]]:
+        """The sizes of values, as far as inference knows them; None for an unknown size."""
         model = self._model
         with suppress(GraphError):
             model = inferred(copy_of(model))
         return {
-            value.name: len(value.type.tensor_type.shape.dim)
+            value.name: [
+                each.dim_value if each.HasField("dim_value") else None
+                for each in value.type.tensor_type.shape.dim
+            ]
             for graph in graphs_within(model.graph)
             for value in (*graph.input, *graph.value_info, *graph.output)
             if value.type.tensor_type.HasField("shape")
         }
+
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """The ranks of values, as far as inference knows them."""
+        return {name: len(sizes) for name, sizes in self.shapes.items()}
 
 
 def _attribute(node: Any, name: str, preset: int) -> int:
@@ -151,7 +167,7 @@ def _softmax(node: Any, around: _Around, upward: bool) -> str:
 
 
 def _dropout(node: Any, around: _Around, upward: bool) -> str:
-    if len(node.output) > 1 and node.output[1]:
+    if len(node.output) > 1 and node.output[1] in around.used:
         return "its second result, the mask, has another meaning from set 12 on"
     return ""
 
@@ -166,10 +182,33 @@ def _broadcast(node: Any, around: _Around, upward: bool) -> str:
     return f"ONNX's converter takes a second input that begins at axis {axis} for one at axis 0"
 
 
+def _pooling(node: Any, around: _Around, upward: bool) -> str:
+    if not _attribute(node, "ceil_mode", 0):
+        return ""
+    sizes = around.shapes.get(node.input[0], [])[2:]
+    lists = {each.name: list(each.ints) for each in node.attribute}
+    kernel = lists.get("kernel_shape", [])
+    automatic = any(each.name == "auto_pad" and each.s != b"NOTSET" for each in node.attribute)
+    if automatic or len(kernel) != len(sizes):
+        return ""
+    count = len(sizes)
+    pads = lists.get("pads", [0] * 2 * count)
+    strides, steps = (lists.get(name, [1] * count) for name in ("strides", "dilations"))
+    for axis, size in enumerate(sizes):
+        if size is None:
+            continue
+        first = size + pads[axis]
+        room = first + pads[axis + count] - (kernel[axis] - 1) * steps[axis] - 1
+        if -(-room // strides[axis]) * strides[axis] >= first:
+            return "before set 22 there is a last window that begins in the padding"
+    return ""
+
+
 _Rule = Callable[[Any, _Around, bool], str]
 
 _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
     *((name, 7, _broadcast) for name in ("Add", "Div", "Mul", "Pow", "Sub")),
+    *((name, 22, _pooling) for name in ("AveragePool", "LpPool", "MaxPool")),
     ("Dropout", 12, _dropout),
     ("Hardmax", 13, _softmax),
     ("LogSoftmax", 13, _softmax),
