@@ -211,3 +211,32 @@ def test_the_table_holds(record: dict[str, Any]) -> None:
     case = from_text(json.dumps(record["case"]))
     found = value_sweep.differences(case, np.random.default_rng(0))
     assert [kind for kind, *_ in found if kind != "basic"] == ["text"]
+
+
+HIDDEN = {  # nodes that make z of the integers i, of which the first one is uncertain
+    "by Where": ("a = Add(i, k) m = Min(a, k) z = Where(first, r, m)", 0),
+    "by Where on its other side": ("z = Where(others, i, r)", 0),
+    "by a condition that is computed": ("f = Not(others) z = Where(f, r, i)", 0),
+    "by a condition of one row": ("a = Add(i, rows) z = Where(first, r, a)", 0),
+    "by two, for two users": ("a = Where(first, r, i) b = Where(first, k, i) z = Add(a, b)", 0),
+    "from one of two users": ("a = Where(first, r, i) z = Add(a, i)", 1),
+    "not by a condition": ("z = Where(others, r, i)", 1),
+    "not from another element": ("p = Gather(i, l) z = Where(first, r, p)", 1),
+    "not from a graph output": ("z = Add(i, r)", 1),
+    "by a condition that is not constant": ("c = Equal(x, x) z = Where(c, r, i)", 1),
+    "by an uncertain condition": ("c = Less(i, r) z = Where(c, r, i)", 1),
+    "as a condition": ("c = Cast<to = 9>(i) z = Where(c, r, r)", 1),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_elements_that_nothing_chooses_may_be_uncertain(name: str, tmp_path: Path) -> None:
+    nodes, stays = HIDDEN[name]
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y, int64[s] q)
+        <float[3] w = {0, 1, 8}, int64[3] r = {5, 6, 7}, int64[1] k = {3},
+        int64[2, 1] rows = {1, 2}, int64[3] l = {1, 0, 2},
+        bool[3] first = {1, 0, 0}, bool[3] others = {0, 1, 1}>"""
+    model = parsed(f"{text} {{ y = Neg(x) v = Log(w) i = Cast<to = 7>(v) {nodes} q = Shape(z) "
+                   "}")  # fmt: skip
+    made = after(model, "foldConstants", tmp_path)
+    assert (operators(made)["Log"] + operators(made)["Cast"] > 0) == bool(stays)

@@ -12,7 +12,13 @@ from passlib.files.limits import current_limits
 from passlib.library.declared import Joins
 from passlib.library.python import Graph
 from passlib.passes.function import graph_pass
-from passlib.passes.standard.facts.certainty import Certainty, certainty
+from passlib.passes.standard.facts.certainty import (
+    ELEMENTWISE,
+    Certainty,
+    Inputs,
+    certainty,
+    uncertain_elements,
+)
 from passlib.passes.standard.facts.nodes import (
     Model,
     graphs_within,
@@ -31,6 +37,9 @@ NOT_FOLDED = frozenset(
 """Operators that draw random numbers, and those that keep weights small as integers."""
 
 _MEGABYTE = 1_000_000
+
+_FARTHEST = 64
+"""Operators after an uncertain one that are looked at."""
 
 
 @graph_pass(
@@ -190,7 +199,73 @@ class _Folding:
             self._arrays[value] if value in self._arrays else self._graph.args.get(value.node.name)
             for value in node.inputs
         ]
-        return rule is None or rule(node, inputs)
+        return rule is None or rule(node, inputs) or self._is_hidden(node, inputs)
+
+    def _is_hidden(self, node: EditableNode, inputs: Inputs) -> bool:
+        """Whether each Where behind a node chooses none of its elements that are uncertain.
+
+        Operators between them compute each element by itself, as for the positions of T5: those
+        of distance 0 are the logarithm of 0 as an integer, in place of which the distance counts.
+        """
+        first = uncertain_elements(node, inputs)
+        if first is None:
+            return False
+        pending = [(node.outputs[0], first)]
+        for _ in range(_FARTHEST):
+            if not pending:
+                return True
+            value, uncertain = pending.pop()
+            is_head, users = self._needs.get(value, (True, []))
+            if is_head or not users:
+                return False
+            for user in users:
+                left = self._left(user, value, uncertain)
+                if left is None:
+                    return False
+                if left.any():
+                    pending.append((user.outputs[0], left))
+        return False
+
+    def _left(
+        self, user: EditableNode, value: EditableValue, uncertain: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any] | None:
+        """Return the elements of a result that uncertain ones of an input reach, or None."""
+        if operator(user) not in ("Where", *ELEMENTWISE) or user not in self._sources:
+            return None
+        arrays = [self._certain_array(each) for each in user.inputs if each != value]
+        if any(array is None for array in arrays):
+            return None
+        shapes = [array.shape for array in arrays if array is not None]
+        try:
+            reached = np.broadcast_to(uncertain, np.broadcast_shapes(uncertain.shape, *shapes))
+        except ValueError:
+            return None
+        if operator(user) != "Where":
+            return reached
+        places = [place for place, each in enumerate(user.inputs) if each == value]
+        if places not in ([1], [2]):
+            return None
+        chosen = self._certain_array(user.inputs[0])
+        if chosen is None:
+            return None
+        left: np.ndarray[Any, Any] = reached & (chosen if places == [1] else ~chosen)
+        return left
+
+    def _certain_array(self, value: EditableValue) -> np.ndarray[Any, Any] | None:
+        """Return a constant on which all runtimes agree."""
+        if value.node not in self._sources:
+            return self._graph.args.get(value.node.name)
+        pending, seen = [value.node], set()
+        while pending:
+            node = pending.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node not in self._certain and self._constants.certainty(node) is not None:
+                return None
+            pending += self._sources[node]
+        self._compute([value])
+        return self._arrays[value]
 
     def _known(self) -> dict[EditableNode, None]:
         """Return the operators to fold, in the order of the graph."""

@@ -324,6 +324,7 @@ def merge_factors(graph: Graph) -> None:
 
     A number after a choice between two numbers changes these.
     """
+    apply_groups(graph, "mergeInverses")  # which the runtime does before it fuses, too
     kept = Fused(graph).names
     apply_move(graph, _core.merge_factors, kept)
     apply_groups(graph, "mergeFactors", kept=kept)

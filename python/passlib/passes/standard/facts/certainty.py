@@ -37,6 +37,19 @@ def certainty(node: EditableNode) -> Certainty | None:
     return _RULES.get(operator(node))
 
 
+ELEMENTWISE: Final = ("Abs", "Add", "Max", "Min", "Mul", "Neg", "Sub")
+"""Operators whose results depend on their inputs element by element, and are certain."""
+
+
+def uncertain_elements(node: EditableNode, inputs: Inputs) -> Array | None:
+    """Return which elements of a result depend on the runtime, if the others do not; or None."""
+    target = _target(node, inputs)
+    if operator(node) != "Cast" or inputs[0] is None or target not in ELEMENT_TYPES.values():
+        return None
+    dtype = dtypes.as_dtype(target)
+    return ~_held(dtype, inputs[0]) if dtype.kind in "iu" else None
+
+
 def _has_odd_switch(node: EditableNode) -> bool:
     return any(node.attrs.get(name, "0") not in ("0", "1") for name in _SWITCHES)
 
@@ -58,15 +71,18 @@ _SWITCHES: Final = (
 _TEXT: Final = "8"
 
 
+def _target(node: EditableNode, inputs: Inputs) -> str | None:
+    if node.op == "Cast":
+        stated = node.attrs.get("to", "")
+        return ELEMENT_TYPES.get(int(stated)) if stated.isdecimal() else stated.lower()
+    return None if len(inputs) < 2 or inputs[1] is None else inputs[1].dtype.name
+
+
 def _cast(node: EditableNode, inputs: Inputs) -> bool:
     source = inputs[0]
     if source is None:
         return False  # text
-    if node.op == "Cast":
-        stated = node.attrs.get("to", "")
-        target = ELEMENT_TYPES.get(int(stated)) if stated.isdecimal() else stated.lower()
-    else:
-        target = None if len(inputs) < 2 or inputs[1] is None else inputs[1].dtype.name
+    target = _target(node, inputs)
     if node.attrs.get("to") == _TEXT:  # of which a real number has several
         return source.dtype.kind in "iu"
     if source.dtype.kind in "biu" or target is None or target not in ELEMENT_TYPES.values():
@@ -77,10 +93,16 @@ def _cast(node: EditableNode, inputs: Inputs) -> bool:
 
 def _holds(dtype: np.dtype[Any], array: Array) -> bool:
     """Whether an integer dtype represents all numbers without their fractions."""
+    return bool(np.all(_held(dtype, array)))
+
+
+def _held(dtype: np.dtype[Any], array: Array) -> Array:
+    """Return which numbers an integer dtype represents without their fractions."""
     bounds = np.iinfo(dtype)
     whole = np.trunc(np.asarray(array, np.float64))
     # As floating point the upper bound may be one more.
-    return bool(np.all((whole >= bounds.min) & (whole < float(bounds.max) + (bounds.bits < 53))))
+    held: Array = (whole >= bounds.min) & (whole < float(bounds.max) + (bounds.bits < 53))
+    return held
 
 
 def _slice(node: EditableNode, inputs: Inputs) -> bool:
