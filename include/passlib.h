@@ -118,7 +118,8 @@ PASSLIB_API int passlib_session_option(const passlib_session* session, size_t pa
 
 /* Models. */
 
-/* Reads an ONNX file, which stays mapped: it must not be changed while models of it live. */
+/* Reads an ONNX file, which stays mapped, with the files in its folder that have weights of it:
+   they must not be changed while models of it live. */
 PASSLIB_API passlib_model* passlib_model_load(const char* path, passlib_error** error);
 /* Reads a copy of an ONNX model in memory. */
 PASSLIB_API passlib_model* passlib_model_read(const void* data, size_t size, passlib_error** error);
@@ -126,10 +127,13 @@ PASSLIB_API passlib_model* passlib_model_read(const void* data, size_t size, pas
 PASSLIB_API passlib_model* passlib_model_copy(const passlib_model* model, passlib_error** error);
 PASSLIB_API void passlib_model_free(passlib_model* model);
 
-/* Writes an ONNX file as a whole or not at all. Parts that no pass changed keep their bytes. */
+/* Writes an ONNX file as a whole or not at all. Parts that no pass changed keep their bytes.
+   Weights in other files stay in files next to the model, under new names where names are taken;
+   weights of more than 2 GiB go to such a file. */
 PASSLIB_API int passlib_model_save(const passlib_model* model, const char* path,
                                    passlib_error** error);
-/* The same into memory, which the caller frees with passlib_free. */
+/* The same into memory, which the caller frees with passlib_free; PASSLIB_UNSUPPORTED if the model
+   has weights in other files. */
 PASSLIB_API int passlib_model_serialize(const passlib_model* model, void** data, size_t* size,
                                         passlib_error** error);
 

@@ -1,17 +1,13 @@
 #include "model/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "errors.h"
 #include "facts/fact.h"
+#include "onnx/external/places.h"
 #include "onnx/parts/attribute.h"
 #include "onnx/parts/tensor.h"
 #include "onnx/wire/numbers.h"
@@ -22,17 +18,6 @@ namespace {
 
 using onnx::Constant;
 using onnx::Kind;
-
-/// A file descriptor that is closed at the end of a scope.
-struct Descriptor {
-  explicit Descriptor(int file) : number(file) {}
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number;
-};
 
 template <typename Number>
 Array arrayOf(int32_t type, std::vector<int64_t> dims, const Number* numbers, std::size_t count) {
@@ -70,16 +55,9 @@ Array arrayOf(const Constant& constant, const std::shared_ptr<const void>& owner
 
 std::shared_ptr<File> File::open(const std::string& path) {
   const std::shared_ptr<File> made(new File);
-  // A pipe must not block.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat state{};
-  if (file.number < 0 || ::fstat(file.number, &state) != 0) {
-    throw std::system_error(errno, std::generic_category(), path);
-  }
-  if (S_ISDIR(state.st_mode)) throw std::system_error(EISDIR, std::generic_category(), path);
-  if (!S_ISREG(state.st_mode)) throw FormatError(path + ": this is no regular file");
-  if (state.st_size > 0) {
-    made->mapping_ = std::make_shared<FileMapping>(file.number, path);
+  made->folder_ = std::make_unique<Folder>(folderOf(path));
+  made->mapping_ = mapFile(path);
+  if (made->mapping_ != nullptr) {
     made->bytes_ = onnx::Bytes(made->mapping_->data(), made->mapping_->size());
   }
   return finish(made);
@@ -94,10 +72,10 @@ std::shared_ptr<File> File::of(std::string bytes) {
 
 std::shared_ptr<File> File::finish(std::shared_ptr<File> file) {
   file->read_ = onnx::readModel(file->bytes_);
-  if (file->read_.has_external) {
+  if (file->read_.has_external && file->folder_ == nullptr) {
     throw UnsupportedError(
-        "this model has data in other files, which the native reader does not open; save it as "
-        "one file with passlib: model.save('one.onnx', external_data=False)");
+        "this ONNX model has data in other files, and bytes have no folder to look in; load it "
+        "from its file");
   }
   for (const auto& [domain, version] : file->read_.imports) {
     file->opsets_[std::string(domain)] = version;
@@ -106,7 +84,17 @@ std::shared_ptr<File> File::finish(std::shared_ptr<File> file) {
   std::shared_ptr<const void> owner = file->mapping_;
   if (owner == nullptr) owner = file->memory_;
   for (const Constant& constant : file->read_.constants) {
-    if (constant.main) file->arrays_[std::string(constant.name)] = arrayOf(constant, owner);
+    if (constant.external) {
+      std::optional<Array> array = file->folder_->array(constant);
+      if (!constant.main || !array) continue;
+      if (constant.what == Constant::What::kInitializer) {
+        const onnx::DataPlace place = onnx::placeOf(constant.message, constant.place());
+        ++file->users_[onnx::plainPath(place.location)];
+      }
+      file->arrays_[std::string(constant.name)] = *std::move(array);
+    } else if (constant.main) {
+      file->arrays_[std::string(constant.name)] = arrayOf(constant, owner);
+    }
   }
   file->read_.constants = {};
   return file;

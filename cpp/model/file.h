@@ -2,6 +2,8 @@
 #ifndef PASSLIB_MODEL_FILE_H_
 #define PASSLIB_MODEL_FILE_H_
 
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,6 +12,7 @@
 #include "graph/source.h"
 #include "library/file_mapping.h"
 #include "model/array.h"
+#include "model/folder.h"
 #include "onnx/original/originals.h"
 #include "onnx/reading/model.h"
 
@@ -32,10 +35,16 @@ class File {
   const Arrays& arrays() const { return arrays_; }
   /// Whether the model has local functions.
   bool hasFunctions() const;
-  /// Throws FormatError if the file was changed since it was mapped.
+  /// Throws FormatError if the file, or one with data of it, was changed since it was mapped.
   void check() const {
     if (mapping_ != nullptr) mapping_->check();
+    if (folder_ != nullptr) folder_->check();
   }
+  /// Of the file; null if it was read from memory.
+  Folder* folder() const { return folder_.get(); }
+  /// How many of the initializers that passes see as arrays each file next to this one has, by
+  /// plain location.
+  const std::map<std::string, std::size_t>& users() const { return users_; }
   /// The messages of the file by the identifiers of nodes, found when they are first asked for.
   std::shared_ptr<const onnx::Originals> originals() const;
 
@@ -43,6 +52,8 @@ class File {
   File() = default;
   static std::shared_ptr<File> finish(std::shared_ptr<File> file);
 
+  std::unique_ptr<Folder> folder_;
+  std::map<std::string, std::size_t> users_;
   std::shared_ptr<const FileMapping> mapping_;  ///< or null
   std::shared_ptr<const std::string> memory_;   ///< in place of the mapping
   onnx::Bytes bytes_;

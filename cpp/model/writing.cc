@@ -22,6 +22,8 @@
 #include "graph/attributes.h"
 #include "library/weights/written.h"
 #include "model/attributes.h"
+#include "model/data_files.h"
+#include "onnx/external/relocation.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
 #include "onnx/wire/numbers.h"
@@ -138,15 +140,33 @@ class Assembly {
   const onnx::ModelWriter& writer() const { return *writer_; }
 
   /// Throws GraphError or UnsupportedError if the model cannot be written.
-  onnx::Pieces pieces() {
+  void finish() {
     writer_->requireReferences();
     if (!writer_->writer().doubtful.empty()) renewTypes();
-    onnx::Pieces made = writer_->assemble(onnx::kWhole);
-    if (made.size() > kMostBytes) {
-      throw UnsupportedError("the model has " + std::to_string(made.size()) +
-                             " bytes, and a file of the native writer at most " +
-                             std::to_string(kMostBytes) +
-                             "; save it with passlib's Python package");
+  }
+
+  onnx::Pieces pieces() const { return writer_->assemble(onnx::kWhole); }
+
+  /// The model without the elements of initializers that are aside.
+  std::string message() const {
+    const onnx::Pieces pieces = writer_->assemble(onnx::kWithoutArrays);
+    std::string made(pieces.size(), '\0');
+    pieces.copyTo(made.data());
+    return made;
+  }
+
+  /// The elements of initializers that are aside, by number.
+  std::vector<onnx::Payload> payloads() {
+    std::vector<onnx::Payload> made;
+    for (const onnx::WrittenInitializer& each : writer_->graph().initializers) {
+      made.emplace_back();
+      if (!each.aside) continue;
+      if (each.given) {
+        const GivenArray array = host_.array(each.array);
+        made.back() = {array.data, array.computed};
+      } else {
+        made.back().data = model_.file->arrays().at(std::string(each.array)).data;
+      }
     }
     return made;
   }
@@ -341,10 +361,10 @@ bool isFile(const Model& model) {
          onnx::nameOutputs(*originals, *graph, {});
 }
 
-/// A new file next to the one that it replaces when it is complete.
-class Replacement {
+/// A file under another name, which gets its own when it is complete.
+class NewFile {
  public:
-  explicit Replacement(const std::string& path) : target_(resolved(path)) {
+  explicit NewFile(const std::string& path) : target_(resolved(path)) {
     struct stat state{};
     const bool is_replaced = ::stat(target_.c_str(), &state) == 0;
     if (is_replaced) {
@@ -364,21 +384,43 @@ class Replacement {
     }
     if (is_replaced) ::fchmod(file_, state.st_mode & 07777);
   }
-  ~Replacement() {
+  ~NewFile() {
     if (file_ >= 0) ::close(file_);
     if (!partial_.empty()) ::unlink(partial_.c_str());
+    if (is_added_) ::unlink(target_.c_str());
   }
-  Replacement(const Replacement&) = delete;
-  Replacement& operator=(const Replacement&) = delete;
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
 
-  int file() const { return file_; }
-
-  void finish() {
+  void write(const onnx::Pieces& content) {
+    onnx::writePieces(content, file_);
     if (::fsync(file_) != 0) fail(target_);
     if (::close(std::exchange(file_, -1)) != 0) fail(target_);
+  }
+
+  /// Replaces the file of its name.
+  void replace() {
     if (::rename(partial_.c_str(), target_.c_str()) != 0) fail(target_);
     partial_.clear();
   }
+
+  /// Puts the file in place unless there is another one now. Until `keep`, it is deleted at the
+  /// end.
+  void add() {
+    if (::link(partial_.c_str(), target_.c_str()) == 0) {
+      is_added_ = true;
+      return;
+    }
+    struct stat state{};
+    if (errno == EEXIST || ::lstat(target_.c_str(), &state) == 0) {
+      throw std::system_error(EEXIST, std::generic_category(),
+                              target_ + ": another save chose the same name for its data");
+    }
+    replace();  // the file system has no links
+    is_added_ = true;
+  }
+
+  void keep() { is_added_ = false; }
 
  private:
   /// Follows links, so that the file that they lead to is replaced.
@@ -393,43 +435,102 @@ class Replacement {
   std::string target_;
   std::string partial_;
   int file_ = -1;
+  bool is_added_ = false;
 };
 
-template <typename Use>
-void withPieces(const Model& model, Use use) {
-  model.file->check();
-  if (isFile(model)) {
-    onnx::Pieces whole;
-    whole.append(model.file->bytes());
-    use(whole);
-    return;
+void makeFolders(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string folder = path.substr(0, slash);
+    if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail(folder);
   }
-  Assembly assembly(model);
-  use(assembly.pieces());
+}
+
+/// The bytes of the file, for a model that is unchanged.
+onnx::Pieces fileOf(const Model& model) {
+  onnx::Pieces whole;
+  whole.append(model.file->bytes());
+  return whole;
+}
+
+/// Puts new files in place, that of the model last, or none.
+void commit(const Model& model, const onnx::Pieces& content, const Placed& placed,
+            const std::string& path) {
+  NewFile main(path);
+  std::deque<NewFile> added;
+  for (const DataFile& file : placed.files) {
+    makeFolders(file.path);
+    added.emplace_back(file.path).write(file.content);
+  }
+  main.write(content);
+  model.file->check();
+  for (NewFile& file : added) file.add();
+  for (const KeptFile& kept : placed.kept) {
+    struct stat state{};
+    const bool is_there = kept.mapping != nullptr ? kept.mapping->isAt(kept.path)
+                                                  : ::stat(kept.path.c_str(), &state) == 0;
+    if (!is_there) {
+      throw std::system_error(ENOENT, std::generic_category(),
+                              kept.path + ": another save replaced this data of the model");
+    }
+  }
+  main.replace();
+  for (NewFile& file : added) file.keep();
 }
 
 }  // namespace
 
 void save(const Model& model, const std::string& path) {
-  withPieces(model, [&](const onnx::Pieces& pieces) {
-    Replacement file(path);
-    onnx::writePieces(pieces, file.file());
-    model.file->check();
-    file.finish();
-  });
+  model.file->check();
+  const bool has_external = model.file->read().has_external;
+  const bool unchanged = isFile(model);
+  if (unchanged && !has_external) return commit(model, fileOf(model), {}, path);
+  Assembly assembly(model);
+  if (!unchanged) assembly.finish();
+  if (!has_external) {
+    const onnx::Pieces whole = assembly.pieces();
+    if (whole.size() <= kMostBytes) return commit(model, whole, {}, path);
+  }
+  const std::string message = assembly.message();
+  const std::vector<onnx::Payload> payloads = assembly.payloads();
+  const Placed placed = placeData(model, assembly.writer(), message, payloads, path, kMostBytes);
+  const onnx::Relocation& moved = placed.relocation;
+  if (unchanged && moved.places.empty() && moved.files.empty()) {
+    return commit(model, fileOf(model), placed, path);
+  }
+  const onnx::Pieces content = onnx::relocate(message, moved);
+  if (content.size() > kMostBytes) {
+    throw UnsupportedError("the model has " + std::to_string(content.size()) +
+                           " bytes without its weights, and a file may have at most " +
+                           std::to_string(kMostBytes));
+  }
+  commit(model, content, placed, path);
 }
 
 Allocated serialize(const Model& model, std::size_t* size) {
-  Allocated made(nullptr, &std::free);
-  std::size_t total = 0;
-  withPieces(model, [&](const onnx::Pieces& pieces) {
-    total = pieces.size();
-    made.reset(static_cast<char*>(std::malloc(total + 1)));  // of 0 bytes it may return null
-    if (made == nullptr) throw std::bad_alloc();
-    pieces.copyTo(made.get());
-  });
   model.file->check();
-  *size = total;
+  if (model.file->read().has_external) {
+    throw UnsupportedError("this model has data in other files; save it as a file");
+  }
+  std::optional<Assembly> assembly;
+  onnx::Pieces pieces;
+  if (isFile(model)) {
+    pieces = fileOf(model);
+  } else {
+    assembly.emplace(model);
+    assembly->finish();
+    pieces = assembly->pieces();
+  }
+  *size = pieces.size();
+  if (*size > kMostBytes) {
+    throw UnsupportedError("the model has " + std::to_string(*size) +
+                           " bytes, and one in memory may have at most " +
+                           std::to_string(kMostBytes) + "; save it as a file");
+  }
+  Allocated made(static_cast<char*>(std::malloc(*size + 1)), &std::free);  // of 0 it may be null
+  if (made == nullptr) throw std::bad_alloc();
+  pieces.copyTo(made.get());
+  model.file->check();
   return made;
 }
 

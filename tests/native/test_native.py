@@ -225,6 +225,144 @@ def without_doubtful_types(data: bytes) -> bytes:
     return bare
 
 
+EXTERNAL = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1, 8, 9, 9] x, bool c) => (float[1, 8, 7, 7] z)
+<float[8, 8, 3, 3] w, float[8] s, float[8] o, float[8] m, float[8] v, float[3000] spare>
+{ a = Conv(x, w) b = BatchNormalization(a, s, o, m, v)
+  z = If(c) <then_branch = t () => (float[1, 8, 7, 7] d) <float[1, 8, 7, 7] n> { d = Add(b, n) },
+             else_branch = e () => (float[1, 8, 7, 7] f) { f = Neg(b) }> }"""
+
+
+def write_external(folder: Path, *, several: bool, nested: bool) -> Path:
+    """Write a model with its weights in one file or several next to it."""
+    import numpy as np
+
+    source = np.random.default_rng(1)
+    model = onnx.parser.parse_model(EXTERNAL)
+    branch = next(
+        attribute.g
+        for node in model.graph.node
+        for attribute in node.attribute
+        if attribute.name == "then_branch"
+    )
+    for graph, external in ((model.graph, True), (branch, nested)):
+        for value in graph.value_info:
+            sizes = [size.dim_value for size in value.type.tensor_type.shape.dim]
+            values = source.random(sizes, np.float32) + 1
+            tensor = graph.initializer.add()
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values, value.name))
+            if external:
+                name = f"data/{tensor.name}.bin" if several else "weights.bin"
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                with (folder / name).open("ab") as file:
+                    onnx.external_data_helper.set_external_data(
+                        tensor, name, offset=file.tell(), length=len(tensor.raw_data)
+                    )
+                    file.write(tensor.raw_data)
+                tensor.ClearField("raw_data")
+        del graph.value_info[:]
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def files_in(folder: Path) -> dict[str, bytes | onnx.ModelProto]:
+    """Return the content of files by path; models as messages."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            is_model = path.suffix == ".onnx"
+            found[str(path.relative_to(folder))] = (
+                onnx.ModelProto.FromString(data) if is_model else data
+            )
+    return found
+
+
+class TestDataInOtherFiles:
+    @pytest.mark.parametrize("nested", [False, True])
+    @pytest.mark.parametrize("several", [False, True])
+    @pytest.mark.parametrize("out", ["out.onnx", "model.onnx", "other/out.onnx"])
+    @pytest.mark.parametrize(
+        "steps", ["removeDeadNodes", "foldBatchNormalization", "mergeEqualNodes"]
+    )
+    def test_same_files(
+        self, tmp_path: Path, steps: str, out: str, several: bool, nested: bool
+    ) -> None:
+        """The files are those that the Python package writes."""
+        native, python = tmp_path / "native", tmp_path / "python"
+        for folder in (native, python):
+            path = write_external(folder, several=several, nested=nested)
+            (folder / out).parent.mkdir(exist_ok=True)
+        assert run(native / path.name, "-o", native / out, "--passes", steps, "--quiet") == (
+            0,
+            "",
+            "",
+        )
+        passlib.Pipeline(steps).run(python / path.name).model.save(python / out)
+        assert files_in(native) == files_in(python)
+        onnx.checker.check_model(native / out)
+
+    def test_unchanged_is_the_same_bytes(self, tmp_path: Path) -> None:
+        path = write_external(tmp_path / "a", several=False, nested=True)
+        out = tmp_path / "b" / "out.onnx"
+        out.parent.mkdir()
+        assert run(path, "-o", out, "--passes", "mergeEqualNodes", "--quiet") == (0, "", "")
+        assert out.read_bytes() == path.read_bytes()
+        weights = (path.parent / "weights.bin").read_bytes()
+        assert (out.parent / "weights.bin").read_bytes() == weights
+
+    @pytest.mark.parametrize(
+        "stated",
+        [
+            {"location": "/etc/passwd"},
+            {"location": "../weights.bin"},
+            {"location": "a\\b"},
+            {"location": "link.bin"},
+            {"location": "none.bin"},
+            {"location": "."},
+            {"location": "weights.bin/x"},
+            {"location": "x" * 300},
+            {"location": ""},
+            {"offset": "-1"},
+            {"offset": "9" * 19},
+            {"offset": "9" * 19, "length": "9" * 19},
+            {"offset": "1" * 20},
+            {"length": "9" * 19},
+            {"length": "4"},
+            {"length": "x"},
+        ],
+        ids=str,
+    )
+    def test_hostile_places(self, tmp_path: Path, stated: dict[str, str]) -> None:
+        """They are refused in the words of the Python package."""
+        path = write_external(tmp_path / "model", several=False, nested=False)
+        (tmp_path / "outside.bin").write_bytes(bytes(10000))
+        (path.parent / "link.bin").symlink_to(tmp_path / "outside.bin")
+        model = onnx.ModelProto.FromString(path.read_bytes())
+        for entry in model.graph.initializer[0].external_data:
+            entry.value = stated.get(entry.key, entry.value)
+        path.write_bytes(model.SerializeToString())
+        with pytest.raises(passlib.FormatError) as refusal:
+            passlib.load(path)
+        found = run(path, "-o", tmp_path / "out.onnx", "--passes", "removeDeadNodes")
+        assert found.status == 3
+        assert str(refusal.value).endswith(found.errors.removeprefix("passlib-opt: ").strip())
+        assert "initializer 'w': " in found.errors
+        assert not (tmp_path / "out.onnx").exists()
+
+    def test_data_that_nested_graphs_need(self, tmp_path: Path) -> None:
+        """Data that no pass sees as an array must be there when the model is saved."""
+        path = write_external(tmp_path, several=True, nested=True)
+        (tmp_path / "data" / "n.bin").unlink()
+        out = tmp_path / "out.onnx"
+        found = run(path, "-o", out, "--passes", "foldBatchNormalization")
+        assert found.status == 3
+        assert "there is no file 'data/n.bin' next to the model" in found.errors
+        assert not out.exists()
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["data", "model.onnx"]
+
+
 class TestLibrary:
     def test_example(self, tmp_path: Path, twice: Path) -> None:
         """Built by CMake alone, against the prefix."""

@@ -31,19 +31,6 @@ int64_t productOfPositive(const std::vector<int64_t>& dims) {
 
 using Place = std::function<std::string()>;
 
-std::size_t countElements(const std::vector<int64_t>& dims, const Place& place) {
-  bool empty = false;
-  for (const int64_t size : dims) {
-    if (size < 0) throw FormatError(place() + ": a dimension of " + listed(dims) + " is negative");
-    empty = empty || size == 0;
-  }
-  const int64_t product = productOfPositive(dims);
-  if (dims.size() > kMostDimensions || product > kMostElements) {
-    throw FormatError(place() + ": dimensions " + listed(dims) + " are too large for any memory");
-  }
-  return empty ? 0 : static_cast<std::size_t>(product);
-}
-
 /// Calls `visit` for the values of a field that is not raw: their bits, widened to 64.
 template <typename Visit>
 void forEachValue(const Tensor& tensor, const ElementType& type, Visit visit) {
@@ -168,6 +155,19 @@ Tensor readTensor(Bytes message) {
   Tensor tensor;
   readTensor(message, &tensor);
   return tensor;
+}
+
+std::size_t countElements(const std::vector<int64_t>& dims, const Place& place) {
+  bool empty = false;
+  for (const int64_t size : dims) {
+    if (size < 0) throw FormatError(place() + ": a dimension of " + listed(dims) + " is negative");
+    empty = empty || size == 0;
+  }
+  const int64_t product = productOfPositive(dims);
+  if (dims.size() > kMostDimensions || product > kMostElements) {
+    throw FormatError(place() + ": dimensions " + listed(dims) + " are too large for any memory");
+  }
+  return empty ? 0 : static_cast<std::size_t>(product);
 }
 
 Elements checkElements(const Tensor& tensor, const Place& place) {

@@ -54,6 +54,11 @@ struct Elements {
   Bytes raw;  ///< empty unless they are raw
 };
 
+/// Returns the number of elements of dimensions. Throws FormatError if one is negative, or there
+/// are more than any memory has; the message begins with what `place` returns.
+std::size_t countElements(const std::vector<int64_t>& dims,
+                          const std::function<std::string()>& place);
+
 /// Checks the number of elements of a tensor whose data is in the file. Throws FormatError, whose
 /// message begins with what `place` returns.
 Elements checkElements(const Tensor& tensor, const std::function<std::string()>& place);

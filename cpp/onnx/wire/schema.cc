@@ -103,6 +103,17 @@ Rules makeRules() {
   return rules;
 }
 
+const Rules& allRules() {
+  static const Rules rules = makeRules();
+  return rules;
+}
+
+/// Whether a message can have tensors in it.
+bool holdsTensors(Content message) {
+  return message == kModel || message == kGraph || message == kNode || message == kAttribute ||
+         message == kSparse || message == kTraining || message == kFunction;
+}
+
 void checkVarints(Bytes packed) {
   const char* cursor = packed.data();
   const char* const end = cursor + packed.size();
@@ -112,7 +123,7 @@ void checkVarints(Bytes packed) {
 }  // namespace
 
 bool checkModel(Bytes model) {
-  static const Rules rules = makeRules();
+  const Rules& rules = allRules();
   std::vector<std::pair<Fields, Content>> open(1, {Fields(model), kModel});
   bool external = false;
   Field field;
@@ -139,6 +150,30 @@ bool checkModel(Bytes model) {
     }
   }
   return external;
+}
+
+void forEachTensor(Bytes model, const std::function<void(const Path&)>& visit) {
+  const Rules& rules = allRules();
+  std::vector<std::pair<Fields, Content>> open(1, {Fields(model), kModel});
+  Path path;
+  Field field;
+  while (!open.empty()) {
+    if (!open.back().first.next(&field)) {
+      open.pop_back();
+      if (!path.empty()) path.pop_back();
+      continue;
+    }
+    if (field.type != kBytes || field.number >= kFieldNumbers) continue;
+    const Content content = rules[open.back().second][field.number];
+    if (content != kTensor && !holdsTensors(content)) continue;
+    path.push_back(field);
+    if (content == kTensor) {
+      visit(path);
+      path.pop_back();
+    } else {
+      open.emplace_back(Fields(field.body), content);
+    }
+  }
 }
 
 }  // namespace passlib::onnx
