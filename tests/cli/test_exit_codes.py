@@ -191,6 +191,12 @@ ARGUMENTS: list[tuple[str, int, str]] = [
     ("opt m.onnx -o o.onnx --check --inputs names.npz", 1, "no array for input x"),
     ("bisect m.onnx --check --inputs names.npz", 1, "no array for input x"),
     ("reduce m.onnx --check --inputs names.npz -o s.onnx", 1, "no array for input x"),
+    ("compare m.onnx m.onnx --inputs more.npz", 1, "no input 'more'; its inputs are x"),
+    ("opt m.onnx -o o.onnx --check --inputs more.npz", 1, "no input 'more'; its inputs are x"),
+    ("bisect m.onnx --check --inputs more.npz", 1, "no input 'more'; its inputs are x"),
+    ("bisect m.onnx other.onnx --inputs more.npz", 1, "no input 'more'; its inputs are x"),
+    ("reduce m.onnx --check --inputs more.npz -o s.onnx", 1, "no input 'more'; its inputs are x"),
+    ("opt m.onnx two.onnx -o both --check --inputs more.npz", 0, ""),
     ("compare m.onnx m.onnx --inputs types.npz", 1, "has element type int64"),
     ("compare m.onnx m.onnx --inputs shapes.npz", 1, "has shape (2, 5)"),
     ("compare m.onnx m.onnx --inputs array.npy", 1, "not an .npz file of arrays"),
@@ -243,7 +249,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(folder / "shapes.npz", x=np.zeros((2, 5), np.float32))
     np.save(folder / "array.npy", np.zeros((2, 4), np.float32))
     np.save(folder / "w.npy", np.ones(4, np.float32))
-    np.savez(folder / "text.npz", x=np.array(["a", "b"]), more=np.zeros(2))
+    np.savez(folder / "text.npz", x=np.array(["a", "b"]))
+    np.savez(folder / "more.npz", x=np.zeros((2, 4), np.float32), more=np.zeros(2))
     np.savez(folder / "objects.npz", x=np.array(["a", "b"], object))
     (folder / "bad.onnx").write_bytes((folder / "m.onnx").read_bytes()[:-7])
     name = next(name for name, array in model.args.items() if array.dtype == "float32")

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper, parser
 
 import passlib as pl
+import text_models
 from commands import passlib_command
-from passlib.dialects.onnx.nested import used_by
 from passlib.workbench import Comparison, compare, drawn
+from text_models import constant
 
 GENERATOR = np.random.default_rng(5)
 TABLE = GENERATOR.standard_normal((1000, 4)).astype(np.float32)
@@ -45,10 +44,6 @@ FLAG = "(float[N, 8] x, bool flag) => (float[N, 8] y)"
 MODE = "(float[N, 8] x, int64 mode) => (float[N, 8] y)"
 IDS = "(int64[N, 5] ids) => (float[N, 5, C] y)"
 INTS = "(int64[N, 8] x) => (int64[N, 8] y)"
-
-
-def constant(name: str, text: str, kind: str = "float") -> str:
-    return f"{name} = Constant <value = {kind} {{{text}}}> () "
 
 
 def branches(condition: str, then: str, otherwise: str = "Identity") -> str:
@@ -306,14 +301,7 @@ RIGHT: dict[str, tuple[str, str, str]] = {
 
 
 def load(path: Path, signature: str, body: str) -> pl.Model:
-    header = '<ir_version: 8, opset_import: ["" : 18]>'
-    model = parser.parse_model(f"{header} g {signature} {{ {body} }}")
-    used = {name for node in model.graph.node for name in used_by(node)}
-    model.graph.initializer.extend(
-        numpy_helper.from_array(value, name) for name, value in WEIGHTS.items() if name in used
-    )
-    onnx.save(model, path)
-    return pl.load(path)
+    return text_models.load(path, signature, body, WEIGHTS)
 
 
 def judged(name: str, case: tuple[str, str, str], folder: Path) -> Comparison | None:

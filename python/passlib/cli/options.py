@@ -253,13 +253,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the file to write")
 
 
-def inputs_of(arguments: argparse.Namespace, model: Model) -> dict[str, Any] | None:
-    """Return the model's arrays of ``--inputs``, or None; raises as `load_inputs` does."""
+def inputs_of(arguments: argparse.Namespace, *models: Model) -> dict[str, Any] | None:
+    """Return the first model's arrays of ``--inputs``, or None; raises as `load_inputs` does."""
     if arguments.inputs is None:
         return None
     from passlib.workbench.optimizing import load_inputs
 
-    return load_inputs(arguments.inputs, model)
+    return load_inputs(arguments.inputs, *models)
 
 
 if TYPE_CHECKING:

@@ -291,9 +291,11 @@ def _between(
     files = TwoFiles.of(before, after, numbers, tolerance, isolate=differs is None)
     suspects = files.suspects if _part_fails(files, files.suspects, fails) else []
     if not suspects and not _part_fails(files, files.rewrites, fails):
+        shown = "" if differs is None else differs.differences(after)
         raise GraphError(
             "the second model fails, but the first one with all rewrites of its values does not: "
             "the fault is in what no value shows, such as names, declared types or metadata"
+            + (f" ({shown})" if shown else "")
         )
     guilty, others = _guilty(files, suspects or files.rewrites, fails)
     return Guilty(

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,15 @@ from typing import Any, Final
 import numpy as np
 
 from passlib import dialects
-from passlib.errors import InputError, PasslibError, PassResultError, listed, printable, short_repr
+from passlib.errors import (
+    InputError,
+    PasslibError,
+    PassResultError,
+    listed,
+    no_input,
+    printable,
+    short_repr,
+)
 from passlib.graph.tables import Table
 from passlib.library.pipeline import Step
 from passlib.lowering import TypeSpec
@@ -36,7 +45,7 @@ from passlib.workbench.per_value import (
 )
 from passlib.workbench.randomness import random_nodes, seeded
 from passlib.workbench.rounding import Rounding, half_unit
-from passlib.workbench.sampling import EMPTY, Sample, sample
+from passlib.workbench.sampling import EMPTY, Sample, gaps_of, sample
 from passlib.workbench.surviving import survived
 
 Inputs = Mapping[str, Any]
@@ -64,7 +73,7 @@ class Comparison:
     values : tuple of ValueDifference
         All values that both models compute, on request.
     not_covered : tuple of str
-        What the random inputs do not show of the first model, one sentence each.
+        What the inputs do not show of the first model, one sentence each.
     paired : tuple of str
         The inputs and outputs that were paired although their names differ, such as
         ``"input x with data"``.
@@ -105,6 +114,12 @@ class Comparison:
     def equal(self) -> bool:
         """Whether all outputs agree within the tolerance."""
         return all(output.equal for output in self.outputs)
+
+    @property
+    def differences(self) -> str:
+        """What differs of each output, in one line; empty if nothing does."""
+        wrong = [f"output {printable(o.name)!r}: {o.what}" for o in self.outputs if not o.equal]
+        return "; ".join(wrong[:3])
 
     def __str__(self) -> str:
         lines = map(str, self.outputs)
@@ -155,7 +170,7 @@ def compare(
         sixteen times that is tolerated as well. An `atol` switches this off.
     per_node : bool
         Compare all values that both models compute, and find the first node whose value differs;
-        on the first inputs that show a difference.
+        on the first inputs that show a difference, or the first of all.
     shapes : mapping of str to shape, optional
         Shapes of random inputs that the model does not declare.
 
@@ -178,6 +193,11 @@ def compare(
     a, b = as_model(a), as_model(b)
     tolerance = Tolerance(rtol, atol)
     wide = b if set(a.inputs) < set(b.inputs) else a
+    if inputs is not None:
+        for each in [inputs] if isinstance(inputs, Mapping) else inputs:
+            unknown = [name for name in each if name not in wide.inputs]
+            if unknown:
+                raise InputError(no_input(unknown, wide.inputs))
     sampled = sample(wide, inputs, n, shapes)
     given = sampled.inputs
     more = set(a.inputs) ^ set(b.inputs)
@@ -191,12 +211,16 @@ def compare(
     found = replace(reference.judge(b, names), paired=paired)
     if not per_node:
         return found
-    for each in given:
-        values = value_differences((a, each), (b, _renamed(each, names)), tolerance)
+    first: tuple[ValueDifference, ...] | None = None
+    for fed in given:
+        values = value_differences((a, fed), (b, _renamed(fed, names)), tolerance)
         node = first_difference(values)
-        if node is not None or each is given[-1]:
+        first = values if first is None else first
+        if node is not None:
             break
-    values = with_seconds((a, each), (b, _renamed(each, names)), values)
+    else:
+        fed, values = given[0], first or ()
+    values = with_seconds((a, fed), (b, _renamed(fed, names)), values)
     return replace(found, node=node, values=values)
 
 
@@ -214,7 +238,6 @@ class Reference:
         self.model = model
         sampled = inputs if isinstance(inputs, Sample) else sample(model, inputs, n, shapes)
         self.inputs = sampled.inputs
-        self._probes = sampled.probes
         self._tolerance = tolerance or Tolerance()
         self._random = random_nodes(model)
         fixed = seeded(model) if self._random else None
@@ -224,7 +247,15 @@ class Reference:
         self._is_half = half_unit(model) is not None
         self._rounding: dict[float | None, Rounding] = {}
         self._repeats: dict[tuple[int, float | None], list[list[Any]]] = {}
-        self.not_covered = (*sampled.not_covered, *self._chance())
+        self._sampled = sampled
+
+    @cached_property
+    def not_covered(self) -> tuple[str, ...]:
+        """What the inputs do not show, one sentence each."""
+        gaps = self._sampled.not_covered
+        if gaps is None:
+            gaps = gaps_of(self.model, self.inputs)
+        return (*gaps, *self._chance())
 
     def _chance(self) -> Iterator[str]:
         """Yield a sentence about random operators."""
@@ -278,7 +309,7 @@ class Reference:
                     wrong = self._misdeclared(model, place, *values)
                     found = replace(found, what=wrong) if wrong else found
                 worst[i] = found.worse(worst[i])
-        return Comparison(tuple(worst), tuple(self.inputs), None, self.not_covered)
+        return Comparison(tuple(worst), tuple(self.inputs))
 
     def run(self, model: Model) -> None:
         """Run another model on the inputs."""
@@ -308,10 +339,13 @@ class Reference:
         return "" if is_own_wrong else _contradiction(stated, right)
 
     def judge(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
-        """Compare as `compare` does, and add what NaN and empty inputs show to what is missing."""
+        """Compare as `compare` does, and add what the inputs do not show.
+
+        That is also what NaN and empty inputs show, because right models may differ on them.
+        """
         found = self.compare(model, names)
         doubts = tuple(self._doubts(model, names)) if found.equal else ()
-        return replace(found, not_covered=(*found.not_covered, *doubts))
+        return replace(found, not_covered=(*self.not_covered, *doubts))
 
     def _doubts(self, model: Model, names: Mapping[str, str] | None) -> Iterator[str]:
         """Yield sentences about other outputs on NaN and empty inputs, which are not judged."""
@@ -321,7 +355,7 @@ class Reference:
         )
         places = _places(outputs, model.outputs)
         tolerance = replace(self._tolerance, half=self._unit(model) is not None)
-        for what, inputs in self._probes if not self._random else ():
+        for what, inputs in self._sampled.probes if not self._random else ():
             run = _run_apart if what == EMPTY else outputs_of
             try:
                 left = run(self.model, inputs)

@@ -113,6 +113,14 @@ class Differs:
         """Return sentences on inputs and outputs of other names."""
         return self._reference.interface_changes(model)
 
+    def differences(self, model: Model) -> str:
+        """Return how the outputs of a model differ, or why it does not run, for a message."""
+        names = names_of_part(self._reference.model, model)
+        try:
+            return self._reference.compare(model, names).differences
+        except PasslibError as error:
+            return str(error)
+
     def not_covered(self, model: Model) -> tuple[str, ...]:
         """Return what the inputs do not show of a model that does not differ."""
         return self._reference.judge(model, names_of_part(self._reference.model, model)).not_covered

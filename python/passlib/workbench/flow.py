@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from passlib.dialects.onnx.attributes import ABSENT
 from passlib.graph.node import Entry, Node
 from passlib.model import Model
 
@@ -39,6 +40,20 @@ _DATA_FIRST: Final = """
 """Operators whose first input may have every integer, but not the others."""
 
 
+_MOST_DEEP: Final = 1 << 20
+
+_NEVER_NEGATIVE: Final = """
+    Abs ArgMax ArgMin Exp HardSigmoid LpPool NonZero ReduceL1 ReduceL2 ReduceSumSquare Relu
+    Shape Sigmoid Size Softmax Softplus Sqrt
+    abs exp relu sigmoid softmax sqrt square
+"""
+_PASSING: Final = """
+    AveragePool Cast Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape Slice Squeeze
+    Transpose Unsqueeze
+    Pooling
+"""
+
+
 @dataclass
 class Flow:
     """What the inputs of a model reach.
@@ -53,12 +68,15 @@ class Flow:
         Inputs that some operator uses as a size, an index, a count or a divisor.
     tables : dict of str to list of (Entry, int)
         The tables that an input selects rows of, with the axis.
+    depths : dict of str to list of Entry
+        The depths of OneHot whose elements an input selects.
     """
 
     values: dict[Value, frozenset[str]] = field(default_factory=dict)
     anything: dict[Value, frozenset[str]] = field(default_factory=dict)
     bounded: set[str] = field(default_factory=set)
     tables: dict[str, list[tuple[Entry, int]]] = field(default_factory=dict)
+    depths: dict[str, list[Entry]] = field(default_factory=dict)
 
     def depends(self, entry: Entry) -> bool:
         """Whether a value depends on the elements of an input."""
@@ -91,6 +109,10 @@ def flow_of(model: Model, varying: Collection[str] | None = None) -> Flow:
             flow.bounded |= names[place]
             if place:
                 passed = names[table] | names[place]
+        elif node.op == "OneHot" and len(names) > 1:
+            for name in names[0]:
+                flow.depths.setdefault(name, []).append(node.inputs[1])
+            flow.bounded |= passed
         elif node.op in _DATA_FIRST.split():
             flow.bounded |= nothing.union(*names[1:])
         elif node.op in ("Div", "Mod") and _divides(model, node):
@@ -111,10 +133,15 @@ def _divides(model: Model, node: Node) -> bool:
     return divisor is not None and not bool(np.any((divisor == 0) | (divisor == -1)))
 
 
-def axis_of(node: Node) -> int:
-    """Return the axis that a node selects rows of."""
-    axis = node.attrs.get("axis", "0")
-    return int(axis) if axis.lstrip("-").isdigit() else 0
+def axis_of(node: Node, default: int = 0) -> int:
+    """Return the axis of a node, which selects rows of it, for example."""
+    return number_of(node, "axis", default)
+
+
+def number_of(node: Node, key: str, default: int) -> int:
+    """Return an attribute that is a whole number; the default if it is none."""
+    text = node.attrs.get(key, "")
+    return int(text) if text.lstrip("-").isdecimal() else default
 
 
 def rows_of(shape: tuple[int, ...], axis: int) -> int:
@@ -131,6 +158,32 @@ def constant_of(model: Model, entry: Entry) -> np.ndarray[Any, Any] | None:
         if entry.node.name in weights:
             return np.asarray(weights[entry.node.name])
     return None
+
+
+def depth_of(model: Model, entry: Entry) -> int:
+    """Return a constant depth of OneHot; 0 if it is not known, or too large to look at."""
+    array = constant_of(model, entry)
+    depth = int(array.ravel()[0]) if array is not None and array.size == 1 else 0
+    return depth if 0 < depth <= _MOST_DEEP else 0
+
+
+def given(node: Node, place: int) -> Entry | None:
+    """Return an optional input, or None if it is absent."""
+    entry = node.inputs[place] if len(node.inputs) > place else None
+    return None if entry is None or entry.node.name == ABSENT else entry
+
+
+def never_negative(entry: Entry) -> bool:
+    """Whether operators near a value show that it is at least 0."""
+    node = entry.node
+    while node.op in _PASSING.split() and node.inputs:
+        entry = node.inputs[0]
+        node = entry.node
+    if node.op in ("Activation", "LeakyReLU"):
+        return node.attrs.get("act_type") in ("relu", "sigmoid")
+    if node.op == "Mul" and len(node.inputs) == 2:
+        return node.inputs[0] == node.inputs[1]
+    return (node.op == "TopK" and entry.index == 1) or node.op in _NEVER_NEGATIVE.split()
 
 
 def scalars_of(model: Model) -> list[float]:

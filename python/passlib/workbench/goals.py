@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,11 +12,34 @@ from passlib.errors import printable
 from passlib.graph.attributes import parse_float
 from passlib.graph.node import Entry, Node
 from passlib.model import Model
-from passlib.workbench.flow import Flow, axis_of, constant_of, rows_of
+from passlib.workbench.distances import (
+    Goal,
+    Seen,
+    above,
+    below,
+    exceeds,
+    falls_below,
+    gap_above,
+    gap_below,
+    least_at,
+    meets,
+    most_at,
+    parts,
+    reached,
+    truth,
+)
+from passlib.workbench.edges import edges_of
+from passlib.workbench.flow import (
+    Flow,
+    axis_of,
+    constant_of,
+    depth_of,
+    given,
+    never_negative,
+    rows_of,
+)
 
 Value = tuple[Node, int]
-Seen = Mapping[Value, Any]
-"""Intermediate values of a run."""
 
 _RECTIFYING: Final = {
     # The arguments at which the function changes.
@@ -34,107 +56,29 @@ _COMPARING: Final = {
 
 PREDICATES: Final = frozenset({"IsNaN", "IsInf"})
 
+SELECTING: Final = frozenset({"Embedding", "Gather", "take"})
+"""Operators that select rows of a table."""
+
 _CHOOSING: Final = frozenset({"Max", "Min", "broadcast_maximum", "broadcast_minimum"})
 
+_MOST_CHOSEN: Final = 8
+"""Operands of Max and Min that are looked at."""
+
 _CLIPPING: Final = frozenset({"Clip", "clip"})
-
-_NEVER_NEGATIVE: Final = """
-    Abs Exp HardSigmoid LpPool ReduceL1 ReduceL2 ReduceSumSquare Relu Sigmoid Softmax Softplus Sqrt
-    abs exp relu sigmoid softmax sqrt square
-"""
-_PASSING: Final = """
-    AveragePool Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape Slice Squeeze
-    Transpose Unsqueeze
-    Pooling
-"""
-
-
-@dataclass
-class Goal:
-    """A condition that a run meets or not.
-
-    Attributes
-    ----------
-    subject, state : str
-        The node, and what no run shows of it: ``state subject`` is a sentence.
-    reads : tuple of Entry
-        The values that it looks at.
-    distance : function
-        Of these values; 0 or less if they meet the condition, else how far they are from it.
-    """
-
-    subject: str
-    state: str
-    reads: tuple[Entry, ...]
-    distance: Callable[..., float]
-
-    def of(self, seen: Seen) -> float:
-        """Return the distance of a run; infinite if a value is missing or empty."""
-        values = [seen.get((each.node, each.index)) for each in self.reads]
-        if any(value is None for value in values):
-            return np.inf
-        arrays = [np.asarray(value) for value in values]
-        if any(array.size == 0 or array.dtype.kind not in "biufV" for array in arrays):
-            return np.inf
-        with np.errstate(all="ignore"):
-            found = self.distance(*(_real(array) for array in arrays))
-        return float(found) if np.isfinite(found) else np.inf
-
-
-def _real(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.asarray(array, np.float64).view(np.ndarray)
-
-
-def _above(limit: float) -> Callable[[Any], float]:
-    return lambda x: 0.0 if np.any(x > limit) else float(limit - _most(x)) + 1e-9
-
-
-def _below(limit: float) -> Callable[[Any], float]:
-    return lambda x: 0.0 if np.any(x < limit) else float(_least(x) - limit) + 1e-9
-
-
-def _most(x: Any) -> Any:
-    return np.max(x, initial=-np.inf, where=~np.isnan(x))
-
-
-def _least(x: Any) -> Any:
-    return np.min(x, initial=np.inf, where=~np.isnan(x))
-
-
-def _is(wanted: bool) -> Callable[[Any], float]:
-    return lambda x: 0.0 if np.any((x != 0) == wanted) else 1.0
-
-
-def _gap_above(a: Any, b: Any) -> float:
-    return _above(0.0)(a - b)
-
-
-def _gap_below(a: Any, b: Any) -> float:
-    return _below(0.0)(a - b)
-
-
-def _meets(a: Any, b: Any) -> float:
-    return float(_least(np.abs(a - b)))
-
-
-def _parts(a: Any, b: Any) -> float:
-    return 0.0 if np.any(a != b) else 1.0
 
 
 def goals_of(model: Model, flow: Flow) -> list[Goal]:
     """Return the conditions of a graph, without its nested ones, that depend on inputs."""
     found: list[Goal] = []
-    producers = {}
     deciding: set[Value] = set()
     for node in model.symbol.nodes():
-        for index in range(max(node.num_outputs, 1)):
-            producers[node, index] = node
         if node.op in ("If", "Where", "where") and node.inputs:
             deciding.add((node.inputs[0].node, node.inputs[0].index))
     for node in model.symbol.nodes():
         if node.is_variable or not any(map(flow.depends, node.inputs)):
             continue
         found += _goals(model, flow, node, deciding)
+        found += edges_of(model, flow, node)
     return found
 
 
@@ -143,15 +87,20 @@ def _goals(model: Model, flow: Flow, node: Node, deciding: set[Value]) -> Iterat
     first = node.inputs[0]
     if node.op in _RECTIFYING or (node.op, node.attrs.get("act_type")) == ("Activation", "relu"):
         limits = _RECTIFYING.get(node.op, (0.0,))
-        if not (limits[0] == 0 and _never_negative(first)):
-            yield Goal(name, f"values below {limits[0]:g} at", (first,), _below(limits[0]))
-        yield Goal(name, f"values above {limits[-1]:g} at", (first,), _above(limits[-1]))
+        if not (limits[0] == 0 and never_negative(first)):
+            yield Goal(name, f"values below {limits[0]:g} at", (first,), below(limits[0]))
+        yield Goal(name, f"values above {limits[-1]:g} at", (first,), above(limits[-1]))
     elif node.op in _CLIPPING:
         low, high = _limits(model, node)
-        if low is not None and not (low <= 0 and _never_negative(first)):
-            yield Goal(name, f"values below the minimum {low:g} of", (first,), _below(low))
+        if low is not None and not (low <= 0 and never_negative(first)):
+            yield Goal(name, f"values below the minimum {low:g} of", (first,), below(low))
         if high is not None:
-            yield Goal(name, f"values above the maximum {high:g} of", (first,), _above(high))
+            yield Goal(name, f"values above the maximum {high:g} of", (first,), above(high))
+        low_entry, high_entry = (given(node, place) for place in (1, 2))
+        if low_entry is not None and flow.depends(low_entry):
+            yield Goal(name, "values below the minimum of", (first, low_entry), gap_below)
+        if high_entry is not None and flow.depends(high_entry):
+            yield Goal(name, "values above the maximum of", (first, high_entry), gap_above)
     elif node.op in ("If", "Where", "where") and flow.depends(first):
         words = ("then branch", "else branch") if node.op == "If" else ("first", "second")
         what = "the {} of" if node.op == "If" else "elements of the {} value of"
@@ -161,11 +110,19 @@ def _goals(model: Model, flow: Flow, node: Node, deciding: set[Value]) -> Iterat
         entry = Entry(node)
         yield _decided(name, "true results of", entry, True)
         yield _decided(name, "false results of", entry, False)
-    elif node.op in PREDICATES:
-        yield Goal(name, "true results of", (Entry(node),), _is(True))
+    elif node.op == "IsNaN":
+        yield Goal(name, "true results of", (Entry(node),), truth(True))
+    elif node.op == "IsInf":
+        yield Goal(name, "infinity at", (first,), reached(lambda x: x == np.inf))
+        yield Goal(name, "minus infinity at", (first,), reached(lambda x: x == -np.inf))
     elif node.op in _CHOOSING and len(node.inputs) == 2:
-        yield Goal(name, "a larger first value at", node.inputs[:2], _gap_above)
-        yield Goal(name, "a larger second value at", node.inputs[:2], _gap_below)
+        yield Goal(name, "a larger first value at", node.inputs[:2], gap_above)
+        yield Goal(name, "a larger second value at", node.inputs[:2], gap_below)
+    elif node.op in _CHOOSING and 2 < len(node.inputs) <= _MOST_CHOSEN:
+        word, chosen = ("largest", exceeds) if node.op == "Max" else ("smallest", falls_below)
+        for place, entry in enumerate(node.inputs):
+            others = (*node.inputs[:place], *node.inputs[place + 1 :])
+            yield Goal(name, f"the {word} value in input {place + 1} of", (entry, *others), chosen)
     elif node.op == "Loop" and any(map(flow.depends, node.inputs[:2])):
         yield from _iterations(name, node)
 
@@ -179,22 +136,14 @@ def _decided(subject: str, state: str, entry: Entry, wanted: bool) -> Goal:
         node = entry.node
     kind = _COMPARING.get(node.op, "")
     if not kind:
-        return Goal(subject, state, (entry,), _is(wanted))
+        return Goal(subject, state, (entry,), truth(wanted))
     if kind == "=":
-        return Goal(subject, state, node.inputs[:2], _meets if wanted else _parts)
+        return Goal(subject, state, node.inputs[:2], meets if wanted else parts)
     above = kind.startswith("+") == wanted
     reads = node.inputs[:2]
     if kind.endswith("=") == wanted:  # at 0 as well
-        return Goal(subject, state, reads, _least_at if above else _most_at)
-    return Goal(subject, state, reads, _gap_above if above else _gap_below)
-
-
-def _least_at(a: Any, b: Any) -> float:
-    return 0.0 if np.any(a >= b) else float(-_most(a - b))
-
-
-def _most_at(a: Any, b: Any) -> float:
-    return 0.0 if np.any(a <= b) else float(_least(a - b))
+        return Goal(subject, state, reads, least_at if above else most_at)
+    return Goal(subject, state, reads, gap_above if above else gap_below)
 
 
 def _iterations(name: str, node: Node) -> Iterator[Goal]:
@@ -215,17 +164,6 @@ def _iterations(name: str, node: Node) -> Iterator[Goal]:
     if is_counted:
         yield Goal(name, "a second iteration of", reads, repeats)
     yield Goal(name, "no iteration at all of", reads, stands)
-
-
-def _never_negative(entry: Entry) -> bool:
-    node = entry.node
-    while node.op in _PASSING.split() and node.inputs:
-        node = node.inputs[0].node
-    if node.op in ("Activation", "LeakyReLU"):
-        return node.attrs.get("act_type") in ("relu", "sigmoid")
-    if node.op == "Mul" and len(node.inputs) == 2:
-        return node.inputs[0] == node.inputs[1]
-    return node.op in _NEVER_NEGATIVE.split()
 
 
 def _limits(model: Model, node: Node) -> tuple[float | None, float | None]:
@@ -249,18 +187,19 @@ def _limits(model: Model, node: Node) -> tuple[float | None, float | None]:
 def unread_rows(model: Model, flow: Flow, runs: Sequence[Seen]) -> Iterator[tuple[str, int, int]]:
     """Yield each node that selects rows of a table, the number of unread rows, and of all."""
     for node in model.symbol.nodes():
-        if node.op not in ("Gather", "Embedding", "take") or len(node.inputs) < 2:
+        if node.op not in (*SELECTING, "OneHot") or len(node.inputs) < 2:
             continue
         table, index = node.inputs[:2]
-        if node.op == "Embedding":
+        if node.op in ("Embedding", "OneHot"):
             table, index = index, table
         if not runs or flow.depends(table) or not flow.depends(index):
             continue
-        tables = (seen.get((table.node, table.index)) for seen in runs)
-        rows_seen = next((each for each in tables if each is not None), None)
-        if rows_seen is None:
-            continue
-        rows = rows_of(np.shape(rows_seen), axis_of(node))
+        if node.op == "OneHot":
+            rows = depth_of(model, table)
+        else:
+            tables = (seen.get((table.node, table.index)) for seen in runs)
+            rows_seen = next((each for each in tables if each is not None), None)
+            rows = 0 if rows_seen is None else rows_of(np.shape(rows_seen), axis_of(node))
         read = np.zeros(rows, np.bool_)
         for seen in runs:
             values = seen.get((index.node, index.index))

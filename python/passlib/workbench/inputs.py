@@ -15,7 +15,7 @@ from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.model.inputs import input_types
 from passlib.model.loading import AnyModel, as_model
-from passlib.workbench.flow import Flow, constant_of, flow_of, rows_of
+from passlib.workbench.flow import Flow, constant_of, depth_of, flow_of, rows_of
 
 Arrays = dict[str, "np.ndarray[Any, Any]"]
 
@@ -185,6 +185,7 @@ def limits_of(
             if table is None and tables:
                 table = tables.get((entry.node, entry.index))
             rows.append(0 if table is None else rows_of(np.shape(table), axis))
+        rows += filter(None, (depth_of(model, entry) for entry in flow.depths.get(name, ())))
         known = [count for count in rows if count]
         if known:
             limits[name] = min(known)

@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from passlib import dialects
-from passlib.errors import InputError, PasslibError, counted, listed, short_repr
+from passlib.errors import InputError, PasslibError, counted, listed, no_input, short_repr
 from passlib.files.regular import replacing
 from passlib.graph.plain import operators_of
 from passlib.library.pipeline import Step
@@ -43,6 +43,8 @@ class Request:
         Shapes of inputs that the model does not declare.
     inputs : str or None
         Path of an .npz file with the inputs of comparisons.
+    shared : bool
+        Whether other models get their inputs from this file, too.
     dump : str or None
         Folder for the model after each step.
     report : str or None
@@ -73,6 +75,7 @@ class Request:
     atol: float | None = None
     shapes: Mapping[str, Sequence[int | None]] | None = None
     inputs: str | None = None
+    shared: bool = False
     dump: str | None = None
     report: str | None = None
     certify: str | None = None
@@ -113,7 +116,11 @@ def optimize(
     model = load(path)
     pipeline.check(model.dialect)
     doubts = dialects.find(model.dialect).doubts(model.symbol)
-    given = None if request.inputs is None else load_inputs(request.inputs, model)
+    given = (
+        None
+        if request.inputs is None
+        else load_inputs(request.inputs, model, shared=request.shared)
+    )
     looking = [*instruments, *_instruments(request, model, given)]
     certify = Certify()
     if request.certify is not None:
@@ -156,15 +163,22 @@ def optimize(
     return facts
 
 
-def load_inputs(path: str, model: Model) -> dict[str, Any]:
-    """Return the input arrays of a model from an .npz file.
+def load_inputs(path: str, *models: Model, shared: bool = False) -> dict[str, Any]:
+    """Return the input arrays of the first model from an .npz file.
+
+    The other models may have more inputs.
+
+    Parameters
+    ----------
+    shared : bool
+        The file may have arrays for models that are not given.
 
     Raises
     ------
     PasslibError
         The file is not an .npz file of arrays.
     InputError
-        An input has no array, and an array has no input.
+        An array is for no input of the models.
     """
     try:
         with np.load(path) as file:
@@ -174,15 +188,17 @@ def load_inputs(path: str, model: Model) -> dict[str, Any]:
         raise PasslibError(
             f"{path}: not an .npz file of arrays{why}; write one with numpy.savez(FILE, NAME=array)"
         ) from error
-    names = model.inputs
-    missing = [name for name in names if name not in arrays]
+    names = list(dict.fromkeys(name for model in models for name in model.inputs))
+    missing = [name for name in models[0].inputs if name not in arrays]
     others = [name for name in arrays if name not in names]
     if missing and others:
         raise InputError(
             f"{path}: there is no array for input {listed(missing)} of the model, but one for "
             f"{listed(others)}"
         )
-    return {name: arrays[name] for name in names if name in arrays}
+    if others and not shared:
+        raise InputError(f"{path}: {no_input(others, names)}")
+    return {name: array for name, array in arrays.items() if name in names}
 
 
 def _instruments(request: Request, model: Model, given: dict[str, Any] | None) -> list[Instrument]:

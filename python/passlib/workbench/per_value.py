@@ -358,5 +358,5 @@ def _of(
         one, two = one[finite], two[finite]
         mean = float(np.abs(one - two).mean()) if one.size else 0.0
         length = float(np.linalg.norm(one) * np.linalg.norm(two))
-        cosine = float(one @ two) / length if length else float("nan")
+        cosine = float(np.clip(one @ two / length, -1, 1)) if length else float("nan")
     return ValueDifference(name, op, first, found, mean, cosine)

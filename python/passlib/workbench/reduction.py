@@ -15,7 +15,7 @@ from passlib.model.graph import ModelGraph
 from passlib.model.loading import AnyModel, as_model
 from passlib.workbench.comparison import DRAWN, Reference, names_of_part
 from passlib.workbench.delta import smallest
-from passlib.workbench.failing import NothingFailsError
+from passlib.workbench.failing import Differs, NothingFailsError
 from passlib.workbench.numbers import Tolerance
 from passlib.workbench.parts import outputs_of, with_outputs
 from passlib.workbench.sampling import Sample, sample
@@ -248,9 +248,13 @@ def reduce_both(
     fed, wanted = next(((each, what) for each, what in found if what), ({}, ""))
     if not wanted:
         gaps: tuple[str, ...] = ()
+        renamed: list[str] = []
         if failing is None:
-            gaps = _isolated(lambda: _not_covered(before, after, sampled, limits), isolate=isolate)
-        raise NothingFailsError("nothing fails: the models do not show the fault", gaps)
+            gaps, renamed = _isolated(
+                lambda: _not_shown(before, after, sampled, limits), isolate=isolate
+            )
+        said = ["nothing fails: the models do not show the fault", *renamed]
+        raise NothingFailsError("; ".join(said), gaps)
     arrays = {name: np.asarray(value) for name, value in fed.items()}
     files = TwoFiles.of(before, after, [arrays], limits, isolate=isolate)
     runs = 1
@@ -272,9 +276,15 @@ def reduce_both(
 
     values = files.values()
     if not values or not part_fails(values):
+        shown = (
+            ""
+            if failing
+            else _isolated(lambda: _shown(before, after, fed, limits), isolate=isolate)
+        )
         raise GraphError(
             "the second model fails, but the values that both models compute do not show it: the "
             "fault is in what no value shows, such as names, declared types or metadata"
+            + (f" ({shown})" if shown else "")
         )
     chosen = smallest(values, part_fails)
     inside = list(files.inside(chosen))
@@ -297,12 +307,18 @@ def reduce_both(
     )
 
 
-def _not_covered(
+def _shown(before: Model, after: Model, inputs: Inputs, tolerance: Tolerance) -> str:
+    """Return how the outputs of two models differ, or why the second does not run."""
+    return Differs(before, inputs, tolerance).differences(after)
+
+
+def _not_shown(
     before: Model, after: Model, sampled: Sample, tolerance: Tolerance
-) -> tuple[str, ...]:
-    """Return what inputs do not show of models that agree on them."""
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return what inputs do not show of models that agree on them, and sentences on other names."""
     reference = Reference(before, sampled, tolerance=tolerance)
-    return reference.judge(after, names_of_part(before, after)).not_covered
+    found = reference.judge(after, names_of_part(before, after))
+    return found.not_covered, reference.interface_changes(after)
 
 
 def _isolated(work: Callable[[], _T], *, isolate: bool) -> _T:

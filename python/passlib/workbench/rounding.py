@@ -16,7 +16,7 @@ _RUNS: Final = ("inputs", "weights", "both", "both")
 """What the runs change: changes of both may cancel."""
 
 _MOST_EXACT: Final = 1024
-"""Smaller whole numbers are not changed."""
+"""Smaller whole numbers and halves are not changed."""
 
 _MOST_BYTES: Final = 1 << 30
 """Weights that take more are not copied."""
@@ -101,8 +101,9 @@ def _perturbed(arrays: Mapping[str, Any], seed: int, unit: float | None) -> dict
                     moved = np.nextafter(array, (signs * np.inf).astype(array.dtype))
                 else:
                     moved = array * (1 + signs * unit).astype(array.dtype)
-                # A square of a negative number, for example, must not get another exponent.
-                fixed = (array == np.rint(array)) & (np.abs(array) < _MOST_EXACT)
+                # A square of a negative number, for example, must not get another exponent, and a
+                # half must not be rounded to the other side.
+                fixed = (array * 2 == np.rint(array * 2)) & (np.abs(array) < _MOST_EXACT)
             fixed |= ~np.isfinite(array) | ~np.isfinite(moved)
             found[name] = np.where(fixed, array, moved).astype(array.dtype)
     return found

@@ -21,8 +21,9 @@ from passlib.errors import (
 from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
+from passlib.workbench.distances import Goal
 from passlib.workbench.flow import Flow, flow_of, scalars_of
-from passlib.workbench.goals import PREDICATES, Goal, goals_of, unread_rows, watched_within
+from passlib.workbench.goals import PREDICATES, SELECTING, goals_of, unread_rows, watched_within
 from passlib.workbench.inputs import (
     Sizing,
     check_numeric,
@@ -72,7 +73,8 @@ class Sample:
     """Inputs, and sentences about what they do not show."""
 
     inputs: list[Inputs]
-    not_covered: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] | None = ()
+    """None for given inputs, see `gaps_of`."""
     probes: tuple[tuple[str, Inputs], ...] = ()
     """Inputs on which right rewrites may differ, by what they are."""
 
@@ -85,6 +87,8 @@ def sample(
 ) -> Sample:
     """Return the given inputs, or `n` random inputs and others that reach more of the model.
 
+    No others are searched if inputs are given.
+
     Raises
     ------
     ValueError
@@ -94,10 +98,58 @@ def sample(
     """
     if inputs is not None:
         given = [inputs] if isinstance(inputs, Mapping) else list(inputs)
-        return Sample(given)
+        return Sample(given, None)
     if n < 1:
         raise ValueError(f"n is {n}, but must be at least 1")
     return _Sampler(model, shapes).sample(n)
+
+
+def gaps_of(model: Model, given: Sequence[Inputs]) -> tuple[str, ...]:
+    """Return what given inputs do not show; nothing if the model does not run on them."""
+    if not given:
+        return ()
+    arrays = [{name: np.asarray(value) for name, value in each.items()} for each in given]
+    start = time.perf_counter()
+    try:
+        outputs_of(model, arrays[0])
+        specs = input_specs(model)
+    except PasslibError:
+        return ()
+    seconds = time.perf_counter() - start
+    flow = flow_of(model)
+    observer = _observer_of(model, flow, arrays[0], seconds)
+    if observer is None:
+        gaps = [_why_not(seconds)]
+    else:
+        coverage = _Coverage(observer)
+        runs = (observer.run_if_possible(each) for each in arrays)
+        coverage.add([run for run in runs if run is not None])
+        gaps = list(coverage.sentences())
+    return (*gaps, *_same_sizes(specs, arrays))
+
+
+def _same_sizes(specs: Mapping[str, TypeSpec], inputs: Sequence[Inputs]) -> Iterator[str]:
+    """Yield a sentence about open dimensions that have one size in all inputs."""
+    same = []
+    for name, spec in specs.items():
+        shapes = {np.shape(each[name]) for each in inputs if name in each}
+        if len(shapes) == 1 and None in (spec.shape or ()):
+            same.append(f"{shapes.pop()} of input {printable(name)!r}")
+    if same:
+        yield f"sizes other than {listed(same)}"
+
+
+def _observer_of(model: Model, flow: Flow, inputs: Inputs, seconds: float) -> _Observer | None:
+    """Return an observer of a model that runs for some seconds; None if that is too slow."""
+    nodes = sum(not node.is_variable for node in model.symbol.nodes())
+    is_too_large = nodes > _MOST_NODES or seconds > _MOST_SECONDS
+    return None if is_too_large else _Observer.of(model, flow, inputs)
+
+
+def _why_not(seconds: float) -> str:
+    if seconds > _MOST_SECONDS:
+        return f"intermediate values: a run takes {seconds:.0f} s"
+    return "intermediate values: the model is too large, or they cannot be outputs"
 
 
 class _Sampler:
@@ -110,7 +162,7 @@ class _Sampler:
         self._flow = flow_of(model)
         self._limits = limits_of(model, self._flow)
         self._base, self._sizing, self._seconds = self._first()
-        self._observer = self._observing()
+        self._observer = _observer_of(model, self._flow, self._base, self._seconds)
         self._refused: list[Inputs] = []
 
     def sample(self, n: int) -> Sample:
@@ -131,15 +183,16 @@ class _Sampler:
             found.append(inputs)
             runs.append(run)
         if self._observer is None:
-            gaps = (self._why_not(),) if self._model.inputs else ()
-            return Sample(found, gaps, self._probes())
+            why: tuple[str, ...] = (_why_not(self._seconds),) if self._model.inputs else ()
+            return Sample(found, (*why, *_same_sizes(self._specs, found)), self._probes())
         coverage = _Coverage(self._observer)
         kept = [run for run in runs if run is not None]
         coverage.add(kept)
         if coverage.missing():
             budget = min(max(_LEAST_SEARCH, 30 * self._seconds), _LONGEST_SEARCH)
             found += self._search(coverage, kept[0].inputs, _Clock(budget))
-        return Sample(found, tuple(coverage.sentences()), self._probes())
+        gaps = (*coverage.sentences(), *_same_sizes(self._specs, found))
+        return Sample(found, gaps, self._probes())
 
     def _probes(self) -> tuple[tuple[str, Inputs], ...]:
         """Return inputs with NaN, and empty ones."""
@@ -189,17 +242,6 @@ class _Sampler:
         if any(dtype is not None and dtype.kind in "iu" for dtype in kinds.values()):
             yield dict.fromkeys(self._limits, 2)
             yield dict.fromkeys(self._limits, 1)
-
-    def _observing(self) -> _Observer | None:
-        nodes = sum(not node.is_variable for node in self._model.symbol.nodes())
-        if nodes > _MOST_NODES or self._seconds > _MOST_SECONDS:
-            return None
-        return _Observer.of(self._model, self._flow, self._base)
-
-    def _why_not(self) -> str:
-        if self._seconds > _MOST_SECONDS:
-            return f"intermediate values: a run takes {self._seconds:.0f} s"
-        return "intermediate values: the model is too large, or they cannot be outputs"
 
     def _run(self, inputs: Inputs) -> _Run | None:
         """Return the values of a run, or None if it fails."""
@@ -289,6 +331,15 @@ class _Sampler:
             for start in (0, limit - size, (limit - size) // 2):
                 yield {**base, name: _rows_from(max(start, 0), base[name], limit)}
 
+    def _beyond_depths(self, base: Inputs) -> Iterator[Inputs]:
+        """Yield indices of OneHot that are negative or too large, which it takes, too."""
+        for name in self._flow.depths:
+            limit = self._limits.get(name)
+            if limit is not None and base[name].dtype.kind in "iu":
+                shifted = (np.arange(base[name].size) % (3 * limit)) - limit
+                yield {**base, name: shifted.reshape(base[name].shape).astype(base[name].dtype)}
+                yield {**base, name: np.full_like(base[name], limit)}
+
     def _of_other_sizes(self, base: Inputs) -> Iterator[Inputs]:
         """Yield the refused integers and booleans with inputs of other sizes.
 
@@ -319,6 +370,7 @@ class _Sampler:
         pool = [number for each in models for number in scalars_of(each)]
         if coverage.unread:
             yield from self._all_rows(base)
+        yield from self._beyond_depths(base)
         yield from _changed(base, self._limits, pool)
         yield from self._of_other_sizes(base)
         if any(node.op in PREDICATES for each in models for node in each.symbol.nodes()):
@@ -414,17 +466,19 @@ def _changed(
         changes = [
             lambda x: -np.abs(x),
             np.abs,
+            np.rint,
             lambda x: x * 10,
             lambda x: x * 0.01,
             lambda x: x * 1e3,
             np.zeros_like,
             lambda x: x * 1e5,
             lambda x: np.abs(x) * -1e3,
+            lambda x: np.rint(np.asarray(x) * 2) / 2,
         ]
         yield from map(reals, changes)
         if len(names) > 1:
             for name in names[:4]:
-                for change in changes[:5]:
+                for change in changes[:6]:
                     yield reals(change, name)
         for number in pool[:12]:
             yield reals(lambda x, number=number: np.full_like(x, number))
@@ -440,7 +494,7 @@ def _integers(value: Any, limit: int | None, pool: Sequence[float]) -> Iterator[
     info = np.iinfo(value.dtype)
     if limit is not None and limit > _FLAGS:
         return
-    for number in (0, 1, 2, 5, *pool[:12], *([] if limit else [-1, info.min, info.max])):
+    for number in (0, 1, 2, 5, -1, *pool[:12], *([] if limit else [info.min, info.max])):
         if number == int(number) and info.min <= number <= info.max:
             yield np.full_like(value, int(number))
 
@@ -497,7 +551,7 @@ class _Observer:
             for entry, _ in flow.tables.get(name, ()):
                 wanted[entry.node, entry.index] = entry
         for node in model.symbol.nodes():
-            if node.op in ("Gather", "Embedding", "take"):
+            if node.op in SELECTING or node.op == "OneHot":
                 wanted.update({(e.node, e.index): e for e in node.inputs[:2]})
             elif node.subgraphs:
                 wanted.update({(e.node, e.index): e for e in node.inputs})

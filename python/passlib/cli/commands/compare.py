@@ -42,13 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     per_node = arguments.per_node or arguments.report is not None
     tolerance = tolerance_of(arguments)
     a = load(arguments.a)
+    models = {path: load(path) for path in arguments.b}
+    inputs = inputs_of(arguments, a, *models.values())
     found = {}
-    for path in arguments.b:
-        b = load(path)
+    for path, b in models.items():
         found[path] = compare(
             a,
             b,
-            inputs_of(arguments, a),
+            inputs,
             arguments.n,
             rtol=tolerance.rtol,
             atol=tolerance.atol,

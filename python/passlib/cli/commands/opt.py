@@ -153,6 +153,7 @@ def _request(
         atol=tolerance.atol,
         shapes=shapes_of([*fixed, *texts_for(path, arguments.shape, arguments.models)]),
         inputs=arguments.inputs and str(Path(arguments.inputs).absolute()),
+        shared=len(arguments.models) > 1,
         dump=arguments.dump and str(Path(arguments.dump).absolute()),
         report=arguments.report and str(Path(arguments.report).absolute()),
         certify=arguments.certify and str(Path(arguments.certify).absolute()),
