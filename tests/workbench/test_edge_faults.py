@@ -25,6 +25,10 @@ PLACES = "(float[N, 8] x) => (int64[N, 1] y)"
 INTS = "(int64[N, 8] x) => (int64[N, 8] y)"
 ONE_HOT = "(int64[N] x) => (float[N, 6] y)"
 BOXES = "(float[1, 6, 4] b, float[1, 1, 6] s) => (int64[K, 3] y)"
+COLUMN = "(float[N, 8] x) => (float[N, 1] y)"
+X3 = "(float[N, 3] x) => (float[N, 3] y)"
+SIZES = "(float[N, M] x) => (float[N, M] y)"
+MASKED = "(float[N, 8] x, int64[N, 8] mask) => (float[N, 8] y)"
 LAST = "<axis = 1, select_last_index = 1>"
 
 HALVES = constant("k", "100.5") + constant("h", "0.5") + "b = Abs(x) a = Add(b, k) "
@@ -49,6 +53,11 @@ EITHER = constant("k", "2.0") + constant("l", "-2.0") + "a = Greater(x, k) b = L
 AXIS = constant("a", "1", "int64[1]")
 END = constant("e", "99", "int64[1]")
 HUNDRED = constant("k", "100", "int64") + "m = Mod(x, k) "
+MOST_1 = constant("k", "1", "int64") + "m = Min(n, k)"
+SIZE = (
+    "o = Constant <value = int64[1] {{{1}}}> () "
+    "n = Shape <start = 1> (x) q = {0}(n, o) f = Cast <to = 1> (q)"
+)
 MOST_6 = constant("m", "6", "int64[1]")
 
 FAULTS: dict[str, tuple[str, str, str, str]] = {
@@ -138,6 +147,68 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "found", "(float[N, 8] x) => (int8[N, 8] y)",
         constant("s", "1.0") + constant("z", "0", "int8") + "y = QuantizeLinear(x, s, z)",
         "r = Round(x) y = Cast <to = 3> (r)"),
+    "a largest element below 0": (
+        "found", COLUMN, AXIS + "y = ReduceMax(x, a)", AXIS + "m = ReduceMax(x, a) y = Relu(m)"),
+    "a smallest element above 0": (
+        "found", COLUMN, AXIS + "y = ReduceMin(x, a)",
+        AXIS + constant("k", "0.0") + "m = ReduceMin(x, a) y = Min(m, k)"),
+    "MaxPool padded by zeros": (
+        "found", "(float[N, 1, 8, 8] x) => (float[N, 1, 8, 8] y)",
+        "y = MaxPool <kernel_shape = [5, 5], pads = [2, 2, 2, 2]> (x)",
+        constant("p", "0, 0, 2, 2, 0, 0, 2, 2", "int64[8]")
+        + "q = Pad(x, p) y = MaxPool <kernel_shape = [5, 5]> (q)"),
+    "indices of GatherND above 1": (
+        "found", "(float[6, 8] x, int64[3, 1] n) => (float[3, 8] y)", "y = GatherND(x, n)",
+        f"{MOST_1} y = GatherND(x, m)"),
+    "indices of an input above 1": (
+        "found", "(float[6, 8] x, int64[3] n) => (float[3, 8] y)", "y = Gather(x, n)",
+        f"{MOST_1} y = Gather(x, m)"),
+    "negative indices of GatherElements": (
+        "named", "(float[6, 8] x, int64[2, 8] n) => (float[2, 8] y)", "y = GatherElements(x, n)",
+        constant("k", "0", "int64") + "m = Max(n, k) y = GatherElements(x, m)"),
+    "negative rows of a small table": (
+        "named", "(int64[3] n) => (float[3, 8] y)", "y = Gather(layer, n)",
+        constant("k", "0", "int64") + "m = Max(n, k) y = Gather(layer, m)"),
+    "a row of GatherND": (
+        "found", "(int64[3, 1] n) => (float[3, 8] y)", "y = GatherND(layer, n)",
+        constant("k", "6", "int64") + "m = Min(n, k) y = GatherND(layer, m)"),
+    "an element of a sequence": (
+        "found", "(float[2] x, float[2] z, float[2] w, int64 n) => (float[2] y)",
+        "s = SequenceConstruct(x, z, w) y = SequenceAt(s, n)",
+        f"{MOST_1} s = SequenceConstruct(x, z, w) y = SequenceAt(s, m)"),
+    "vectors of zeros": ("found", X, "y = LpNormalization(x)",
+                         AXIS + "n = ReduceL2(x, a) y = Div(x, n)"),
+    "exponentials above 1e6": ("found", X, "y = Exp(x)",
+                               constant("k", "1e6") + "e = Exp(x) y = Min(e, k)"),
+    "a size of 1": ("found", SIZES, "y = Identity(x)", f"{SIZE.format('Equal', 1)} y = Add(x, f)"),
+    "a size above 20": ("found", SIZES, "y = Identity(x)",
+                        f"{SIZE.format('Greater', 20)} y = Add(x, f)"),
+    "a mask of zeros": (
+        "named", MASKED, "m = Cast <to = 1> (mask) y = Mul(x, m)",
+        constant("k", "1.0") + AXIS + "m = Cast <to = 1> (mask) t = ReduceMax(m, a) "
+        "u = Sub(k, t) p = Mul(x, m) y = Add(p, u)"),
+    "a mask with holes": (
+        "named", MASKED, "m = Cast <to = 1> (mask) y = Mul(x, m)",
+        constant("t", "1", "int64") + "m = Cast <to = 1> (mask) z = CumSum <reverse = 1> (m, t) "
+        "o = Sign(z) y = Mul(x, o)"),
+    "a mask of larger numbers": (
+        "named", MASKED, "m = Cast <to = 9> (mask) f = Cast <to = 1> (m) y = Mul(x, f)",
+        "f = Cast <to = 1> (mask) y = Mul(x, f)"),
+    "shifts by more than 1": (
+        "found", "(uint8[N, 8] x, uint8[N, 8] z) => (uint8[N, 8] y)",
+        'y = BitShift <direction = "LEFT"> (x, z)',
+        constant("k", "1", "uint8") + 'm = Min(z, k) y = BitShift <direction = "LEFT"> (x, m)'),
+    "the slope of one channel": (
+        "found", X3, constant("k", "0.0, 0.0, 400.0", "float[3]")
+        + constant("s", "0.1, 0.1, 0.1", "float[3]") + "a = Add(x, k) y = PRelu(a, s)",
+        constant("k", "0.0, 0.0, 400.0", "float[3]")
+        + constant("s", "0.1, 0.1, 0.9", "float[3]") + "a = Add(x, k) y = PRelu(a, s)"),
+    "one threshold of several": (
+        "found", "(float[N, 3] x) => (bool[N, 3] y)",
+        constant("k", "0.0, 0.0, 400.0", "float[3]") + "y = Greater(x, k)",
+        constant("k", "0.0, 0.0, 500.0", "float[3]") + "y = Greater(x, k)"),
+    "another threshold": ("found", TRUTHS, constant("k", "400.0") + "y = Less(x, k)",
+                          constant("k", "390.0") + "y = Less(x, k)"),
 }  # fmt: skip
 WEIGHTS["apart"] = (np.arange(8) * 1e9).astype(np.float32)
 

@@ -45,7 +45,7 @@ from passlib.workbench.per_value import (
 )
 from passlib.workbench.randomness import random_nodes, seeded
 from passlib.workbench.rounding import Rounding, half_unit
-from passlib.workbench.sampling import EMPTY, Sample, gaps_of, sample
+from passlib.workbench.sampling import CRASHING, Sample, gaps_of, sample
 from passlib.workbench.surviving import survived
 
 Inputs = Mapping[str, Any]
@@ -54,7 +54,7 @@ DRAWN: Final = 3
 """Default number of random inputs of all comparisons."""
 
 _LONGEST_PROBE: Final = 20
-"""Seconds after which a process that runs a model on empty inputs ends."""
+"""Seconds after which a process that runs a model on empty or unusual inputs ends."""
 
 
 @short_repr
@@ -341,14 +341,14 @@ class Reference:
     def judge(self, model: Model, names: Mapping[str, str] | None = None) -> Comparison:
         """Compare as `compare` does, and add what the inputs do not show.
 
-        That is also what NaN and empty inputs show, because right models may differ on them.
+        That is also what NaN, empty and unusual inputs show, as right models may differ on them.
         """
         found = self.compare(model, names)
         doubts = tuple(self._doubts(model, names)) if found.equal else ()
         return replace(found, not_covered=(*self.not_covered, *doubts))
 
     def _doubts(self, model: Model, names: Mapping[str, str] | None) -> Iterator[str]:
-        """Yield sentences about other outputs on NaN and empty inputs, which are not judged."""
+        """Yield sentences about other outputs on inputs that are not judged, such as NaN."""
         outputs = self.model.outputs
         pairs = (
             pairs_of_names("inputs", self.model.inputs, model.inputs) if names is None else names
@@ -356,7 +356,7 @@ class Reference:
         places = _places(outputs, model.outputs)
         tolerance = replace(self._tolerance, half=self._unit(model) is not None)
         for what, inputs in self._sampled.probes if not self._random else ():
-            run = _run_apart if what == EMPTY else outputs_of
+            run = _run_apart if what in CRASHING else outputs_of
             try:
                 left = run(self.model, inputs)
             except PasslibError:

@@ -11,7 +11,7 @@ from passlib.errors import printable
 from passlib.graph.attributes import parse_float
 from passlib.graph.node import Entry, Node
 from passlib.model import Model
-from passlib.workbench.distances import Goal, meets, nearest, reached
+from passlib.workbench.distances import Goal, above, below, meets, nearest, reached
 from passlib.workbench.flow import Flow, axis_of, constant_of, given, never_negative, number_of
 
 _ROUNDED: Final = frozenset({"Ceil", "Floor", "Round", "ceil", "fix", "floor", "rint", "round"})
@@ -19,6 +19,17 @@ _ROUNDED: Final = frozenset({"Ceil", "Floor", "Round", "ceil", "fix", "floor", "
 _ORDERING: Final = frozenset(
     {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "broadcast_greater", "broadcast_lesser"}
 )
+
+_PEAKS: Final = frozenset({"GlobalMaxPool", "MaxPool", "ReduceMax"})
+
+_DECIDING: Final = frozenset({*_ORDERING, "Max", "Min", "PRelu"})
+"""Operators that compare with each element of a constant."""
+
+_CLOSE: Final = 0.01
+"""A value is close to a limit up to this share of it."""
+
+_MOST_ELEMENTS: Final = 8
+"""Elements of a constant that are looked at one by one."""
 
 _LOGICAL: Final = frozenset({"And", "Or", "Xor"})
 
@@ -31,9 +42,12 @@ _BOOLEAN: Final = "9"
 
 _NUMBERS: Final = {
     # Inputs that are sizes, counts and places, and whether they may be negative.
-    "ConstantOfShape": {0: False}, "CumSum": {1: True}, "Expand": {1: False}, "GRU": {4: False},
+    "BitShift": {1: False}, "ConstantOfShape": {0: False}, "CumSum": {1: True},
+    "Expand": {1: False}, "GRU": {4: False}, "GatherElements": {1: True}, "GatherND": {1: True},
     "LSTM": {4: False}, "Pad": {1: True}, "RNN": {4: False},
     "Range": {0: True, 1: True, 2: True}, "Reshape": {1: True}, "ReverseSequence": {1: False},
+    "ScatterElements": {1: True}, "ScatterND": {1: True}, "SequenceAt": {1: True},
+    "SequenceInsert": {2: True},
     "Slice": {1: True, 2: True, 4: True}, "Split": {1: False}, "Tile": {1: False},
     "TopK": {1: False}, "Trilu": {1: True},
 }  # fmt: skip
@@ -119,6 +133,19 @@ def _edges(model: Model, flow: Flow, node: Node) -> Iterator[Goal]:
         yield from _of_sums(model, node)
     elif op in _NORMS:
         yield from _of_norms(node)
+    elif op == "LpNormalization":
+        axis = axis_of(node, -1)
+        yield _goal(
+            "vectors of zeros at", (first,), nearest(lambda x: np.max(np.abs(x), axis=axis))
+        )
+    elif op in _PEAKS and not never_negative(first):
+        yield _goal("results below 0 of", (Entry(node),), below(0.0), _is_signed)
+    elif op == "ReduceMin":
+        yield _goal("results above 0 of", (Entry(node),), above(0.0))
+    elif op == "Gather" and all(map(flow.depends, node.inputs[:2])):
+        yield _goal("indices above 1 at", node.inputs[1:2], reached(lambda x: x > 1))
+    if op in _DECIDING:
+        yield from _of_elements(model, node)
     if op == "Expand":
         yield _goal("repeated elements at", (first, Entry(node)), _grows)
     for place, is_signed in _NUMBERS.get(op, {}).items():
@@ -128,6 +155,54 @@ def _edges(model: Model, flow: Flow, node: Node) -> Iterator[Goal]:
             yield _goal(f"numbers above 1 {which}", (entry,), reached(lambda x: x > 1))
             if is_signed:
                 yield _goal(f"numbers below 0 {which}", (entry,), reached(lambda x: x < 0))
+
+
+def _of_elements(model: Model, node: Node) -> Iterator[Goal]:
+    """Yield conditions for each element of a constant that the other operand is compared with."""
+    if len(node.inputs) != 2:
+        return
+    for place, entry in enumerate(node.inputs):
+        array = constant_of(model, entry)
+        if array is None or not 0 < array.size <= _MOST_ELEMENTS or array.dtype.kind not in "iuf":
+            continue
+        limits = np.zeros(array.shape) if node.op == "PRelu" else array.astype(np.float64)
+        other = node.inputs[1 - place]
+        for number in range(array.size):
+            of = f"element {number} of the constant of" if array.size > 1 else "the constant of"
+            for sign, word in ((1, "above"), (-1, "below")):
+                if node.op in _ORDERING:
+                    yield _goal(f"values just {word} {of}", (other,), _close(limits, number, sign))
+                elif array.size > 1:
+                    yield _goal(f"values {word} {of}", (other,), _beside(limits, number, sign))
+
+
+def _close(limits: Any, number: int, sign: int) -> Callable[[Any], float]:
+    """Return the distance of values that should be a little above, or below, an element."""
+    limit = float(limits.ravel()[number])
+    width = max(_CLOSE * abs(limit), _CLOSE)
+
+    def distance(x: Any) -> float:
+        gaps, places = np.broadcast_arrays((x - limits) * sign, _numbers(limits))
+        found = gaps[places == number]
+        # Of whole numbers, the next one is close.
+        most = max(width, 1.0) if np.all(found == np.rint(found)) else width
+        return nearest(np.abs)(found - np.clip(found, np.finfo(np.float64).tiny, most))
+
+    return distance
+
+
+def _beside(limits: Any, number: int, sign: int) -> Callable[[Any], float]:
+    """Return the distance of values that should be above, or below, one element of a constant."""
+
+    def distance(x: Any) -> float:
+        gaps, places = np.broadcast_arrays((x - limits) * sign, _numbers(limits))
+        return above(0.0)(gaps[places == number])
+
+    return distance
+
+
+def _numbers(array: Any) -> Any:
+    return np.arange(array.size).reshape(array.shape)
 
 
 def _below_0(x: Any) -> Any:
@@ -192,8 +267,8 @@ def _of_suppression(node: Node) -> Iterator[Goal]:
     yield _goal("overlapping boxes at", reads, looked_at(suppressed))
     yield _goal("more boxes than the maximum of", reads, looked_at(reaching))
     if threshold is not None:
-        below = reached(lambda x, limit: x <= limit)
-        yield _goal("scores below the threshold of", (scores, threshold), below)
+        under = reached(lambda x, limit: x <= limit)
+        yield _goal("scores below the threshold of", (scores, threshold), under)
     yield _goal("equal scores at", (scores,), _tied_scores)
 
 

@@ -21,6 +21,7 @@ _INDEXING: Final = {
     # Positions of the indices and of the table.
     "Gather": (1, 0),
     "GatherElements": (1, 0),
+    "GatherND": (1, 0),
     "Embedding": (0, 1),
     "take": (1, 0),
 }

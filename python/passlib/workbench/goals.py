@@ -56,7 +56,7 @@ _COMPARING: Final = {
 
 PREDICATES: Final = frozenset({"IsNaN", "IsInf"})
 
-SELECTING: Final = frozenset({"Embedding", "Gather", "take"})
+SELECTING: Final = frozenset({"Embedding", "Gather", "GatherND", "take"})
 """Operators that select rows of a table."""
 
 _CHOOSING: Final = frozenset({"Max", "Min", "broadcast_maximum", "broadcast_minimum"})
@@ -204,7 +204,8 @@ def unread_rows(model: Model, flow: Flow, runs: Sequence[Seen]) -> Iterator[tupl
         for seen in runs:
             values = seen.get((index.node, index.index))
             if values is not None:
-                chosen = np.asarray(values).astype(np.int64).ravel()
+                chosen = np.asarray(values).astype(np.int64)
+                chosen = (chosen[..., 0] if node.op == "GatherND" else chosen).ravel()
                 read[chosen[(chosen >= -rows) & (chosen < rows)]] = True
         missing = rows - int(np.count_nonzero(read))
         if missing:

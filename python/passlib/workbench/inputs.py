@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -64,6 +64,9 @@ _FEW: Final = 2
 
 _SMALL: Final = 100
 """Most integers that nothing bounds are smaller."""
+
+_NARROW: Final = 100
+"""Real numbers up to this one are spread evenly, larger ones by their exponents."""
 
 _SPECIAL: Final = (0.0, 0.5, -1.0, 2.5, 1.0, -0.5, 1.5)
 
@@ -244,11 +247,55 @@ def drawn_as(
     return drawn
 
 
+def unusual(
+    base: Mapping[str, Any], limits: Mapping[str, int | None], tables: Collection[str]
+) -> Iterator[tuple[str, Arrays]]:
+    """Yield masks, lengths and indices that rewrites may take for impossible, by what they are.
+
+    Parameters
+    ----------
+    base : mapping of str to array
+        Ordinary inputs.
+    limits : mapping of str to int or None
+        See `limits_of`.
+    tables : collection of str
+        The inputs that select rows of a table.
+    """
+    largest = max((size for value in base.values() for size in value.shape), default=1)
+    changes: dict[str, Callable[[str, np.ndarray[Any, Any]], Any]] = {
+        "masks of zeros": lambda name, x: x * 0 if _MASK.search(name) else x,
+        "masks with a zero between ones": lambda name, x: _holed(x) if _MASK.search(name) else x,
+        "masks with numbers above 1": lambda name, x: (
+            x * 3 if _MASK.search(name) and x.dtype.kind in "iu" else x
+        ),
+        "lengths of 0": lambda name, x: (
+            x * 0 if _LENGTH.search(name) and x.dtype.kind in "iu" else x
+        ),
+        "lengths beyond the sizes": lambda name, x: (
+            x + largest if _LENGTH.search(name) and x.dtype.kind in "iu" else x
+        ),
+        "negative indices": lambda name, x: (
+            x - limits[name] if name in tables and x.dtype.kind == "i" and limits[name] else x
+        ),
+    }
+    for what, change in changes.items():
+        changed = {name: np.asarray(change(name, value)) for name, value in base.items()}
+        if any(not np.array_equal(changed[name], value) for name, value in base.items()):
+            yield what, {name: value.astype(base[name].dtype) for name, value in changed.items()}
+
+
+def _holed(mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a mask of ones with zeros between them."""
+    return np.asarray(np.arange(mask.size).reshape(mask.shape) % 3 != 1, mask.dtype)
+
+
 def _reals(
     generator: np.random.Generator, shape: tuple[int, ...], scale: float | None, *, special: bool
 ) -> Any:
     values = generator.standard_normal(shape)
-    if scale is not None:
+    if scale is not None and scale <= _NARROW:
+        values = generator.uniform(-scale, scale, shape)
+    elif scale is not None:
         exponents = generator.uniform(-2, np.log10(scale), shape)
         values = np.copysign(10**exponents, values)
     if special:

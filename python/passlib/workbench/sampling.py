@@ -31,6 +31,7 @@ from passlib.workbench.inputs import (
     input_specs,
     limits_of,
     sizings,
+    unusual,
 )
 from passlib.workbench.nested import NestedGraph, nested_graphs
 from passlib.workbench.numbers import Tolerance, difference
@@ -61,10 +62,23 @@ _MOST_KEPT: Final = 8
 _SCALES: Final = (1e30, 1e18, 1e9, 1e6, 1e5, 1e3, 30.0, 8.0)
 """Largest magnitudes of real numbers, in order of trial."""
 _MARGIN: Final = 10.0
-"""Outputs must be finite for inputs larger by this factor, since rewrites overflow elsewhere."""
+_LEAST_MARGIN: Final = 2.0
+"""Outputs must be finite for inputs larger by this factor, since rewrites overflow elsewhere; of
+exponents by the smaller one."""
+
+_EXPONENTS: Final = 30.0
+"""Inputs up to this one may be exponents."""
+
+_QUICK: Final = 0.2
+"""Models that run for this many seconds are not run on larger inputs."""
 
 
-EMPTY: Final = "empty inputs"
+_EMPTY: Final = "empty inputs"
+
+CRASHING: Final = frozenset(
+    {_EMPTY, "lengths of 0", "lengths beyond the sizes", "negative indices"}
+)
+"""Inputs that are not judged, on which kernels may crash."""
 
 
 @short_repr
@@ -182,6 +196,9 @@ class _Sampler:
             inputs, run = self._another(number)
             found.append(inputs)
             runs.append(run)
+        for inputs, run in self._extremes(found) if n > 1 else ():
+            found.append(inputs)
+            runs.append(run)
         if self._observer is None:
             why: tuple[str, ...] = (_why_not(self._seconds),) if self._model.inputs else ()
             return Sample(found, (*why, *_same_sizes(self._specs, found)), self._probes())
@@ -195,14 +212,15 @@ class _Sampler:
         return Sample(found, gaps, self._probes())
 
     def _probes(self) -> tuple[tuple[str, Inputs], ...]:
-        """Return inputs with NaN, and empty ones."""
+        """Return inputs with NaN, unusual masks, lengths and indices, and empty ones."""
         found: list[tuple[str, Inputs]] = []
         if any(value.dtype.kind == "f" for value in self._base.values()):
             changed = {name: _with_every_third(value, np.nan) for name, value in self._base.items()}
             found.append(("inputs with NaN", changed))
+        found += unusual(self._base, self._limits, self._flow.tables)
         if any(None in (spec.shape or ()) for spec in self._specs.values()):
             specs = self._sizing._replace(first=0).of(self._specs)
-            found.append((EMPTY, drawn_as(specs, self._limits, 0)))
+            found.append((_EMPTY, drawn_as(specs, self._limits, 0)))
         return tuple(found)
 
     def _first(self) -> tuple[Inputs, Sizing, float]:
@@ -253,17 +271,21 @@ class _Sampler:
             return None
 
     def _another(self, number: int) -> tuple[Inputs, _Run | None]:
-        """Draw inputs of other sizes, with special values or large ones, if the model runs."""
+        """Draw inputs of other sizes, with special values or large ones, if the model runs.
+
+        The values of large ones are left out: beside the largest, differences of others are small.
+        """
         for sizing in self._other_sizes(number):
             specs = sizing.of(self._specs)
-            for kind in ("special", "plain") if number % 2 else ("large", "plain"):
-                drawn = self._large(specs, number) if kind == "large" else None
-                if kind != "large":
-                    inputs = drawn_as(specs, self._limits, number, special=kind == "special")
-                    run = self._run(inputs)
-                    drawn = None if run is None else (inputs, run)
-                if drawn is not None and (_is_finite(drawn[1]) or kind == "plain"):
-                    return drawn
+            if number % 2 == 0:
+                large = self._large(specs, number)
+                if large is not None:
+                    return large, None
+            for special in (True, False) if number % 2 else (False,):
+                inputs = drawn_as(specs, self._limits, number, special=special)
+                run = self._run(inputs)
+                if run is not None and (_is_finite(run) or not special):
+                    return inputs, run
         inputs = drawn_as(self._sizing.of(self._specs), self._limits, number)
         return inputs, self._run(inputs)
 
@@ -279,7 +301,24 @@ class _Sampler:
                         yield base._replace(first=batch, other=other)
         yield self._sizing
 
-    def _large(self, specs: Mapping[str, TypeSpec], number: int) -> tuple[Inputs, _Run] | None:
+    def _extremes(self, found: Sequence[Inputs]) -> Iterator[tuple[Inputs, _Run]]:
+        """Yield inputs with open dimensions of 1, and with larger ones, if the model runs."""
+        known = {_shapes(each) for each in found}
+        base = self._sizing
+        for sizing in (
+            base._replace(first=1, other=1),
+            base._replace(other=base.other + base.other // 2 + 1),
+        ):
+            specs = sizing.of(self._specs)
+            shapes = tuple((name, spec.shape) for name, spec in specs.items())
+            if shapes in known or (sizing.other > 1 and self._seconds > _QUICK):
+                continue
+            inputs = drawn_as(specs, self._limits, len(known))
+            run = self._run(inputs)
+            if run is not None and _is_finite(run):
+                yield inputs, run
+
+    def _large(self, specs: Mapping[str, TypeSpec], number: int) -> Inputs | None:
         """Return inputs up to the edge of their type, with outputs that are finite."""
         kinds = [spec.dtype for spec in specs.values() if spec.dtype is not None]
         reals = [dtype for dtype in kinds if dtype.kind == "f"]
@@ -290,13 +329,14 @@ class _Sampler:
             if scale * _MARGIN > edge:
                 continue
             inputs = drawn_as(specs, self._limits, number, scale)
-            larger = {name: _scaled(value, _MARGIN) for name, value in inputs.items()}
+            margin = _MARGIN if scale > _EXPONENTS else _LEAST_MARGIN
+            larger = {name: _scaled(value, margin) for name, value in inputs.items()}
             run = self._run(inputs)
             if run is None:
                 return None
             beyond = self._run(larger) if _is_finite(run) else None
             if beyond is not None and _is_finite(beyond):
-                return inputs, run
+                return inputs
         return None
 
     def _search(self, coverage: _Coverage, base: Inputs, clock: _Clock) -> list[Inputs]:
@@ -403,6 +443,10 @@ class _Clock:
         return time.perf_counter() > self._wall and time.process_time() > self._own
 
 
+def _shapes(inputs: Inputs) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((name, value.shape) for name, value in inputs.items())
+
+
 def _is_finite(run: _Run) -> bool:
     return all(
         bool(np.all(np.isfinite(np.asarray(value, np.float64))))
@@ -483,6 +527,9 @@ def _changed(
         for number in pool[:12]:
             yield reals(lambda x, number=number: np.full_like(x, number))
             yield reals(lambda x, number=number: np.asarray(x) + number * 1.5)
+            for factor in (1.005, 0.995):
+                beside = number * factor or factor - 1
+                yield reals(lambda x, beside=beside: np.full_like(x, beside))
 
 
 def _rows_from(start: int, value: Any, limit: int) -> Any:
@@ -494,7 +541,8 @@ def _integers(value: Any, limit: int | None, pool: Sequence[float]) -> Iterator[
     info = np.iinfo(value.dtype)
     if limit is not None and limit > _FLAGS:
         return
-    for number in (0, 1, 2, 5, -1, *pool[:12], *([] if limit else [info.min, info.max])):
+    beside = (number + step for number in pool[:12] for step in (1, -1))
+    for number in (0, 1, 2, 5, -1, *pool[:12], *beside, *([] if limit else [info.min, info.max])):
         if number == int(number) and info.min <= number <= info.max:
             yield np.full_like(value, int(number))
 
