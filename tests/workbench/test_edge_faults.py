@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -126,8 +127,30 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "found", "(float[N, 8] x, int64[2] n) => (float[K, M] y)", "y = Tile(x, n)",
         constant("k", "1", "int64") + "m = Min(n, k) y = Tile(x, m)"),
     "other sizes of one input": (
-        "named", "(float[N, 8] x, float[M, 8] z) => (float[K, 8] y)",
-        "s = Shape(x) e = Expand(z, s) y = Add(x, e)", "a = Neg(z) y = Sub(x, a)"),
+        "found", "(float[N, 8] x, float[M, 8] z) => (float[K, 8] y)",
+        "s = Shape(x) e = Expand(z, s) y = Add(x, e)",
+        "s = Shape(x) r = Reshape(z, s) y = Add(x, r)"),
+    "height for width": (
+        "found", "(float[N, 1, H, W] x) => (float[N, K] y)",
+        constant("s", "0, -1", "int64[2]") + "y = Reshape(x, s)",
+        constant("s", "0", "int64[1]") + constant("t", "1", "int64[1]") + "n = Shape(x) "
+        "h = Shape <start = 2, end = 3> (x) p = Mul(h, h) b = Slice(n, s, t) "
+        "q = Concat <axis = 0> (b, p) y = Reshape(x, q)"),
+    "one length for another": (
+        "found", "(float[N, Q, 4] x, float[N, K, 4] z) => (float[N, Q, K] y)",
+        "t = Transpose <perm = [0, 2, 1]> (z) y = MatMul(x, t)",
+        ("t = Transpose <perm = [0, 2, 1]> (z) m = MatMul(x, t) n = Shape <end = 2> (x) "
+        "k = Shape <start = 1, end = 2> (x) q = Concat <axis = 0> (n, k) y = Reshape(m, q)")),
+    "sums of integers in single precision": (
+        "found", INTS, AXIS + "y = CumSum(x, a)",
+        AXIS + "f = Cast <to = 1> (x) s = CumSum(f, a) y = Cast <to = 7> (s)"),
+    "values near a lower limit": (
+        "found", X, constant("e", "1e-7") + "a = Abs(x) m = Max(a, e) y = Log(m)",
+        constant("e", "1e-7") + "a = Abs(x) m = Add(a, e) y = Log(m)"),
+    "differences near a lower limit": (
+        "named", "(float[N, 8] x, float[N, 8] z) => (float[N, 8] y)",
+        constant("e", "1e-6") + "d = Sub(x, z) n = Abs(d) m = Max(n, e) y = Div(d, m)",
+        "d = Sub(x, z) y = Sign(d)"),
     "a start from the end": (
         "found", "(float[8] x, int64[1] s) => (float[K] y)", f"{END} y = Slice(x, s, e)",
         f"{END} {constant('z', '0', 'int64[1]')} m = Max(s, z) y = Slice(x, m, e)"),
@@ -246,13 +269,24 @@ def judged(signature: str, before: str, after: str, folder: Path) -> Comparison:
     )
 
 
+def found_wrong(case: Sequence[str], folder: Path) -> Comparison | None:
+    """Return the comparison; None if only the first model runs on some inputs."""
+    try:
+        return judged(case[0], case[1], case[2], folder)
+    except pl.PasslibError as error:
+        assert "the checked model does not run on" in str(error)  # noqa: PT017 (a verdict)
+        return None
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found_or_named(name: str, tmp_path: Path) -> None:
     expected, *case = FAULTS[name]
-    found = judged(case[0], case[1], case[2], tmp_path)
+    found = found_wrong(case, tmp_path)
     if expected == "found":
-        assert not found.equal
-    assert not found.equal or found.not_covered, "a wrong model was called right"
+        assert found is None or not found.equal
+    else:
+        assert found is not None
+        assert not found.equal or found.not_covered, "a wrong model was called right"
 
 
 @pytest.mark.parametrize("name", RIGHT)

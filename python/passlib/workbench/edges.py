@@ -135,7 +135,7 @@ def _edges(model: Model, flow: Flow, node: Node) -> Iterator[Goal]:
     elif op in ("ScatterElements", "ScatterND") and node.attrs.get("reduction", "none") != "none":
         # Without a reduction it is not defined which of two updates stays.
         yield _goal("equal indices at", node.inputs[1:2], _scattered(node))
-    elif op == "Add" and len(node.inputs) == 2:
+    elif op in ("Add", "Clip", "Max") and len(node.inputs) > 1:
         yield from _of_sums(model, node)
     elif op in _NORMS:
         yield from _of_norms(node)
@@ -398,7 +398,7 @@ def _scattered(node: Node) -> Callable[[Any], float]:
 
 
 def _of_sums(model: Model, node: Node) -> Iterator[Goal]:
-    for entry, other in (node.inputs, node.inputs[::-1]):
+    for entry, other in (node.inputs[:2], node.inputs[1::-1]):
         array = constant_of(model, other)
         if array is not None and array.size == 1 and array.dtype.kind == "f":
             epsilon = float(array.ravel()[0])

@@ -27,15 +27,18 @@ _INDEXING: Final = {
 }
 
 _FREE: Final = """
-    Abs Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Clip Concat DequantizeLinear Equal
-    Flatten Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mul Neg Not Or ReduceMax
-    ReduceMin ReduceSum Relu Sign Sub Sum Transpose Where Xor
+    Abs Add And ArgMax ArgMin BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Clip Concat
+    ConvInteger DepthToSpace DequantizeLinear Equal Flatten Gemm Greater GreaterOrEqual Identity
+    Less LessOrEqual MatMul MatMulInteger Max MaxPool Mean Min Mul Neg NonZero Not Or QLinearConv
+    QLinearMatMul ReduceL1 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu
+    Sign SpaceToDepth Sub Sum Transpose Unique Where Xor
     _copy abs cast elemwise_add elemwise_mul elemwise_sub negative relu transpose where
 """
 """Operators that take every integer."""
 
 _DATA_FIRST: Final = """
-    Expand Gather GatherElements Pad Reshape Slice Split Squeeze Tile Unsqueeze
+    Compress CumSum Expand Gather GatherElements GatherND Pad Reshape ReverseSequence Slice Split
+    Squeeze Tile TopK Trilu Unsqueeze
     expand_dims reshape slice_axis take
 """
 """Operators whose first input may have every integer, but not the others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -282,6 +282,11 @@ def unusual(
         changed = {name: np.asarray(change(name, value)) for name, value in base.items()}
         if any(not np.array_equal(changed[name], value) for name, value in base.items()):
             yield what, {name: value.astype(base[name].dtype) for name, value in changed.items()}
+
+
+def counting(names: Iterable[str]) -> set[str]:
+    """Return the inputs whose names are not those of masks."""
+    return {name for name in names if not _MASK.search(name)}
 
 
 def _holed(mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

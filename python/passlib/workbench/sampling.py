@@ -23,10 +23,18 @@ from passlib.lowering import TypeSpec
 from passlib.model import Model
 from passlib.workbench.distances import Goal
 from passlib.workbench.flow import Flow, flow_of, scalars_of
-from passlib.workbench.goals import PREDICATES, SELECTING, goals_of, unread_rows, watched_within
+from passlib.workbench.goals import (
+    PREDICATES,
+    SELECTING,
+    goals_of,
+    input_goals,
+    unread_rows,
+    watched_within,
+)
 from passlib.workbench.inputs import (
     Sizing,
     check_numeric,
+    counting,
     drawn_as,
     input_specs,
     limits_of,
@@ -36,6 +44,7 @@ from passlib.workbench.inputs import (
 from passlib.workbench.nested import NestedGraph, nested_graphs
 from passlib.workbench.numbers import Tolerance, difference
 from passlib.workbench.parts import outputs_of, with_outputs
+from passlib.workbench.sizes import different, sizes_in, symbols_of, unshown, with_sizes
 
 Inputs = Mapping[str, Any]
 Value = tuple[Node, int]
@@ -55,6 +64,9 @@ _MOST_ROWS: Final = 8192
 
 _FLAGS: Final = 2
 """Integers with a larger limit select rows."""
+
+_MOST_SIZES: Final = 6
+"""Open dimensions that are set to 1, one at a time."""
 
 _MOST_KEPT: Final = 8
 """Inputs that a search adds."""
@@ -139,18 +151,7 @@ def gaps_of(model: Model, given: Sequence[Inputs]) -> tuple[str, ...]:
         runs = (observer.run_if_possible(each) for each in arrays)
         coverage.add([run for run in runs if run is not None])
         gaps = list(coverage.sentences())
-    return (*gaps, *_same_sizes(specs, arrays))
-
-
-def _same_sizes(specs: Mapping[str, TypeSpec], inputs: Sequence[Inputs]) -> Iterator[str]:
-    """Yield a sentence about open dimensions that have one size in all inputs."""
-    same = []
-    for name, spec in specs.items():
-        shapes = {np.shape(each[name]) for each in inputs if name in each}
-        if len(shapes) == 1 and None in (spec.shape or ()):
-            same.append(f"{shapes.pop()} of input {printable(name)!r}")
-    if same:
-        yield f"sizes other than {listed(same)}"
+    return (*gaps, *unshown(symbols_of(model, specs), arrays))
 
 
 def _observer_of(model: Model, flow: Flow, inputs: Inputs, seconds: float) -> _Observer | None:
@@ -173,6 +174,7 @@ class _Sampler:
         check_numeric(model)
         self._model = model
         self._specs = input_specs(model, shapes)
+        self._symbols = symbols_of(model, self._specs)
         self._flow = flow_of(model)
         self._limits = limits_of(model, self._flow)
         self._base, self._sizing, self._seconds = self._first()
@@ -201,14 +203,14 @@ class _Sampler:
             runs.append(run)
         if self._observer is None:
             why: tuple[str, ...] = (_why_not(self._seconds),) if self._model.inputs else ()
-            return Sample(found, (*why, *_same_sizes(self._specs, found)), self._probes())
+            return Sample(found, (*why, *unshown(self._symbols, found)), self._probes())
         coverage = _Coverage(self._observer)
         kept = [run for run in runs if run is not None]
         coverage.add(kept)
         if coverage.missing():
             budget = min(max(_LEAST_SEARCH, 30 * self._seconds), _LONGEST_SEARCH)
             found += self._search(coverage, kept[0].inputs, _Clock(budget))
-        gaps = (*coverage.sentences(), *_same_sizes(self._specs, found))
+        gaps = (*coverage.sentences(), *unshown(self._symbols, found))
         return Sample(found, gaps, self._probes())
 
     def _probes(self) -> tuple[tuple[str, Inputs], ...]:
@@ -302,21 +304,29 @@ class _Sampler:
         yield self._sizing
 
     def _extremes(self, found: Sequence[Inputs]) -> Iterator[tuple[Inputs, _Run]]:
-        """Yield inputs with open dimensions of 1, and with larger ones, if the model runs."""
-        known = {_shapes(each) for each in found}
+        """Yield inputs with open dimensions of 1, larger and different ones, if the model runs."""
+        known: set[object] = {_shapes(each) for each in found}
         base = self._sizing
-        for sizing in (
-            base._replace(first=1, other=1),
-            base._replace(other=base.other + base.other // 2 + 1),
-        ):
-            specs = sizing.of(self._specs)
-            shapes = tuple((name, spec.shape) for name, spec in specs.items())
-            if shapes in known or (sizing.other > 1 and self._seconds > _QUICK):
-                continue
-            inputs = drawn_as(specs, self._limits, len(known))
-            run = self._run(inputs)
-            if run is not None and _is_finite(run):
-                yield inputs, run
+        larger = base._replace(other=base.other + base.other // 2 + 1)
+        choices = [[base._replace(first=1, other=1).of(self._specs)]]
+        if self._seconds <= _QUICK:
+            choices.append([larger.of(self._specs)])
+        sizes = sizes_in(self._symbols, self._base)
+        choices.append([self._sized(different(sizes, step)) for step in (1, base.other)])
+        for choice in choices:
+            for specs in choice:
+                shapes = tuple((name, spec.shape or ()) for name, spec in specs.items())
+                if shapes in known:
+                    continue
+                inputs = drawn_as(specs, self._limits, len(known))
+                run = self._run(inputs)
+                if run is not None and _is_finite(run):
+                    known.add(shapes)
+                    yield inputs, run
+                    break
+
+    def _sized(self, sizes: Mapping[str, int]) -> dict[str, TypeSpec]:
+        return with_sizes(self._sizing.of(self._specs), self._symbols, sizes)
 
     def _large(self, specs: Mapping[str, TypeSpec], number: int) -> Inputs | None:
         """Return inputs up to the edge of their type, with outputs that are finite."""
@@ -416,6 +426,8 @@ class _Sampler:
         if any(node.op in PREDICATES for each in models for node in each.symbol.nodes()):
             for special in (np.nan, np.inf, -np.inf):
                 yield {name: _with_every_third(value, special) for name, value in base.items()}
+        for symbol in list(sizes_in(self._symbols, base))[:_MOST_SIZES]:
+            yield drawn_as(self._sized({symbol: 1}), self._limits, 1)
         for number in (3, 5, 9):
             for sizing in (
                 self._sizing._replace(first=number),
@@ -699,6 +711,10 @@ class _Coverage:
                 goal.subject += each.place
                 self._goals.append(goal)
                 self._homes[id(goal)] = each
+        unlimited = counting(self._model.inputs) - {*self._flow.tables, *self._flow.depths}
+        for goal in input_goals(self._model, self._flow, unlimited):
+            self._goals.append(goal)
+            self._homes[id(goal)] = observer
         self._nearest: dict[int, tuple[float, Inputs]] = {}
         self._runs: list[_Run] = []
         self._still: list[str] = []
