@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import passlib as pl
@@ -342,6 +343,19 @@ class TestGivenInputs:
         x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
         found = compare(model, model, {"x": x, "flag": np.array(True)})
         assert found.not_covered == ("the else branch of If 'If_0'",)
+
+    def test_functions_are_looked_into(self, tmp_path: Path) -> None:
+        text = """
+            <ir_version: 9, opset_import: ["" : 18, "f" : 1]>
+            g (float[2, 8] x) => (float[2, 8] y) { y = f.layer(x) }
+            <opset_import: ["" : 18], domain: "f">
+            layer (u) => (v) { a = Cosh(u) v = LeakyRelu(a) }
+        """
+        onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+        model = pl.load(tmp_path / "m.onnx")
+        x = np.ones((2, 8), np.float32)
+        for found in (compare(model, model), compare(model, model, {"x": x})):
+            assert any("values below 0 at LeakyRelu" in gap for gap in found.not_covered)
 
     def test_values_for_no_input(self, folder: Path) -> None:
         path = folder / "relu.onnx"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -80,22 +80,6 @@ def goals_of(model: Model, flow: Flow) -> list[Goal]:
         found += _goals(model, flow, node, deciding)
         found += edges_of(model, flow, node)
     return found
-
-
-def input_goals(model: Model, flow: Flow, unlimited: Collection[str]) -> Iterator[Goal]:
-    """Yield conditions on the integers of inputs that are sizes, counts and places.
-
-    ``unlimited``: the inputs of which more than two numbers are possible.
-    """
-    for node in model.symbol.nodes():
-        if node.is_variable and node.name in flow.bounded and node.name in unlimited:
-            subject = f"input {printable(node.name)!r}"
-            above_1 = reached(lambda x: x > 1)
-            yield Goal(subject, "numbers above 1 of", (Entry(node),), above_1, _is_integer)
-
-
-def _is_integer(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "iu"
 
 
 def _goals(model: Model, flow: Flow, node: Node, deciding: set[Value]) -> Iterator[Goal]:

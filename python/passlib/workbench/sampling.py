@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from passlib import dialects
 from passlib.errors import (
     GraphError,
     InputError,
@@ -21,13 +22,13 @@ from passlib.errors import (
 from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
+from passlib.passes.inlining import inline_functions
 from passlib.workbench.distances import Goal
 from passlib.workbench.flow import Flow, flow_of, scalars_of
 from passlib.workbench.goals import (
     PREDICATES,
     SELECTING,
     goals_of,
-    input_goals,
     unread_rows,
     watched_within,
 )
@@ -127,13 +128,24 @@ def sample(
         return Sample(given, None)
     if n < 1:
         raise ValueError(f"n is {n}, but must be at least 1")
-    return _Sampler(model, shapes).sample(n)
+    return _Sampler(_flat(model), shapes).sample(n)
+
+
+def _flat(model: Model) -> Model:
+    """Return a model without calls of local functions, whose bodies have conditions, too."""
+    if not dialects.find(model.dialect).has_functions(model.symbol):
+        return model
+    try:
+        return inline_functions(model)
+    except PasslibError:
+        return model
 
 
 def gaps_of(model: Model, given: Sequence[Inputs]) -> tuple[str, ...]:
     """Return what given inputs do not show; nothing if the model does not run on them."""
     if not given:
         return ()
+    model = _flat(model)
     arrays = [{name: np.asarray(value) for name, value in each.items()} for each in given]
     start = time.perf_counter()
     try:
@@ -151,7 +163,16 @@ def gaps_of(model: Model, given: Sequence[Inputs]) -> tuple[str, ...]:
         runs = (observer.run_if_possible(each) for each in arrays)
         coverage.add([run for run in runs if run is not None])
         gaps = list(coverage.sentences())
-    return (*gaps, *unshown(symbols_of(model, specs), arrays))
+    return (*gaps, *unshown(symbols_of(model, specs), arrays), *_small_integers(flow, arrays))
+
+
+def _small_integers(flow: Flow, inputs: Sequence[Inputs]) -> Iterator[str]:
+    """Yield a sentence about inputs that count something, and are 0 and 1 alone."""
+    names = counting(flow.bounded) - {*flow.tables, *flow.depths}
+    shown = [name for name in inputs[0] if name in names and inputs[0][name].dtype.kind in "iu"]
+    small = [n for n in shown if all(np.all(each[n] <= 1) for each in inputs if n in each)]
+    if small:
+        yield f"numbers above 1 of input {listed([repr(name) for name in small])}"
 
 
 def _observer_of(model: Model, flow: Flow, inputs: Inputs, seconds: float) -> _Observer | None:
@@ -201,16 +222,18 @@ class _Sampler:
         for inputs, run in self._extremes(found) if n > 1 else ():
             found.append(inputs)
             runs.append(run)
+        # More inputs have other sizes, unless the model refuses them.
+        sizes = unshown(self._symbols, found) if n == 1 else ()
         if self._observer is None:
             why: tuple[str, ...] = (_why_not(self._seconds),) if self._model.inputs else ()
-            return Sample(found, (*why, *unshown(self._symbols, found)), self._probes())
+            return Sample(found, (*why, *sizes), self._probes())
         coverage = _Coverage(self._observer)
         kept = [run for run in runs if run is not None]
         coverage.add(kept)
         if coverage.missing():
             budget = min(max(_LEAST_SEARCH, 30 * self._seconds), _LONGEST_SEARCH)
             found += self._search(coverage, kept[0].inputs, _Clock(budget))
-        gaps = (*coverage.sentences(), *unshown(self._symbols, found))
+        gaps = (*coverage.sentences(), *sizes, *_small_integers(self._flow, found))
         return Sample(found, gaps, self._probes())
 
     def _probes(self) -> tuple[tuple[str, Inputs], ...]:
@@ -711,10 +734,6 @@ class _Coverage:
                 goal.subject += each.place
                 self._goals.append(goal)
                 self._homes[id(goal)] = each
-        unlimited = counting(self._model.inputs) - {*self._flow.tables, *self._flow.depths}
-        for goal in input_goals(self._model, self._flow, unlimited):
-            self._goals.append(goal)
-            self._homes[id(goal)] = observer
         self._nearest: dict[int, tuple[float, Inputs]] = {}
         self._runs: list[_Run] = []
         self._still: list[str] = []
