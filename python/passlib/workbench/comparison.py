@@ -170,7 +170,7 @@ def compare(
         sixteen times that is tolerated as well. An `atol` switches this off.
     per_node : bool
         Compare all values that both models compute, and find the first node whose value differs;
-        on the first inputs that show a difference, or the first of all.
+        on the first inputs that show a difference, else on the first with most values.
     shapes : mapping of str to shape, optional
         Shapes of random inputs that the model does not declare.
 
@@ -211,15 +211,15 @@ def compare(
     found = replace(reference.judge(b, names), paired=paired)
     if not per_node:
         return found
-    first: tuple[ValueDifference, ...] | None = None
-    for fed in given:
-        values = value_differences((a, fed), (b, _renamed(fed, names)), tolerance)
-        node = first_difference(values)
-        first = values if first is None else first
+    fed: Inputs = {}
+    values: tuple[ValueDifference, ...] = ()
+    for each in given:
+        compared = value_differences((a, each), (b, _renamed(each, names)), tolerance)
+        node = first_difference(compared)
+        if node is not None or not fed or len(compared) > len(values):
+            fed, values = each, compared
         if node is not None:
             break
-    else:
-        fed, values = given[0], first or ()
     values = with_seconds((a, fed), (b, _renamed(fed, names)), values)
     return replace(found, node=node, values=values)
 
