@@ -121,6 +121,20 @@ def test_a_changed_model_next_to_the_original_has_its_own_data(model: Path) -> N
     np.testing.assert_array_equal(np.asarray(passlib.load(model).args["b"]), BIAS)
 
 
+def test_a_place_that_is_stated_twice(model: Path, tmp_path: Path) -> None:
+    """The last entry of a key holds, in the file that is read and in the one that is written."""
+    made = onnx.load(model, load_external_data=False)
+    for number, tensor in enumerate(made.graph.initializer):
+        tensor.external_data[1].value = "4"
+        tensor.external_data.add(key="offset", value=str(8192 - 8192 * number))
+    model.write_bytes(made.SerializeToString())
+    loaded = passlib.load(model)
+    loaded.save(tmp_path / "m.onnx", external_data=True, size_threshold=0)
+    again = passlib.load(tmp_path / "m.onnx")
+    np.testing.assert_array_equal(np.asarray(again.args["w"]), BIAS)
+    np.testing.assert_array_equal(np.asarray(again.args["b"]), WEIGHTS)
+
+
 def test_data_of_removed_weights_is_not_written(model: Path, tmp_path: Path) -> None:
     edited = passlib.load(model).optimize_for("removeNamed", node="b")
     edited.optimize_for("removeOperator", op="Add", skip_infer=True).save(tmp_path / "b.onnx")

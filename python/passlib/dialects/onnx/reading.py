@@ -98,19 +98,18 @@ def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
 def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
     """Set the location of a tensor's data; other entries stay, except a checksum."""
     tensor.data_location = EXTERNAL
+    stated = [(entry.key, entry.value) for entry in tensor.external_data]
     new = {"location": location, "offset": str(offset), "length": str(length)}
-    for entry in tensor.external_data:
-        if entry.key in new:
-            entry.value = new.pop(entry.key)
-    for key, value in new.items():
-        tensor.external_data.add(key=key, value=value)
-    # The checksum is that of the old data.
-    kept = [entry for entry in tensor.external_data if entry.key != "checksum"]
-    if len(kept) < len(tensor.external_data):
-        copies = [(entry.key, entry.value) for entry in kept]
-        del tensor.external_data[:]
-        for key, value in copies:
+    left = dict(new)
+    del tensor.external_data[:]
+    for key, value in stated:
+        # Of several entries of one key the last holds: none may stay behind the new one.
+        if key in left:
+            tensor.external_data.add(key=key, value=left.pop(key))
+        elif key not in new and key != "checksum":
             tensor.external_data.add(key=key, value=value)
+    for key, value in left.items():
+        tensor.external_data.add(key=key, value=value)
 
 
 def append(
