@@ -240,3 +240,14 @@ def test_elements_that_nothing_chooses_may_be_uncertain(name: str, tmp_path: Pat
                    "}")  # fmt: skip
     made = after(model, "foldConstants", tmp_path)
     assert (operators(made)["Log"] + operators(made)["Cast"] > 0) == bool(stays)
+
+
+def test_elements_of_large_values_stay_uncertain(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y, int64[s] q)
+        <float[1, 2] w = {0, 8}, int64[64, 1] r = {ROWS}, bool[64, 1] c = {FLAGS}>
+        { y = Neg(x) v = Log(w) i = Cast<to = 7>(v) z = Where(c, r, i) q = Shape(z) }"""
+    numbers = ", ".join("1" * 64)
+    model = parsed(text.replace("ROWS", numbers).replace("FLAGS", numbers))
+    assert not operators(after(model, "foldConstants", tmp_path))["Cast"]
+    with passlib.limits(tensor_bytes=100):
+        assert operators(after(model, "foldConstants", tmp_path))["Cast"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any, Protocol
 
 import numpy as np
@@ -188,20 +189,22 @@ class _Folding:
                 return set()
             values = [value for node in asked for value in node.inputs]
             self._compute([value for value in values if value.node in known])
-            found = {node for node in asked if not self._is_certain(node)}
+            found = {node for node in asked if not self._is_certain(node, known)}
             self._certain.update(node for node in asked if node not in found)
             if found:
                 return found
 
-    def _is_certain(self, node: EditableNode) -> bool:
+    def _is_certain(self, node: EditableNode, known: Collection[EditableNode]) -> bool:
         rule = self._constants.certainty(node)
         inputs = [
             self._arrays[value] if value in self._arrays else self._graph.args.get(value.node.name)
             for value in node.inputs
         ]
-        return rule is None or rule(node, inputs) or self._is_hidden(node, inputs)
+        return rule is None or rule(node, inputs) or self._is_hidden(node, inputs, known)
 
-    def _is_hidden(self, node: EditableNode, inputs: Inputs) -> bool:
+    def _is_hidden(
+        self, node: EditableNode, inputs: Inputs, known: Collection[EditableNode]
+    ) -> bool:
         """Whether each Where behind a node chooses none of its elements that are uncertain.
 
         Operators between them compute each element by itself, as for the positions of T5: those
@@ -219,7 +222,7 @@ class _Folding:
             if is_head or not users:
                 return False
             for user in users:
-                left = self._left(user, value, uncertain)
+                left = self._left(user, value, uncertain, known)
                 if left is None:
                     return False
                 if left.any():
@@ -227,34 +230,45 @@ class _Folding:
         return False
 
     def _left(
-        self, user: EditableNode, value: EditableValue, uncertain: np.ndarray[Any, Any]
+        self,
+        user: EditableNode,
+        value: EditableValue,
+        uncertain: np.ndarray[Any, Any],
+        known: Collection[EditableNode],
     ) -> np.ndarray[Any, Any] | None:
         """Return the elements of a result that uncertain ones of an input reach, or None."""
         if operator(user) not in ("Where", *ELEMENTWISE) or user not in self._sources:
             return None
-        arrays = [self._certain_array(each) for each in user.inputs if each != value]
+        arrays = [self._certain_array(each, known) for each in user.inputs if each != value]
         if any(array is None for array in arrays):
             return None
         shapes = [array.shape for array in arrays if array is not None]
         try:
-            reached = np.broadcast_to(uncertain, np.broadcast_shapes(uncertain.shape, *shapes))
+            shape = np.broadcast_shapes(uncertain.shape, *shapes)
         except ValueError:
             return None
+        if math.prod(shape) > current_limits().largest_tensor():
+            return None
+        reached = np.broadcast_to(uncertain, shape)
         if operator(user) != "Where":
             return reached
         places = [place for place, each in enumerate(user.inputs) if each == value]
         if places not in ([1], [2]):
             return None
-        chosen = self._certain_array(user.inputs[0])
+        chosen = self._certain_array(user.inputs[0], known)
         if chosen is None:
             return None
         left: np.ndarray[Any, Any] = reached & (chosen if places == [1] else ~chosen)
         return left
 
-    def _certain_array(self, value: EditableValue) -> np.ndarray[Any, Any] | None:
-        """Return a constant on which all runtimes agree."""
+    def _certain_array(
+        self, value: EditableValue, known: Collection[EditableNode]
+    ) -> np.ndarray[Any, Any] | None:
+        """Return a constant that is not too large, and on which all runtimes agree."""
         if value.node not in self._sources:
             return self._graph.args.get(value.node.name)
+        if value.node not in known:
+            return None
         pending, seen = [value.node], set()
         while pending:
             node = pending.pop()
