@@ -60,7 +60,11 @@ std::shared_ptr<File> File::open(const std::string& path) {
   if (made->mapping_ != nullptr) {
     made->bytes_ = onnx::Bytes(made->mapping_->data(), made->mapping_->size());
   }
-  return finish(made);
+  try {
+    return finish(made);
+  } catch (const FormatError& error) {
+    throw FormatError(path + ": " + error.what(), error.offset);
+  }
 }
 
 std::shared_ptr<File> File::of(std::string bytes) {

@@ -179,7 +179,7 @@ class TestCommand:
         path.write_bytes(b"\xff" * 64)
         found = run(path, "-o", tmp_path / "out.onnx", "--passes", "removeDeadNodes")
         assert found.status == 3
-        assert found.errors.startswith("passlib-opt: ")
+        assert found.errors.startswith(f"passlib-opt: {path}: ")
 
 
 def by_python(path: Path, steps: str) -> bytes:
