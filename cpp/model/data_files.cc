@@ -151,11 +151,7 @@ class Placing {
       content->text()->append(kAlignment - end % kAlignment, '\0');
       end = content->size();
     }
-    if (payload.computed != nullptr) {
-      content->append(payload.computed);
-    } else {
-      content->append(payload.data);
-    }
+    payload.appendTo(content);
     made_.relocation.places[number] = DataPlace{name, end, payload.size()};
   }
 

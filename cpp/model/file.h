@@ -40,7 +40,7 @@ class File {
     if (mapping_ != nullptr) mapping_->check();
     if (folder_ != nullptr) folder_->check();
   }
-  /// Of the file; null if it was read from memory.
+  /// The folder of the file; null if the model was read from memory.
   Folder* folder() const { return folder_.get(); }
   /// How many of the initializers that passes see as arrays each file next to this one has, by
   /// plain location.

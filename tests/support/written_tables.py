@@ -131,7 +131,7 @@ def cuda(source: str) -> tuple[dict[str, Any], dict[str, Any]]:
         for each in onnx.defs.get_all_schemas()
         if each.has_function or each.has_context_dependent_function
     }
-    # What the CPU computes itself is not computed by its body.
+    # The CPU computes these itself, and not by their bodies.
     return {"functions": sorted(bodies - computed.keys()), "free": ["Constant"]}, operators
 
 

@@ -63,7 +63,7 @@ SIZE = (
 MOST_6 = constant("m", "6", "int64[1]")
 
 FAULTS: dict[str, tuple[str, str, str, str]] = {
-    # What is expected, the signature, and the bodies of both models.
+    # The expected outcome, the signature, and the bodies of both models.
     "the last of equal largest elements": (
         "found", PLACES, "y = ArgMax <axis = 1> (x)", f"y = ArgMax {LAST} (x)"),
     "the last of equal smallest elements": (

@@ -40,11 +40,7 @@ class Splices {
     for (const Edit& edit : edits_) {
       made.append(Bytes(cursor, static_cast<std::size_t>(edit.at - cursor)));
       made.append(edit.text);
-      if (edit.payload.computed != nullptr) {
-        made.append(edit.payload.computed);
-      } else {
-        made.append(edit.payload.data);
-      }
+      edit.payload.appendTo(&made);
       cursor = edit.at + edit.removed;
     }
     const char* const end = whole_.data() + whole_.size();

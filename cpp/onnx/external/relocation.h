@@ -21,9 +21,16 @@ struct Payload {
   const Computed* computed = nullptr;  ///< in place of `data`
 
   std::size_t size() const { return computed != nullptr ? computed->size() : data.size(); }
+  void appendTo(Pieces* pieces) const {
+    if (computed != nullptr) {
+      pieces->append(computed);
+    } else {
+      pieces->append(data);
+    }
+  }
 };
 
-/// What becomes of the tensors of a model.
+/// New places and data for the tensors of a model.
 struct Relocation {
   std::map<std::size_t, DataPlace> places;   ///< of initializers of the main graph, by number
   std::map<std::size_t, Payload> payloads;   ///< raw data that initializers get, by number

@@ -117,7 +117,7 @@ class Comparison:
 
     @property
     def differences(self) -> str:
-        """What differs of each output, in one line; empty if nothing does."""
+        """The differing outputs and their differences, in one line; empty if all agree."""
         wrong = [f"output {printable(o.name)!r}: {o.what}" for o in self.outputs if not o.equal]
         return "; ".join(wrong[:3])
 
@@ -251,7 +251,7 @@ class Reference:
 
     @cached_property
     def not_covered(self) -> tuple[str, ...]:
-        """What the inputs do not show, one sentence each."""
+        """Sentences about gaps in the inputs, one for each gap."""
         gaps = self._sampled.not_covered
         if gaps is None:
             gaps = gaps_of(self.model, self.inputs)

@@ -190,7 +190,7 @@ def _close(limits: Any, number: int, sign: int) -> Callable[[Any], float]:
     def distance(x: Any) -> float:
         gaps, places = np.broadcast_arrays((x - limits) * sign, _numbers(limits))
         found = gaps[places == number]
-        # Of whole numbers, the next one is close.
+        # The next whole number is close to a whole number.
         most = max(width, 1.0) if np.all(found == np.rint(found)) else width
         return nearest(np.abs)(found - np.clip(found, np.finfo(np.float64).tiny, most))
 

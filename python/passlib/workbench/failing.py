@@ -39,7 +39,7 @@ class NothingFailsError(PasslibError):
     Attributes
     ----------
     not_covered : tuple of str
-        What the inputs do not show, one sentence each, see `Comparison`.
+        Sentences about gaps in the inputs, see `Comparison`.
 
     Examples
     --------

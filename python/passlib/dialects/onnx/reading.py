@@ -103,7 +103,7 @@ def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
     left = dict(new)
     del tensor.external_data[:]
     for key, value in stated:
-        # Of several entries of one key the last holds: none may stay behind the new one.
+        # Readers use the last entry of a key: no old one may stay behind the new one.
         if key in left:
             tensor.external_data.add(key=key, value=left.pop(key))
         elif key not in new and key != "checksum":
