@@ -92,6 +92,24 @@ CASES: list[tuple[Any, ...]] = [
         ({"group": 2, "strides": [2, 1]}, (4, 3, 2, 2), [("float32", (6,))]))),
     ("BatchNormalization", {"epsilon": 0.1},
      [("float32", (2, 3, 4)), *[np.array([0.5, 1.5, 2.5], np.float32)] * 4]),
+    ("PRelu", {}, [X, ("float32", (4,))]), ("PRelu", {}, [X, ("float32", (3, 1))]),
+    ("Mish", {}, [X]), ("Swish", {"alpha": 1.5}, [X]), ("Swish", {}, [X]),
+    ("com.microsoft::Gelu", {}, [X]), ("com.microsoft::FastGelu", {}, [X]),
+    ("com.microsoft::FastGelu", {}, [X, ("float32", (4,))]),
+    ("com.microsoft::BiasGelu", {}, [X, ("float32", (4,))]),
+    ("com.microsoft::QuickGelu", {}, [X]), ("com.microsoft::QuickGelu", {"alpha": 1.5}, [X]),
+    *(("DepthToSpace", {"blocksize": 2, "mode": mode}, [("float32", (2, 8, 2, 3))])
+      for mode in ("DCR", "CRD")),
+    ("DepthToSpace", {"blocksize": 2}, [("float32", (1, 4, 2, 1))]),
+    ("SpaceToDepth", {"blocksize": 2}, [("float32", (2, 3, 4, 6))]),
+    *(("Range", {}, [np.array(item) for item in ends])
+      for ends in ((0, 5, 1), (3, -4, -2), (1, 8, 3), (2, 2, 1), (4, 1, 1))),
+    *(("Trilu", {"upper": upper}, [X, *diagonal])
+      for upper in (0, 1) for diagonal in ([], *([np.array(each)] for each in (-1, 0, 2, 9)))),
+    ("InstanceNormalization", {"epsilon": 0.1},
+     [("float32", (2, 3, 4, 2)), ("float32", (3,)), ("float32", (3,))]),
+    *(("GroupNormalization", {"num_groups": groups},
+       [("float32", (2, 6, 3, 2)), ("float32", (6,)), ("float32", (6,))]) for groups in (1, 2, 6)),
     ("LayerNormalization", {"axis": -2}, [X, ("float32", (3, 4)), ("float32", (3, 4))]),
     *(("RotaryEmbedding", attributes, [("float32", shape), *[("float32", (2, 3, 2))] * 2])
       for attributes, shape in (
@@ -142,8 +160,9 @@ def test_a_meaning_is_that_of_the_reference(number: int) -> None:
         arrays.append(np.asarray(drawn > 0 if dtype == "bool" else drawn).astype(dtype))
     names = ["" if each is None else f"x{place}" for place, each in enumerate(arrays)]
     outputs = [f"y{place}" for place in range(count)]
+    domain, _, name = op.rpartition("::")
     graph = helper.make_graph(
-        [helper.make_node(op, names, outputs, **attributes)],
+        [helper.make_node(name, names, outputs, domain=domain, **attributes)],
         "g",
         [
             helper.make_tensor_value_info(
@@ -154,8 +173,11 @@ def test_a_meaning_is_that_of_the_reference(number: int) -> None:
         ],
         [helper.make_empty_tensor_value_info(name) for name in outputs],
     )
-    opset = max(20, onnx.defs.get_schema(op, 23).since_version)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    opset = 20 if domain else max(20, onnx.defs.get_schema(op, 24).since_version)
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(domain, 1)]
+        if domain else [helper.make_opsetid("", opset)],
+    )  # fmt: skip
     feeds = {name: each for name, each in zip(names, arrays, strict=True) if each is not None}
     try:
         expected = ReferenceEvaluator(model).run(None, feeds)

@@ -29,7 +29,8 @@ def results(op: str, opset: int, arrays: list[Any], attributes: dict[str, Any], 
         if array.dtype == np.int64 and array.ndim > 1 and op == "Gather":
             _as_numbers(tensor, array)
         tensors.append(tensor)
-    node = Node(path, side, op, tensors, dict(attributes), results=count)
+    domain, _, name = op.rpartition("::")
+    node = Node(path, side, name, tensors, dict(attributes), domain, count)
     made = results_of(node)
     assert all(condition is True for condition in side.conditions), "the operation fails"
     return [_array(each) for each in made]
@@ -121,6 +122,9 @@ _FUNCTIONS: dict[str, Any] = {
     "Softplus": lambda x: np.log1p(np.exp(x)), "Softsign": lambda x: x / (1 + np.abs(x)),
     "HardSwish": lambda x: x * _clipped(x, 1 / 6, 0.5), "HardSigmoid": _clipped, "Gelu": _gelu,
     "LeakyRelu": lambda x, alpha: np.where(x < 0, alpha * x, x), "Sin": np.sin, "Cos": np.cos,
+    "PRelu": lambda x, slope: np.where(x < 0, slope * x, x),
+    "Mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "Swish": lambda x, alpha: x / (1 + np.exp(-alpha * x)),
     "Elu": lambda x, alpha: np.where(x < 0, alpha * (np.exp(x) - 1), x), "IsNaN": np.isnan,
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": _divided, "Pow": np.power,
     "And": np.logical_and, "Or": np.logical_or, "Xor": np.logical_xor, "Equal": np.equal,

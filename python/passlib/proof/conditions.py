@@ -22,6 +22,7 @@ from passlib.proof.tensors import (
     Symbol,
     Tensor,
     broadcast_shape,
+    factors_of,
     product,
 )
 
@@ -123,6 +124,10 @@ class Scope:
                 self.assume(children[1], truth)
             return
         try:
+            if truth and (kind, text) == ("operator", "=") and children[0][0] == "attribute":
+                left, right = self.term(children[0]), self.term(children[1])
+                if isinstance(left, Symbol) and isinstance(right, (int, float)):
+                    left.node.chosen[left.name] = right
             self._settle(self.claim(term), truth)
         except UnknownError:
             raise SkippedError from None
@@ -383,6 +388,9 @@ class Scope:
         self.path.assume(right >= 1)
         if op == "%":
             return left % right
+        left, right = _cancelled(self.path, left, right)
+        if isinstance(right, int) and right == 1:
+            return left
         if not self.path.proves(left % right == 0):
             raise UnprovenError("a quotient that may not be whole")
         for one, other, made in self.quotients:
@@ -421,6 +429,19 @@ class Scope:
         if not isinstance(found, Tensor):
             raise UnknownError
         return found
+
+
+def _cancelled(path: Path, left: Any, right: Any) -> tuple[Any, Any]:
+    """Return a dividend and a divisor without their common factors."""
+    mine = factors_of(path.z3, left)
+    its = []
+    for factor in factors_of(path.z3, right):
+        place = next((n for n, each in enumerate(mine) if path.same(each, factor)), None)
+        if place is None:
+            its.append(factor)
+        else:
+            del mine[place]
+    return product(mine), product(its)
 
 
 class _Opset:

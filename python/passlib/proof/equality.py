@@ -10,7 +10,15 @@ from fractions import Fraction
 from typing import Any, Final
 
 from passlib.proof.conditions import ValueOf, lossless
-from passlib.proof.meanings import COMMUTATIVE, Calculated, element_of, known_number
+from passlib.proof.meanings import (
+    COMMUTATIVE,
+    COMPARED,
+    Calculated,
+    element_of,
+    known_number,
+    number_at,
+    truth,
+)
 from passlib.proof.paths import Path, Size, Type, UnprovenError
 from passlib.proof.tensors import (
     REALS,
@@ -140,9 +148,50 @@ class Equality:
         return False
 
     def _settled(self, element: Any) -> Any:
+        element = self._by_sizes(element)
         while isinstance(element, Choice):
             element = element.one if self.path.decide(element.condition) else element.other
+            element = self._by_sizes(element)
         return element
+
+    def _by_sizes(self, element: Any) -> Any:
+        """Return a Where whose condition is one on sizes and indices as a choice by these."""
+        if isinstance(element, Op) and element.name == "Where":
+            condition = self._of_sizes(element.args[0])
+            if condition is not None:
+                return Choice(condition, *element.args[1:])
+        return element
+
+    def _of_sizes(self, element: Any) -> Any:
+        """Return a truth as a condition on sizes and indices; None of another."""
+        if not isinstance(element, Op):
+            return None
+        if element.name == "Not":
+            inner = self._of_sizes(element.args[0])
+            return None if inner is None else self.z3.Not(inner)
+        op = _COMPARES.get(element.name)
+        if op is None:
+            return None
+        one, other = map(self._size_of, element.args)
+        return None if one is None or other is None else COMPARED[op](one, other)
+
+    def _size_of(self, element: Any) -> Any:
+        """Return a number as a size, an index or a difference of two; None of another."""
+        path = self.path
+        if isinstance(element, Extent):
+            return element.size
+        if isinstance(element, Const) and type(element.value) is int:
+            return element.value
+        if isinstance(element, In) and element.tensor.content is not None:
+            return number_at(path, element.tensor, element.index)
+        if isinstance(element, Op) and element.name == "Sub":
+            one, other = map(self._size_of, element.args)
+            # A difference of numbers from 0 on does not wrap around in the type of sizes.
+            if one is None or other is None or not path.type_in(element.type, {"int64"}):
+                return None
+            if path.proves(one >= 0) and path.proves(other >= 0):
+                return one - other
+        return None
 
     def _single(self, element: Any) -> Any:
         """Return a reduction without axes of size 1."""
@@ -630,6 +679,8 @@ class Equality:
         undoes = element.name == "Exp" and isinstance(inner, Op) and inner.name == "Log"
         if isinstance(inner, Op) and undoes and self._positive(inner.args[0]):
             return inner.args[0]
+        if element.name == "Log":
+            return _softplus_of_negative(element)
         if element.name == "Abs" and inner is not None and self._from_zero_on(inner):
             return inner
         if element.name == "Mul" and self._alike(*element.args):
@@ -1084,6 +1135,25 @@ def type_of(element: Any) -> Type | None:
     return getattr(element, "type", None)
 
 
+def _softplus_of_negative(element: Op) -> Op:
+    """Return log(exp(-|x|) + 1) as log(exp(x) + 1) - max(x, 0), other logarithms as they are."""
+    kind, found = element.type, element.args[0]
+    for name in ("Add", "Exp", "Neg", "Abs"):
+        if not isinstance(found, Op) or found.name != name:
+            return element
+        if name == "Add":
+            one, other = found.args
+            if isinstance(one, Const):
+                one, other = other, one
+            if not isinstance(other, Const) or other.value != 1:
+                return element
+            found = one
+        else:
+            found = found.args[0]
+    greatest = Op("Max", (found, Const(0, kind)), kind)
+    return Op("Sub", (expanded(Op("Softplus", (found,), kind)), greatest), kind)
+
+
 def _is_positive(element: Any) -> bool:
     if isinstance(element, Op):
         if element.name in ("Mul", "Div"):
@@ -1114,6 +1184,10 @@ _MIXED: Final = frozenset(
     ]
 )
 
+_COMPARES: Final = {
+    "Equal": "=", "Less": "<", "Greater": ">", "LessOrEqual": "<=", "GreaterOrEqual": ">=",
+}  # fmt: skip
+
 SQRT_HALF: Final = 0.7071067811865476
 SQRT_TWO_BY_PI: Final = 0.7978845608028654
 
@@ -1135,6 +1209,16 @@ def expanded(element: Op) -> Any:
         return op("Reciprocal", op("Add", op("Exp", op("Neg", x)), 1))
     if name == "Softplus":
         return op("Log", op("Add", op("Exp", x), 1))
+    if name == "Mish":
+        return op("Mul", x, op("Tanh", op("Softplus", x)))
+    if name == "Swish":
+        alpha = element_of(known_number(element.told[0]), kind)
+        return op("Mul", x, op("Sigmoid", op("Mul", x, alpha)))
+    if name in ("LeakyRelu", "PRelu", "Elu"):
+        factor = args[1] if name == "PRelu" else element_of(known_number(element.told[0]), kind)
+        part = op("Sub", op("Exp", x), 1) if name == "Elu" else x
+        below = Op("Less", (x, Const(0, kind)), truth())
+        return op("Where", below, op("Mul", part, factor), x)
     if name == "Softsign":
         return op("Div", x, op("Add", op("Abs", x), 1))
     if name == "HardSwish":

@@ -30,6 +30,7 @@ from passlib.proof.tensors import (
     broadcast_index,
     broadcast_shape,
     divided,
+    factors_of,
     moved_index,
     product,
     quotient_and_rest,
@@ -124,13 +125,18 @@ CHANGED: Final[dict[str, tuple[int, ...]]] = {
     "MaxPool": (8,), "Gather": (11,), "Cast": (6,), "Slice": (10,), "Tile": (6,),
     "Squeeze": (11,), "Unsqueeze": (11,), "Resize": (11, 13), "QuantizeLinear": (13, 21),
     "DequantizeLinear": (13, 21), "ReduceSum": (11, 18), "Concat ": (), "Flatten": (11,),
-    "ArgMax": (11, 12), "ArgMin": (11, 12), "Upsample": (7, 9),
+    "ArgMax": (11, 12), "ArgMin": (11, 12), "Upsample": (7, 9), "PRelu": (7,),
+    "DepthToSpace": (11,), "GroupNormalization": (21,),
     **{name: (11, 18) for name in _REDUCTIONS if name != "ReduceSum"},
 }  # fmt: skip
 """Operator sets in which an operator changes more than its types."""
 
-_DOMAINS: Final = {"DynamicQuantizeLSTM": "com.microsoft"}
-"""Domains of operators that are not ONNX's own."""
+_DOMAINS: Final = {
+    "DynamicQuantizeLSTM": ("com.microsoft",), "Gelu": ("", "com.microsoft"),
+    "FastGelu": ("com.microsoft",), "BiasGelu": ("com.microsoft",),
+    "QuickGelu": ("com.microsoft",),
+}  # fmt: skip
+"""Domains of operators that are not only ONNX's own."""
 
 COMMUTATIVE: Final = frozenset(
     [
@@ -192,7 +198,7 @@ def means(*names: str) -> Callable[[Meaning], Meaning]:
 
 def results_of(node: Node) -> list[Tensor]:
     """Return the results of an operation, whose types and inputs are checked."""
-    if node.op not in MEANINGS or node.domain != _DOMAINS.get(node.op, ""):
+    if node.op not in MEANINGS or node.domain not in _DOMAINS.get(node.op, ("",)):
         raise UnprovenError(f"{node.op} has no meaning here")
     if not node.domain:
         _check_types(node)
@@ -355,6 +361,11 @@ def fixed(path: Path, name: str) -> Type:
     return Type(_everywhere(frozenset({name})))
 
 
+def truth() -> Type:
+    """Return the type of truths."""
+    return Type(_everywhere(frozenset({"bool"})))
+
+
 def any_type() -> Type:
     """Return a type of which nothing is known."""
     return Type(_everywhere(PLAIN))
@@ -446,7 +457,39 @@ def _unary(node: Node) -> list[Tensor]:
     kind = fixed(node.path, "bool") if node.op == "IsNaN" else x.type
     if len(node.inputs) != 1:
         node.fails("it has one input")
-    return [elementwise(node, node.name, [x], kind, _told(node, _UNARY[node.op]))]
+    told = ("none",) if node.domain else _told(node, _UNARY[node.op])  # of com.microsoft: Gelu
+    return [elementwise(node, node.name, [x], kind, told)]
+
+
+@means("PRelu")
+def _prelu(node: Node) -> list[Tensor]:
+    x, slope = node.input(0), node.input(1)
+    if node.path.opset_where(lambda opset: opset < 7):
+        raise UnprovenError("PRelu before operator set 7 has no meaning here")
+    if slope.rank > x.rank:
+        node.fails("its slope has no more axes than the value")
+    for mine, its in zip(slope.shape, x.shape[x.rank - slope.rank :], strict=True):
+        if not node.path.same(mine, its):
+            _forbidden_unless(node, _or(node.path, mine == 1, mine == its))
+    return [elementwise(node, "PRelu", [x, slope], x.type)]
+
+
+@means("FastGelu", "BiasGelu", "QuickGelu")
+def _microsoft_gelu(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    if node.op == "QuickGelu":
+        alpha = node.real("alpha")
+        told = 1.702 if alpha is None else alpha
+        return [elementwise(node, "Swish", [x], x.type, (told,))]
+    bias = node.input(1) if node.op == "BiasGelu" else node.optional(1)
+    if bias is not None:
+        if x.rank == 0 or bias.rank != 1:
+            node.fails("the bias is a vector, along the last axis")
+        _unify(node, x.type, bias.type)
+        _demanded(node, bias.shape[0], x.shape[-1])
+        x = elementwise(node, "Add", [x, bias], x.type)
+    approximate = "tanh" if node.op == "FastGelu" else "none"
+    return [elementwise(node, "Gelu", [x], x.type, (approximate,))]
 
 
 def _legacy_shapes(node: Node, since: int, inputs: Sequence[Tensor]) -> None:
@@ -596,7 +639,7 @@ def _cast(node: Node) -> list[Tensor]:
 
 @means("Transpose")
 def _transpose(node: Node) -> list[Tensor]:
-    path, x = node.path, node.input(0)
+    x = node.input(0)
     rank = x.rank
     perm = node.order("perm", rank)
     if perm is None:
@@ -610,16 +653,7 @@ def _transpose(node: Node) -> list[Tensor]:
         order.append(item)
     if len(order) != rank:
         node.fails("perm is no order of its axes")
-
-    def at(index: tuple[Size, ...]) -> Any:
-        made: list[Size] = [0] * rank
-        for place, axis in enumerate(order):
-            made[axis] = index[place]
-        return x.at(tuple(made))
-
-    made = Tensor(path, "Transpose", x.type, [x.shape[axis] for axis in order], at)
-    made.is_constant = x.is_constant
-    return [made]
+    return [_swapped(node, x, order)]
 
 
 def reordered(node: Node, x: Tensor, shape: Sequence[Size]) -> Tensor:
@@ -693,10 +727,9 @@ def _is_computed(node: Node, name: str, place: int) -> bool:
 def _quotient(node: Node, source: Sequence[Size], shape: Sequence[Size], place: int) -> Size:
     """Return the size for -1: what is left of the input's sizes, if they show it."""
     path = node.path
-    left = list(source)
-    for other, size in enumerate(shape):
-        if other == place:
-            continue
+    left = [factor for size in source for factor in factors_of(path.z3, size)]
+    others = [size for number, size in enumerate(shape) if number != place]
+    for size in (factor for other in others for factor in factors_of(path.z3, other)):
         for number, each in enumerate(left):
             if path.same(each, size):
                 del left[number]
@@ -704,8 +737,7 @@ def _quotient(node: Node, source: Sequence[Size], shape: Sequence[Size], place: 
         else:
             if isinstance(size, int) and size == 1:
                 continue
-            rest = product([each for number, each in enumerate(shape) if number != place])
-            total = product(source)
+            rest, total = product(others), product(source)
             if isinstance(rest, int) and isinstance(total, int):
                 return total // rest if rest else 0
             # The quotient is a number of its own: equal dividends and divisors have equal ones.
@@ -715,6 +747,110 @@ def _quotient(node: Node, source: Sequence[Size], shape: Sequence[Size], place: 
             path.solver.add(made >= 0)
             return made
     return product(left)
+
+
+def _multiple(node: Node, x: Tensor, axis: int, by: Size) -> Size:
+    """Return the quotient of a size and a number that must divide it; write the size as product."""
+    path = node.path
+    if not node.side.is_left:
+        node.requires(x.shape[axis] % by == 0)
+        return divided(x.shape[axis], by)
+    quotient = path.number("quotient")
+    path.assume(x.shape[axis] == quotient * by)
+    x.shape[axis] = quotient * by
+    return quotient
+
+
+def _swapped(node: Node, x: Tensor, perm: Sequence[int]) -> Tensor:
+    """Return a value with its axes in another order."""
+
+    def at(index: tuple[Size, ...]) -> Any:
+        made: list[Size] = [0] * x.rank
+        for place, axis in enumerate(perm):
+            made[axis] = index[place]
+        return x.at(tuple(made))
+
+    made = Tensor(node.path, node.op, x.type, [x.shape[axis] for axis in perm], at)
+    made.is_constant = x.is_constant
+    return made
+
+
+@means("DepthToSpace", "SpaceToDepth")
+def _blocks(node: Node) -> list[Tensor]:
+    """Reshape, Transpose and Reshape, as ONNX defines them."""
+    path, x = node.path, node.input(0)
+    if x.rank != 4:
+        node.fails("its value has rank 4")
+    side = node.number("blocksize")
+    if path.decide(side <= 0):
+        node.fails("the size of blocks is not positive")
+    mode = "DCR"
+    if node.op == "DepthToSpace" and path.opset_where(lambda opset: opset >= 11):
+        mode = _among(node, "mode", ("DCR", "CRD"))
+    if node.op == "SpaceToDepth":
+        rows, columns = (_multiple(node, x, axis, side) for axis in (2, 3))
+        count, channels = x.shape[:2]
+        parts = [count, channels, rows, side, columns, side]
+        perm, whole = (0, 3, 5, 1, 2, 4), [count, channels * side * side, rows, columns]
+    else:
+        channels = _multiple(node, x, 1, side * side)
+        count, _, rows, columns = x.shape
+        is_first = mode == "DCR"
+        blocks = [side, side, channels] if is_first else [channels, side, side]
+        parts = [count, *blocks, rows, columns]
+        perm = (0, 3, 4, 1, 5, 2) if is_first else (0, 1, 4, 2, 5, 3)
+        whole = [count, channels, rows * side, columns * side]
+    return [reordered(node, _swapped(node, reordered(node, x, parts), perm), whole)]
+
+
+def _among(node: Node, name: str, texts: Sequence[str]) -> Any:
+    """Return an attribute that is one of some texts."""
+    is_open = node.is_open or name in node.bound
+    if is_open and not any(name in each for each in (node.linked, node.attributes, node.chosen)):
+        node.chosen[name] = node.path.pick(texts)
+    return node.text(name)
+
+
+@means("Range")
+def _range(node: Node) -> list[Tensor]:
+    path = node.path
+    kind = node.input(0).type
+    ends = [node.input(place) for place in range(3)]
+    for each in ends:
+        if each.rank != 0:
+            node.fails("its ends are numbers")
+    if not path.type_in(kind, {"int16", "int32", "int64"}):
+        raise UnprovenError("Range of real numbers has no meaning here")
+    start, end, step = (whole_number(node, each)(()) for each in ends)
+    if path.decide(step == 0):
+        node.fails("the step is 0")
+    distance, unit = (end - start, step) if path.decide(step > 0) else (start - end, -step)
+    count = distance if _is_one(unit) else divided(distance + unit - 1, unit)
+    if not path.proves(distance >= 0):
+        count = path.either(distance > 0, count, 0)
+    return [Tensor(path, "Range", kind, [count], lambda index: Extent(start + index[0] * step))]
+
+
+@means("Trilu")
+def _trilu(node: Node) -> list[Tensor]:
+    path, x, diagonal = node.path, node.input(0), node.optional(1)
+    if x.rank < 2:
+        node.fails("its value has rank 2 or more")
+    shift: Size = 0
+    if diagonal is not None:
+        if diagonal.rank != 0:
+            node.fails("its diagonal is a number")
+        shift = whole_number(node, diagonal)(())
+    is_upper = path.decide(node.number("upper") != 0)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        place = index[-1] - index[-2]
+        kept = place >= shift if is_upper else place <= shift
+        return choice(path, kept, lambda: x.at(index), lambda: Const(0, x.type))
+
+    made = Tensor(path, "Trilu", x.type, x.shape, at)
+    made.is_constant = x.is_constant
+    return [made]
 
 
 @means("Flatten")
@@ -728,7 +864,10 @@ def _flatten(node: Node) -> list[Tensor]:
         axis = value + x.rank if value < 0 else value
     else:
         axis = node.path.choose(x.rank + 1)
-        node.path.assume(node.path.z3.Or(value == axis, value == axis - x.rank))
+        is_last = axis == x.rank
+        node.path.assume(
+            value == axis if is_last else _or(node.path, value == axis, value == axis - x.rank)
+        )
     return [reordered(node, x, [product(x.shape[:axis]), product(x.shape[axis:])])]
 
 
@@ -1630,12 +1769,16 @@ def _conv_transpose(node: Node) -> list[Tensor]:
 
 def _demanded(node: Node, one: Size, other: Size) -> None:
     """Leave models in which ONNX forbids the size of a weight."""
-    if node.path.same(one, other):
-        return
+    if not node.path.same(one, other):
+        _forbidden_unless(node, one == other)
+
+
+def _forbidden_unless(node: Node, condition: Any) -> None:
+    """Leave models that ONNX forbids."""
     if node.side.is_left:
-        node.path.assume(one == other)
+        node.path.assume(condition)
     else:
-        node.requires(one == other)
+        node.requires(condition)
 
 
 def _places(rest: Size, stride: Size) -> Size:
@@ -1716,6 +1859,50 @@ def _batch_normalization(node: Node) -> list[Tensor]:
         return Op("Add", (Op("Mul", (centred, factor), x.type), bias), x.type)
 
     return [Tensor(path, "BatchNormalization", x.type, x.shape, at)]
+
+
+def _normalized(node: Node, x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return the difference to the mean, through the deviation."""
+    kind = x.type
+    epsilon = filled(node.path, node.real("epsilon"), kind)
+    mean = reduced(node, "ReduceMean", x, axes, True, kind)
+    centred = elementwise(node, "Sub", [x, mean], kind)
+    squares = elementwise(node, "Mul", [centred, centred], kind)
+    variance = reduced(node, "ReduceMean", squares, axes, True, kind)
+    root = elementwise(node, "Sqrt", [elementwise(node, "Add", [variance, epsilon], kind)], kind)
+    return elementwise(node, "Div", [centred, root], kind)
+
+
+@means("InstanceNormalization", "GroupNormalization")
+def _normalization_of_channels(node: Node) -> list[Tensor]:
+    x = node.input(0)
+    if x.rank < 3:
+        node.fails("it has axes of space")
+    if node.op == "InstanceNormalization":
+        normal = _normalized(node, x, range(2, x.rank))
+    else:
+        if not node.is_since(21):
+            raise UnprovenError("GroupNormalization before operator set 21 has no meaning here")
+        groups = node.number("num_groups")
+        if node.path.decide(groups <= 0):
+            node.fails("the number of groups is not positive")
+        channels = _multiple(node, x, 1, groups)
+        # ONNX defines it by a Reshape to three sizes, of which the last is -1, and one back.
+        for size in (x.shape[0], *x.shape[3:]):
+            _forbidden_unless(node, size != 0)
+        parts = [x.shape[0], groups, product([channels, *x.shape[2:]])]
+        normal = reordered(node, _normalized(node, reordered(node, x, parts), [2]), x.shape)
+    given = [node.input(place) for place in (1, 2)]
+    for each in given:
+        if each.rank != 1:
+            node.fails("scale and bias are vectors")
+        _demanded(node, each.shape[0], x.shape[1])
+
+    def at(index: tuple[Size, ...]) -> Any:
+        scale, bias = (each.at((index[1],)) for each in given)
+        return Op("Add", (Op("Mul", (normal.at(index), scale), x.type), bias), x.type)
+
+    return [Tensor(node.path, node.op, x.type, x.shape, at)]
 
 
 @means("LayerNormalization", "RMSNormalization")

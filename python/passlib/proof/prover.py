@@ -66,6 +66,9 @@ def prove(rule: Any, limit: float = 20.0) -> Proof:
         cases = found.cases + (cases if proven >= 0 else 0)
         most, proven = most_axes, most_axes if found.is_settled else -1
         bounds.update(found.bounds)
+    first = min(_opsets(rule))
+    if first > NEWEST:
+        bounds.add(f"operator set {first}")
     if not cases:
         return Proof("no model is known that it changes", 0)
     return Proof("", cases, tuple(sorted(each.format(most=most) for each in bounds)))
@@ -133,7 +136,8 @@ def _opsets(rule: Any) -> list[int]:
     for domain, low, high in rule.sets:
         if domain:
             continue
-        first, last = low, min(high or NEWEST, NEWEST)
+        # Of a rule for newer sets, the first.
+        first, last = low, max(low, min(high or NEWEST, NEWEST))
     return list(range(first, last + 1))
 
 

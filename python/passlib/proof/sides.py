@@ -352,6 +352,8 @@ class Match:
         source = self._replaced(inputs[0])[0]
         if source is None:
             return None
+        if name == "shape_of":
+            return results_of(Node(path, self.right, "Shape", [source]))[0]
         if name == "like":
             return filled(path, _plain(terms[-1]), source.type)
         if name == "flat":

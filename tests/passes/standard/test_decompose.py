@@ -18,6 +18,7 @@ import passlib as pl
 from onnx_suite import Case, node_cases
 from passlib.errors import PasslibError, UnsupportedError
 from passlib.library.declared import OptionError
+from passlib.proof.outcomes import shipped
 from rewriting import results
 
 DEFINED = {
@@ -210,6 +211,26 @@ def test_microsoft_operators(tmp_path: Path) -> None:
     before = results(model.SerializeToString(), feeds)
     after = results((tmp_path / "after.onnx").read_bytes(), feeds)
     assert np.allclose(before, after, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "opset", "kind", "node"),
+    [
+        # Before operator set 7, Add broadcasts only with an attribute.
+        ("partsOfInstanceNormalization", 6, "float", "InstanceNormalization (x, s, s)"),
+        # Before operator set 5, Reshape is of real numbers only.
+        ("partsOfSpaceToDepth", 4, "int32", "SpaceToDepth <blocksize = 2> (x)"),
+    ],
+)
+def test_old_operator_sets_lack_the_parts(rule: str, opset: int, kind: str, node: str) -> None:
+    model = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        g ({kind}[1, 2, 2, 2] x) => ({kind}[a, c, d, e] y)
+        <float[2] s = {{1, 2}}> {{ y = {node} }}"""
+    )
+    (found,) = (each for each in shipped() if each.name == rule)
+    made = found.rules(pl.load(model), only=[rule])
+    assert [each.op_type for each in made.to_onnx_proto().graph.node] == [node.split(maxsplit=1)[0]]
 
 
 def test_what_is_left_is_named(capfd: pytest.CaptureFixture[str]) -> None:
