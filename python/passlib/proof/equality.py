@@ -36,6 +36,8 @@ from passlib.proof.tensors import (
 )
 
 _TOLERANCE: Final = 1e-6
+_INFINITY: Final = 1 << 1100
+"""A number above those of all types."""
 _MOST_TERMS: Final = 400
 _FORMATS: Final = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (11, 53)}
 _ALONE: Final = frozenset({"ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"})
@@ -74,6 +76,8 @@ class Equality:
         if not self.exact and self._whole_sums(one, other):
             return True
         if not self.exact and self._same_quantized(one, other):
+            return True
+        if self._same_extreme(one, other):
             return True
         return self._exact_by_z3(one, other)
 
@@ -222,6 +226,87 @@ class Equality:
         for item, size in zip(inner, sizes, strict=True):
             self.path.solver.add(item < size)
         return inner if self.path.possible(True) else None
+
+    # ---- bit for bit, by order ----
+
+    def _same_extreme(self, one: Any, other: Any) -> bool:
+        """Whether Max and Min return the same of some numbers, for all types at once.
+
+        They depend on the order alone: a number is a place on a line that ends with the
+        infinities, with a sign that tells zeros apart, or NaN. Whole numbers are some of these.
+        """
+        for each in (one, other):
+            top = self._settled(each)
+            if not isinstance(top, Op) or top.name not in ("Max", "Min"):
+                return False
+        z3 = self.z3
+        self._atoms, self._facts = [], []
+        (mine, my_sign, my_nan), (its, its_sign, its_nan) = map(self._placed, (one, other))
+        same = z3.And(mine == its, z3.Implies(mine == 0, my_sign == its_sign))
+        return self._refutes(z3.Not(z3.And(my_nan == its_nan, z3.Or(my_nan, same))))
+
+    def _placed(self, element: Any) -> tuple[Any, Any, Any]:
+        """Return the place of a number, whether its sign is minus, and whether it is NaN."""
+        z3 = self.z3
+        element = self._settled(element)
+        if isinstance(element, Const):
+            return self._place_of(element.value)
+        if isinstance(element, Op) and element.name in ("Max", "Min"):
+            made, *others = map(self._placed, element.args)
+            for each in others:
+                made = self._extreme_place(element.name == "Max", made, each)
+            return made
+        for known, found in self._atoms:
+            if self._alike(known, element):
+                return found  # type: ignore[no-any-return]
+        number = len(self._atoms)
+        made = (z3.Real(f"place.{number}"), z3.Bool(f"minus.{number}"), z3.Bool(f"nan.{number}"))
+        self._atoms.append((element, made))
+        self._facts += [made[0] >= -_INFINITY, made[0] <= _INFINITY]
+        for op, other in element.tensor.facts if isinstance(element, In) else ():
+            said = self._said_of(made, op.removeprefix("not "), other)
+            if said is not None:
+                self._facts.append(z3.Not(said) if op.startswith("not ") else said)
+        return made
+
+    def _place_of(self, value: Any) -> tuple[Any, Any, Any]:
+        z3 = self.z3
+        if math.isnan(value):
+            return z3.RealVal(0), z3.BoolVal(False), z3.BoolVal(True)
+        sign = -1 if math.copysign(1, value) < 0 else 1
+        place = sign * _INFINITY if math.isinf(value) else Fraction(value)
+        return z3.RealVal(place), z3.BoolVal(sign < 0), z3.BoolVal(False)
+
+    def _extreme_place(self, greatest: bool, one: Any, other: Any) -> tuple[Any, Any, Any]:
+        z3 = self.z3
+        above = one[0] > other[0] if greatest else one[0] < other[0]
+        # Implementations return the first of two zeros, the second, or that of IEEE 754.
+        of_both = z3.And(one[1], other[1]) if greatest else z3.Or(one[1], other[1])
+        by_place = z3.If(z3.Bool("zeros:first"), one[1], other[1])
+        sign = z3.If(z3.Bool("zeros:by place"), by_place, of_both)
+        sign = z3.If(above, one[1], z3.If(one[0] == other[0], sign, other[1]))
+        return z3.If(above, one[0], other[0]), sign, z3.Or(one[2], other[2])
+
+    def _said_of(self, made: Any, op: str, other: Any) -> Any:
+        """Return what a condition says of a number; None if it is not understood."""
+        z3 = self.z3
+        place, minus, nan = made
+        if op == "sign":
+            return z3.And(z3.Not(nan), z3.Or(place < 0, z3.And(place == 0, minus)))
+        if op == "finite":
+            return z3.And(z3.Not(nan), place > -_INFINITY, place < _INFINITY)
+        tensor = other.tensor if isinstance(other, ValueOf) else other
+        if isinstance(tensor, Tensor):
+            if tensor.rank or not tensor.is_input:
+                return None
+            its = self._placed(In(tensor, ()))
+        elif isinstance(other, (int, float)):
+            its = self._place_of(other)
+        else:
+            return None
+        if op == "!=":
+            return z3.Or(nan, its[2], place != its[0])
+        return z3.And(z3.Not(nan), z3.Not(its[2]), COMPARED[op](place, its[0]))
 
     # ---- bit for bit, by Z3 ----
 
