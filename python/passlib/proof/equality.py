@@ -957,7 +957,10 @@ class Equality:
                     path.solver.add(first[0] == second[0], first[0] >= 0, first[0] < first[1])
                 if pairs and not path.possible(True):
                     return True  # the sums are empty
-                if self._same_factors(mine, its) and self._same_guards(one, other):
+                if not self._same_guards(one, other):
+                    continue
+                path.solver.add(*one.guards)  # elsewhere, both products are nothing
+                if self._same_factors(mine, its):
                     return True
         return False
 
