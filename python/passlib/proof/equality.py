@@ -33,6 +33,7 @@ from passlib.proof.tensors import (
     Symbol,
     Tensor,
     factors_of,
+    product,
 )
 
 _TOLERANCE: Final = 1e-6
@@ -703,7 +704,26 @@ class Equality:
             return element.body(*whole)
 
         sizes = tuple(size for each in parts for size in each)
-        return Reduce(element.name, sizes, body, element.type, element.told)
+        return self._without_ones(Reduce(element.name, sizes, body, element.type, element.told))
+
+    def _without_ones(self, element: Reduce) -> Reduce:
+        """Return a sum without the axes that are 1 unless there is nothing to sum."""
+        path, sizes = self.path, element.sizes
+        with path.scope():
+            for size in sizes:
+                path.solver.add(size > 0)
+            kept = [place for place, size in enumerate(sizes) if not path.same(size, 1)]
+        left = tuple(sizes[place] for place in kept)
+        if len(kept) == len(sizes) or not path.same(product(left), product(sizes)):
+            return element
+
+        def smaller(*inner: Size) -> Any:
+            whole: list[Size] = [0] * len(sizes)
+            for place, item in zip(kept, inner, strict=True):
+                whole[place] = item
+            return element.body(*whole)
+
+        return Reduce(element.name, left, smaller, element.type, element.told)
 
     def _expanded_sum(self, element: Any) -> Any:
         if not isinstance(element, Reduce):

@@ -249,6 +249,8 @@ def quotient_and_rest(path: Path, value: Size, size: Size) -> tuple[Size, Size]:
     for each in _summands(z3, value):
         factors = factors_of(z3, each)
         place = next((n for n, factor in enumerate(factors) if factor.eq(size)), None)
+        if place is None and len(factors) > 1:
+            place = next((n for n, factor in enumerate(factors) if path.same(factor, size)), None)
         if place is None:
             rest.append(each)
         else:
