@@ -127,6 +127,9 @@ CASES: list[tuple[Any, ...]] = [
     ("GlobalMaxPool", {}, [("float32", (2, 3, 4, 2))]),
     ("MaxPool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "strides": [1, 2]},
      [("float32", (1, 2, 4, 5))]),
+    *(("MaxPool", {"kernel_shape": [3], "strides": [stride], "pads": pads, "ceil_mode": 1},
+       [("float32", (1, 2, size))])
+      for stride, pads, size in ((2, [0, 0], 6), (2, [1, 1], 7), (3, [0, 2], 6), (3, [2, 2], 7))),
     ("AveragePool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "count_include_pad": 1},
      [("float32", (1, 2, 4, 5))]),
     ("Gemm", {"transB": 1}, [("float32", (2, 3)), ("float32", (4, 3))]),

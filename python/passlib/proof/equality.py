@@ -37,6 +37,7 @@ from passlib.proof.tensors import (
 )
 
 _TOLERANCE: Final = 1e-6
+_SMALL: Final = frozenset({"int8", "uint8", "int16", "uint16"})
 _INFINITY: Final = 1 << 1100
 """A number above those of all types."""
 _MOST_TERMS: Final = 400
@@ -174,11 +175,29 @@ class Equality:
         if element.name == "Not":
             inner = self._of_sizes(element.args[0])
             return None if inner is None else self.z3.Not(inner)
+        if element.name == "IsNaN" and not self.exact:
+            found = element.args[0]
+            is_softmax = isinstance(found, Op) and found.name == "Softmax"
+            return False if is_softmax and self._is_real(found) else None
         op = _COMPARES.get(element.name)
         if op is None:
             return None
         one, other = map(self._size_of, element.args)
         return None if one is None or other is None else COMPARED[op](one, other)
+
+    def _is_real(self, element: Any) -> bool:
+        """Whether an element is a real number if the values that are no constants are."""
+        if isinstance(element, In):
+            return not element.tensor.is_constant or ("finite", True) in element.tensor.facts
+        if isinstance(element, Const):
+            return math.isfinite(element.value)
+        if isinstance(element, Op):
+            return element.name != "lowest" and all(map(self._is_real, element.args))
+        if isinstance(element, Choice):
+            return self._is_real(element.one) and self._is_real(element.other)
+        if isinstance(element, Reduce):
+            return self._is_real(element.body(*(self.path.number("k") for _ in element.sizes)))
+        return isinstance(element, Extent)
 
     def _size_of(self, element: Any) -> Any:
         """Return a number as a size, an index or a difference of two; None of another."""
@@ -400,7 +419,7 @@ class Equality:
             if not isinstance(element, Op):
                 return self._encoded(element)
         args = [self._encoded(each, None if parts & _MIXED else sort) for each in element.args]
-        found = exact_operator(self, element, args, sort)
+        found = exact_operator(self, element, args, sort) if args else None
         if found is not None:
             return found
         name = f"{element.name}:{[_print(each) for each in element.told]}"
@@ -416,6 +435,16 @@ class Equality:
         operator of floats errs by a factor of 1 + 2^-24 at most, unless the product is infinite.
         """
         value, scale, zero = map(self._settled, element.args)
+        if isinstance(scale, In) and self.path.type_in(element.type, _SMALL):
+            is_positive = any(
+                op == ">" and isinstance(other, (int, float)) and other >= 0
+                for op, other in scale.tensor.facts
+            )
+            found = _stated(value) if isinstance(value, In) else value
+            if is_positive and isinstance(found, Const) and found.value == 0:
+                return zero
+            if is_positive and isinstance(found, Reduce) and found.name == "ReduceMax":
+                return self._requantized_extreme(element, found)
         if not isinstance(value, Op) or value.name != "Mul" or not isinstance(scale, In):
             return None
         number, its_scale = map(self._settled, value.args)
@@ -426,7 +455,7 @@ class Equality:
         facts = [(op, other) for op, other in scale.tensor.facts if isinstance(other, (int, float))]
         if (
             source == element.type
-            and kinds <= {"int8", "uint8", "int16", "uint16"}
+            and kinds <= _SMALL
             and self.path.type_in(scale.tensor.type, {"float"})
             and any(op == ">" and other >= 0 for op, other in facts)
             and any(op in ("<", "<=") and other <= 1e30 for op, other in facts)
@@ -435,6 +464,22 @@ class Equality:
         ):
             return number.args[0]
         return None
+
+    def _requantized_extreme(self, element: Op, value: Reduce) -> Any:
+        """Return the greatest of the numbers, as quantization keeps the order."""
+        kind = element.type
+
+        def part(inner: Any) -> Any:
+            if isinstance(inner, Choice):
+                one, other = part(inner.one), part(inner.other)
+                return None if None in (one, other) else Choice(inner.condition, one, other)
+            if isinstance(inner, Op) and inner.name == "lowest":
+                return Op("lowest", (), kind)
+            return self._requantized(Op("Quantize", (inner, *element.args[1:]), kind))
+
+        if part(value.body(*(self.path.number("k") for _ in value.sizes))) is None:
+            return None
+        return Reduce(value.name, value.sizes, lambda *inner: part(value.body(*inner)), kind)
 
     def _same_quantized(self, one: Any, other: Any) -> bool:
         """Whether two numbers are quantized equally: rounded in order, and cut to the type."""

@@ -1646,7 +1646,7 @@ def _window(node: Node) -> _Window:
             node.chosen["output_shape"] = path.choose(2) == 1
         is_any = node.chosen.get("output_shape", False)
     if is_any:
-        pads = _same_pads(node, x, w, strides, steps, *([more] if more else []))
+        pads = _same_pads(node, x.shape[2:], w.shape[2:], strides, steps, *([more] if more else []))
     else:
         pads = _pads(node, space)
     return _Window(group, strides, steps, more, pads)
@@ -1787,9 +1787,12 @@ def _places(rest: Size, stride: Size) -> Size:
 
 def _windowed(
     path: Path, out: Sequence[Size], inner: Sequence[Size], strides: Sequence[Size],
-    steps: Sequence[Size], pads: Sequence[Size], sizes: Sequence[Size],
+    steps: Sequence[Size], pads: Sequence[Size], sizes: Sequence[Size], *, may_end: bool = False,
 ) -> tuple[list[Size], Any]:  # fmt: skip
-    """Return the place of an element of a window, and whether it lies in the input."""
+    """Return the place of an element of a window, and whether it lies in the input.
+
+    It may end behind the input and its pads.
+    """
     place, inside = [], []
     for axis, size in enumerate(sizes):
         first = out[axis] if _is_one(strides[axis]) else out[axis] * strides[axis]
@@ -1798,7 +1801,8 @@ def _windowed(
         if not (isinstance(pads[axis], int) and pads[axis] == 0):
             item = item - pads[axis]
             inside.append(item >= 0)
-        if not (isinstance(pads[axis + len(sizes)], int) and pads[axis + len(sizes)] == 0):
+        pad = pads[axis + len(sizes)]
+        if may_end or not (isinstance(pad, int) and pad == 0):
             inside.append(item < size)
         place.append(item)
     return place, all_of(path, inside)
@@ -1808,8 +1812,8 @@ def _is_one(value: Size) -> bool:
     return isinstance(value, int) and value == 1
 
 
-def _same_pads(node: Node, x: Tensor, w: Tensor, *numbers: Sequence[Size]) -> list[Size]:
-    """Return pads by a mode: some function of the sizes of the input and the window.
+def _same_pads(node: Node, *numbers: Sequence[Size]) -> list[Size]:
+    """Return pads by a mode: some function of the sizes of the input and the window, and more.
 
     Two operators may have two modes, so that it is a function of the operator, too.
     """
@@ -1818,9 +1822,8 @@ def _same_pads(node: Node, x: Tensor, w: Tensor, *numbers: Sequence[Size]) -> li
         node.chosen["any padding"] = path.number("mode")
     pads = []
     for side in ("first", "last"):
-        for axis in range(x.rank - 2):
-            sizes = [node.chosen["any padding"], x.shape[axis + 2], w.shape[axis + 2]]
-            sizes += [each[axis] for each in numbers]
+        for axis in range(len(numbers[0])):
+            sizes = [node.chosen["any padding"], *(each[axis] for each in numbers)]
             function = z3.Function(f"pad:{side}", *[z3.IntSort()] * (len(sizes) + 1))
             pads.append(function(*(z3.IntVal(0) + each for each in sizes)))
     return pads
@@ -2193,16 +2196,18 @@ def _pool(node: Node) -> list[Tensor]:
             node.fails("a stride is not positive")
     all_one = all(path.decide(each == 1) for each in kernel)
     if node.chosen.get("auto_pad") == "SAME":
-        if not all_one:
+        if not all_one and node.op == "AveragePool":
             return [_unknown(node, x, "auto_pad")]
         pads: list[Size] = [0] * (2 * space)
+        if not all_one:
+            pads = _same_pads(node, x.shape[2:], kernel, strides, steps)
     else:
         pads = _pads(node, space)
-    for place, pad in enumerate(pads):
-        if path.decide(pad >= kernel[place % space]):
-            node.fails("a pad is as large as the window")
+        for place, pad in enumerate(pads):
+            if path.decide(pad >= kernel[place % space]):
+                node.fails("a pad is as large as the window")
     rounds_up = node.number("ceil_mode", 0, 2) if path.opset_where(lambda v: v >= 10) else 0
-    if rounds_up and not all_one:
+    if rounds_up and not all_one and node.op == "AveragePool":
         return [_unknown(node, x, "ceil_mode")]
     counts_all = 0
     if node.op == "AveragePool" and path.opset_where(lambda opset: opset >= 7):
@@ -2214,7 +2219,10 @@ def _pool(node: Node) -> list[Tensor]:
         if not all_one:
             node.requires(whole >= window)
         if rounds_up and not path.decide(strides[axis] == 1):
-            shape.append(divided(whole - window + strides[axis] - 1, strides[axis]) + 1)
+            count = divided(whole - window + strides[axis] - 1, strides[axis]) + 1
+            # A window that begins behind the value is none.
+            ends = x.shape[axis + 2] + pads[axis]
+            shape.append(path.either((count - 1) * strides[axis] >= ends, count - 1, count))
         else:
             shape.append(_places(whole - window, strides[axis]))
     kind = x.type
@@ -2222,7 +2230,10 @@ def _pool(node: Node) -> list[Tensor]:
 
     def at(index: tuple[Size, ...]) -> Any:
         def body(*inner: Size) -> Any:
-            place, inside = _windowed(path, index[2:], inner, strides, steps, pads, x.shape[2:])
+            sizes = x.shape[2:]
+            place, inside = _windowed(
+                path, index[2:], inner, strides, steps, pads, sizes, may_end=bool(rounds_up)
+            )
             if inside is True:
                 return x.at((*index[:2], *place))
             outside: Any = Const(0.0, kind) if name == "Sum" else Op("lowest", (), kind)

@@ -237,6 +237,7 @@ class Match:
                 return [None]
             if name in self.made:
                 return [self.made[name]]
+            self._keep(self.scope.values[name])
             return [self.scope.values[name]]
         if kind == "number":
             return [filled(self.path, expression["number"], any_type())]
@@ -308,6 +309,17 @@ class Match:
             node.linked.pop(key, None)
             node.attributes[key] = list(value) if isinstance(value, list) else value
         return list(results_of(node))
+
+    def _keep(self, value: Tensor | None) -> None:
+        """Note what may fail in the operations of the match that make a value, which stay."""
+        pending, seen = [value], set()
+        while pending:
+            each = pending.pop()
+            node = None if each is None else each.node
+            if node is not None and id(node) not in seen:
+                seen.add(id(node))
+                self.right.conditions += node.conditions
+                pending += node.inputs
 
     def _starred(self, name: str) -> list[Any]:
         found = self.scope.values[name]

@@ -405,6 +405,8 @@ class Node:
     """Attributes that only this match has: shared with copies of it."""
     family: tuple[str, ...] = ()
     """Operators that `op` stands for, of which nothing but the name differs."""
+    conditions: list[Any] = field(default_factory=list)
+    """What must hold for it not to fail."""
     family_types: tuple[Type | None, ...] = ()
     """Types of the inputs that each of the family has where it is matched."""
 
@@ -425,6 +427,7 @@ class Node:
     def requires(self, condition: Any) -> None:
         """State a condition without which the operation fails."""
         if not (isinstance(condition, bool) and condition):
+            self.conditions.append(condition)
             self.side.conditions.append(condition)
 
     def default(self, name: str) -> Any:
