@@ -497,10 +497,19 @@ class Equality:
         self._atoms, self._facts = [], []
         scale, zero = self._as_real(one.args[1]), self._as_real(one.args[2])
         self._facts += [z3.IsInt(zero), zero >= low, zero <= high]
-        made, places = [], []
+        made, places, values = [], [], []
         for number, each in enumerate((one, other)):
             place, rounded = z3.Real(f"place.{number}"), z3.Int(f"rounded.{number}")
-            self._facts.append(place * scale == self._as_real(each.args[0]))
+            value = self._as_real(each.args[0])
+            self._facts.append(place * scale == value)
+            for bound in (low - zero, high - zero):
+                # What is beyond the type is so before it is divided by a positive scale, too.
+                same = z3.And(
+                    (place <= bound) == (value <= bound * scale),
+                    (place >= bound) == (value >= bound * scale),
+                )
+                self._facts.append(z3.Implies(scale > 0, same))
+            values.append(value)
             self._facts += [rounded - place <= 0.5, place - rounded <= 0.5]
             places.append((place, rounded))
             whole = z3.ToReal(rounded) + zero
@@ -509,6 +518,8 @@ class Equality:
         self._facts += [
             z3.Implies(first <= second, its_first <= its_second),
             z3.Implies(second <= first, its_second <= its_first),
+            z3.Implies(scale > 0, (first <= second) == (values[0] <= values[1])),
+            z3.Implies(scale > 0, (second <= first) == (values[1] <= values[0])),
         ]
         # A scale of 0 makes no numbers.
         return self._refutes(z3.And(scale != 0, made[0] != made[1]))
