@@ -123,6 +123,10 @@ CASES: list[tuple[Any, ...]] = [
         ({"scale": 0.5}, ((2, 4, 3, 2), (2, 4, 5, 2), (2, 4, 5, 3), (3, 5))),
         ({"q_num_heads": 4, "kv_num_heads": 2}, ((2, 3, 8), (2, 5, 4), (2, 5, 6))),
         ({}, ((1, 2, 3, 2), (1, 2, 2, 2), (1, 2, 2, 3), (3, 4), (1, 2, 2, 2), (1, 2, 2, 3)), 3))),
+    *(("Resize", {"mode": "nearest", "coordinate_transformation_mode": system, **more},
+       [("float32", (1, 2, 3, 1)), None, None, _i(1, 2, 3, 1)])
+      for system in ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+      for more in ({}, {"nearest_mode": "ceil"})),
     ("GlobalAveragePool", {}, [("float32", (2, 3, 4, 2))]),
     ("GlobalMaxPool", {}, [("float32", (2, 3, 4, 2))]),
     ("MaxPool", {"kernel_shape": [2, 3], "pads": [1, 1, 0, 2], "strides": [1, 2]},

@@ -2249,6 +2249,28 @@ def _pool(node: Node) -> list[Tensor]:
     return [Tensor(path, node.op, kind, shape, at)]
 
 
+@means("Resize")
+def _resize(node: Node) -> list[Tensor]:
+    """Nearest elements where each dimension stays; else the result has no meaning here."""
+    path, x = node.path, node.input(0)
+    mode = _among(node, "mode", ("nearest", "linear", "cubic"))
+    systems = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "other")
+    system = _among(node, "coordinate_transformation_mode", systems)
+    scales, sizes = [*node.inputs, None, None, None][2:4]
+    shape = [path.number("size") for _ in x.shape]
+    if sizes is not None and isinstance(sizes.content, list) and len(sizes.content) == x.rank:
+        shape = list(sizes.content)
+
+    def at(index: tuple[Size, ...]) -> Any:
+        is_one = scales is None or any(op == "=" and other == 1 for op, other in _sized(scales))
+        stays = is_one and all(map(path.same, shape, x.shape))
+        if mode != "nearest" or system not in systems[:4] or not stays:
+            raise UnprovenError("Resize to other dimensions has no meaning here")
+        return x.at(index)
+
+    return [Tensor(path, "Resize", x.type, shape, at)]
+
+
 # ---- quantization ----
 
 
