@@ -123,6 +123,41 @@ STAYS = {
             "{ m = Clip(x, low, high) y = Relu(m) }"
         ),
     ),
+    "a scale of more axes than the scores": (
+        "attention",
+        "attention",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v) => "
+            "(float[1, 1, 2, 3, 4] y) <float[1, 1, 1, 1, 1] d = {2}> "
+            "{ t = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul(q, t) r = Div(s, d) "
+            "p = Softmax <axis = -1> (r) y = MatMul(p, v) }"
+        ),
+    ),
+    "keys whose elements are repeated, not their heads": (
+        "attention",
+        "attentionOfRepeatedHeads",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[1, 6, 3, 1] q, float[1, 2, 5, 1] k, float[1, 2, 5, 1] v) => "
+            "(float[1, 6, 3, 1] y) "
+            "<int64[1] a = {2}, int64[5] e = {1, 2, 1, 5, 3}, int64[4] s = {1, 6, 5, 1}> "
+            "{ i = Unsqueeze(k, a) c = Expand(i, e) m = Reshape(c, s) "
+            "j = Unsqueeze(v, a) d = Expand(j, e) n = Reshape(d, s) "
+            "y = Attention(q, m, n) }"
+        ),
+    ),
+    "heads of no rows that are no part of them": (
+        "attention",
+        "rotaryEmbeddingOfRows",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[0, 3, 40] x, float[0, 3, 3] c, float[0, 3, 3] z) => (float[0, 5, 3, 6] y) "
+            "<int64[4] s = {0, 3, 5, 6}> "
+            "{ r = Reshape(x, s) t = Transpose <perm = [0, 2, 1, 3]> (r) "
+            "y = RotaryEmbedding(t, c, z) }"
+        ),
+    ),
     "values of a stated type that lose digits": (
         "quantization",
         "quantizeOfDequantize",

@@ -18,6 +18,7 @@ from passlib.proof.tensors import (
     PLAIN,
     REALS,
     WHOLE,
+    In,
     Node,
     Symbol,
     Tensor,
@@ -101,6 +102,8 @@ class Scope:
                 for child in children:
                     self.assume(child, truth)
                 return
+            if truth and self._follows(children):
+                return
             left = []
             for child in children:
                 known = self._known(child)
@@ -113,9 +116,13 @@ class Scope:
         if kind == "operator" and text == "not":
             self.assume(children[0], not truth)
             return
-        if not truth and ((kind, text) == ("operator", "near") or text in ("same", "zeros")):
+        if not truth and (
+            (kind, text) == ("operator", "near") or text in ("same", "zeros", "halves")
+        ):
             raise UnprovenError("the negation of this condition is not understood")
         if kind == "call" and text == "either":
+            if self._is_open(children[0]) and children[1][1] == str(truth).lower():
+                return  # what holds where nothing is known holds everywhere
             try:
                 if self._is_open(children[0]) and self.path.choose(2):
                     raise UnknownError
@@ -128,9 +135,29 @@ class Scope:
                 left, right = self.term(children[0]), self.term(children[1])
                 if isinstance(left, Symbol) and isinstance(right, (int, float)):
                     left.node.chosen[left.name] = right
-            self._settle(self.claim(term), truth)
+            claim = self.claim(term)
+            self._settle(claim, truth)
         except UnknownError:
             raise SkippedError from None
+        if truth and self.path.z3.is_eq(claim):
+            whole = claim.arg(1)
+            if self.path.z3.is_mul(claim.arg(0)):
+                self.path.products.append((whole, claim.arg(0)))
+
+    def _follows(self, children: Sequence[Any]) -> bool:
+        """Whether an attribute is one of some numbers on all paths that go on from here."""
+        if not all(
+            each[:2] == ("operator", "=") and each[2][0][0] == "attribute" for each in children
+        ):
+            return False
+        try:
+            found = [self.claim(each) for each in children]
+        except UnknownError:
+            return False
+        z3 = self.path.z3
+        if not all(isinstance(each, bool) or z3.is_bool(each) for each in found):
+            return False
+        return bool(self.path.proves(z3.Or(*found)))
 
     def _known(self, term: Any) -> bool | None:
         """Return whether a condition is true or false on this path without a choice."""
@@ -195,6 +222,9 @@ class Scope:
         """
         kind, text, children = term
         if kind == "operator":
+            if text == ">" and children[0][:2] == ("call", "size") and children[1][1] == 0:
+                # No size is negative; Z3 splits a product that is not 0.
+                text = "!="
             if text in _NEGATED:
                 return self._compared(text, self.term(children[0]), self.term(children[1]))
             if text == "near":
@@ -877,6 +907,23 @@ def _zeros(scope: Scope, children: Any) -> Any:
     return True
 
 
+def _halves(scope: Scope, children: Any) -> Any:
+    tensor, path = scope.tensor(children[0]), scope.path
+    if path.exact:
+        raise UnprovenError("halves may differ in the signs of zeros")
+    if not tensor.is_constant or not tensor.is_input or not tensor.rank:
+        return False
+    half = path.number("half")
+    path.assume(tensor.shape[-1] == 2 * half)
+
+    def at(index: tuple[Any, ...]) -> Any:
+        *outer, place = index
+        return In(tensor, (*outer, path.either(place < half, place, place - half)))
+
+    tensor.at = at
+    return True
+
+
 def _contains(scope: Scope, children: Any) -> Any:
     items, item = scope.term(children[0]), scope.term(children[1])
     found = [scope._compared("=", each, item) for each in items]
@@ -897,6 +944,7 @@ _TRUTHS: Final[dict[str, Callable[[Scope, Any], Any]]] = {
     "given": _given,
     "finite": _finite,
     "zeros": _zeros,
+    "halves": _halves,
     "contains": _contains,
     "const": lambda scope, children: scope.tensor(children[0]).is_constant,
     "output": lambda scope, children: None,

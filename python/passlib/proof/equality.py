@@ -41,6 +41,8 @@ _SMALL: Final = frozenset({"int8", "uint8", "int16", "uint16"})
 _INFINITY: Final = 1 << 1100
 """A number above those of all types."""
 _MOST_TERMS: Final = 400
+_LOWEST: Final = -1e30
+"""A least element from here down is taken for none, within a bound that is stated."""
 _FORMATS: Final = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (11, 53)}
 _ALONE: Final = frozenset({"ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"})
 """Reductions of one element that return it."""
@@ -882,6 +884,11 @@ class Equality:
             return [_scaled(each, -1) for each in self._terms(args[0])]
         if name == "Mul":
             return self._multiplied(self._terms(args[0]), self._terms(args[1]))
+        if name == "Max" and is_real and len(args) == 2 and isinstance(args[1], Const):
+            least = args[1].value
+            if least <= _LOWEST:
+                self.path.bounds.add(f"elements from {least:g} on in Max")
+                return self._terms(args[0])
         if name == "Mean" and is_real:
             total = [term for each in args for term in self._terms(each)]
             return [_scaled(each, Fraction(1, len(args))) for each in total]

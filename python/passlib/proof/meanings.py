@@ -678,10 +678,14 @@ def _reshape(node: Node) -> list[Tensor]:
         if len(node.inputs) < 2 and not node.opened and path.opset_where(lambda each: each >= 5):
             node.fails("its shape is missing")
         if "computed shape" not in node.chosen:
-            node.chosen["computed shape"] = _any_shape(node)
-        shape = node.chosen["computed shape"]
+            node.chosen["computed shape"] = (x.shape, _any_shape(node))
+        source, shape = node.chosen["computed shape"]
+        if len(source) != x.rank or not all(map(path.same, source, x.shape)):
+            # 0 and -1 in it stand for other sizes.
+            raise UnprovenError("Reshape of another shape to one that is computed")
         if not path.same(product(shape), product(x.shape)):
             node.requires(product(shape) == product(x.shape))
+            path.reshaped.append(shape)
         return [reordered(node, x, shape)]
     allow = node.number("allowzero", 0, 2) if node.is_since(14) else 0
     open_place = None
@@ -707,6 +711,7 @@ def _reshape(node: Node) -> list[Tensor]:
         node.requires(rest != 0)
     elif not path.same(product(shape), total):
         node.requires(product(shape) == total)
+        path.reshaped.append(shape)
     return [reordered(node, x, shape)]
 
 
@@ -727,26 +732,49 @@ def _is_computed(node: Node, name: str, place: int) -> bool:
 def _quotient(node: Node, source: Sequence[Size], shape: Sequence[Size], place: int) -> Size:
     """Return the size for -1: what is left of the input's sizes, if they show it."""
     path = node.path
-    left = [factor for size in source for factor in factors_of(path.z3, size)]
     others = [size for number, size in enumerate(shape) if number != place]
+    # Other shapes of as many elements may show it, too.
+    for each in (source, *path.reshaped):
+        if each is source or path.same(product(each), product(source)):
+            left = _left_over(path, each, others)
+            if left is not None:
+                return left
+    rest, total = product(others), product(source)
+    if isinstance(rest, int) and isinstance(total, int):
+        return total // rest if rest else 0
+    # The quotient is a number of its own: equal dividends and divisors have equal ones.
+    divide = path.z3.Function("quotient", *[path.z3.IntSort()] * 3)
+    parts = (path.z3.IntVal(0) + total, path.z3.IntVal(0) + rest)
+    made = divide(*(path.z3.simplify(each, som=True) for each in parts))
+    path.solver.add(made >= 0)
+    return made
+
+
+def _left_over(path: Path, source: Sequence[Size], others: Sequence[Size]) -> Size | None:
+    """Return the product of sizes without the factors of others; None if it lacks one."""
+    left = [factor for size in source for factor in factors_of(path.z3, size)]
     for size in (factor for other in others for factor in factors_of(path.z3, other)):
+        if isinstance(size, int) and size == 1:
+            continue
         for number, each in enumerate(left):
             if path.same(each, size):
                 del left[number]
                 break
         else:
-            if isinstance(size, int) and size == 1:
-                continue
-            rest, total = product(others), product(source)
-            if isinstance(rest, int) and isinstance(total, int):
-                return total // rest if rest else 0
-            # The quotient is a number of its own: equal dividends and divisors have equal ones.
-            divide = path.z3.Function("quotient", *[path.z3.IntSort()] * 3)
-            parts = (path.z3.IntVal(0) + total, path.z3.IntVal(0) + rest)
-            made = divide(*(path.z3.simplify(each, som=True) for each in parts))
-            path.solver.add(made >= 0)
-            return made
+            return None
     return product(left)
+
+
+def _share(node: Node, size: Size, count: Size) -> Size:
+    """Return the quotient of a size and a positive number that must divide it."""
+    path = node.path
+    for whole, parts in path.products:
+        if path.same(whole, size):
+            left = _left_over(path, [parts], [count])
+            if left is not None:
+                return left
+    node.requires(size % count == 0)
+    return divided(size, count)
 
 
 def _multiple(node: Node, x: Tensor, axis: int, by: Size) -> Size:
@@ -2066,8 +2094,7 @@ def _heads(node: Node, x: Tensor, name: str) -> Tensor:
     count = node.number(name)
     if count is None or path.decide(count <= 0):
         node.fails(f"{name} is missing")
-    node.requires(x.shape[2] % count == 0)
-    size = divided(x.shape[2], count)
+    size = _share(node, x.shape[2], count)
     shape = [x.shape[0], count, x.shape[1], size]
     return Tensor(
         path, "heads", x.type, shape,
@@ -2110,8 +2137,7 @@ def _rotary_embedding(node: Node) -> list[Tensor]:
         heads, places = node.number("num_heads"), x.shape[1]
         if path.decide(heads <= 0):
             node.fails("num_heads is missing")
-        node.requires(x.shape[2] % heads == 0)
-        size = divided(x.shape[2], heads)
+        size = _share(node, x.shape[2], heads)
     turned = node.number("rotary_embedding_dim")
     if path.decide(turned == 0):
         turned = size

@@ -180,6 +180,12 @@ class Path:
         """Whether a rank or length was chosen after that."""
         self.joins = False
         """Whether operators of a family are matched together."""
+        self.reshaped: list[Sequence[Size]] = []
+        """Shapes to which others are changed."""
+        self.products: list[tuple[Size, Size]] = []
+        """Sizes, and the products that conditions say they are."""
+        self.exact = True
+        """Whether every bit of the results counts."""
         self.unordered: frozenset[str] = frozenset()
         """Attributes whose order counts for nothing in the rule."""
         self.same_tensors: Callable[[Any, Any], bool] = lambda one, other: one is other

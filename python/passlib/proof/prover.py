@@ -50,7 +50,7 @@ def prove(rule: Any, limit: float = 20.0) -> Proof:
     cases, most, proven = 0, 0, -1
     bounds: set[str] = set()
     # Small ranks first: if time is not enough for all, they are what is proven.
-    for most_axes in (2,) if _is_by_axis(rule.sides) else (3, 4, MOST_AXES):
+    for most_axes in (2,) if _is_by_axis(rule.sides) else (2, 3, 4, MOST_AXES):
         found = _prove(rule, deadline, most_axes, proven, joins=joins)
         if found.reason and joins and not found.is_late:
             joins, proven = False, -1
@@ -85,6 +85,7 @@ def _prove(rule: Any, deadline: float, most_axes: int, proven: int, *, joins: bo
         nonlocal reached, is_settled
         path.opsets = list(opsets)
         path.joins = joins
+        path.exact = rule.exact
         path.most_axes = most_axes
         path.unordered = unordered
         match = Match(path, sides)

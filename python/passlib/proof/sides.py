@@ -50,6 +50,7 @@ class Match:
         self._left = list(sides["where"])
         self._listed = set(_listed(sides))
         self._ranks = dict(_ranks(sides["where"]))
+        self._singles = set(_singles(sides))
 
     # ---- the pattern ----
 
@@ -146,6 +147,10 @@ class Match:
             self._set(node, setting)
         if chosen["output"] > 0:
             raise UnprovenError("an output by its number is not understood")
+        if node.op in _BROADCAST and len(node.inputs) == 2 and min(self.path.opsets) >= 7:
+            for one, other in (node.inputs, reversed(node.inputs)):
+                if one is not None and other is not None and one.name in self._singles:
+                    self._set_single(one, other.rank)
         return list(results_of(node)), node
 
     def _input(self, expression: Any) -> Tensor | None:
@@ -171,6 +176,16 @@ class Match:
             made.ranks = self._ranks[name]
         self.inputs.append(made)
         return made
+
+    def _set_single(self, tensor: Tensor, rank: int) -> None:
+        """Choose the rank of a constant of one element that is broadcast to another rank.
+
+        Any rank up to the other's is as good as 0.
+        """
+        if not tensor.has_rank:
+            path = self.path
+            chosen = path.counted(path.pick([0, *range(rank + 1, path.most_axes + 1)]))
+            tensor.set_shape([1] * chosen)
 
     def _inputs(self, name: str) -> list[Tensor]:
         if name not in self.scope.values:
@@ -521,12 +536,65 @@ def _ranks(where: Any) -> Iterator[tuple[str, Sequence[int]]]:
         if kind != "operator" or text not in ("=", "in") or not children:
             continue
         call, wanted = children[0], children[1]
+        if call[:2] == ("call", "shape") and call[2][0][0] == "name" and wanted[0] == "list":
+            yield call[2][0][1], [len(wanted[2])]
         if call[0] != "call" or call[1] != "rank" or call[2][0][0] != "name":
             continue
         if text == "=" and wanted[0] == "integer":
             yield call[2][0][1], [wanted[1]]
         elif text == "in" and all(each[0] == "integer" for each in wanted[2]):
             yield call[2][0][1], [each[1] for each in wanted[2]]
+
+
+def _singles(sides: Any) -> Iterator[str]:
+    """Yield constants that must have one element, and whose shape counts for nothing else."""
+    demanded: set[str] = set()
+    shown: list[str] = []
+    for name, term in sides["where"]:
+        if not name:
+            demanded.update(_demanded(term))
+        shown += _shown(term)
+    used = [name for _, _, expression in sides["left"] for name in _names(expression)]
+    pending = [expression for _, _, expression in sides["right"]]
+    while pending:
+        each = pending.pop()
+        pending += each["inputs"]
+        if each["kind"] == "name":
+            shown += each["names"]
+        for term in [*each["terms"], *(setting[5] for setting in each["settings"] if setting[5])]:
+            shown += _shown(term)
+    yield from (name for name in demanded if name not in shown and used.count(name) == 1)
+
+
+def _demanded(term: Any) -> Iterator[str]:
+    """Yield the constants that a condition demands to have one element where they are given."""
+    kind, text, children = term
+    if (kind, text) == ("call", "scalar"):
+        yield children[0][1]
+    elif (kind, text) == ("operator", "and"):
+        for child in children:
+            yield from _demanded(child)
+    elif (kind, text) == ("operator", "or") and len(children) == 2:
+        first, second = children
+        if first[:2] == ("operator", "not") and first[2][0][:2] == ("call", "given"):
+            yield from (name for name in _demanded(second) if name == first[2][0][2][0][1])
+
+
+def _shown(term: Any) -> Iterator[str]:
+    """Yield the names in a term whose shapes count, but for bounds of ranks."""
+    kind, text, children = term
+    if (kind, text) == ("operator", "not") and children[0][:2] != ("call", "given"):
+        yield from _names_of(term)
+    if kind in ("name", "starred"):
+        yield text
+    if kind == "call" and text in ("value", "scalar", "given", "finite", "signbit", "type"):
+        return
+    is_bound = (kind, text) == ("operator", "<=") and children[0][:2] == ("call", "rank")
+    for child in children[1:] if is_bound else children:
+        yield from _shown(child)
+
+
+_BROADCAST: Final = ("Add", "Sub", "Mul", "Div")
 
 
 # ---- comparison ----

@@ -179,11 +179,11 @@ class Tensor:
     def numbers(self) -> list[Size]:
         """Return the whole numbers in a vector, or in a scalar, each a symbol."""
         if self.content is None:
-            if not self.is_input:
-                raise UnprovenError(f"the numbers in {self.name!r} are computed")
             if self.rank > 1:
                 raise DeadEndError
-            if self.rank == 0:
+            if not self.is_input:
+                self.content = self._computed()
+            elif self.rank == 0:
                 self.content = self.path.number(self.name, None)
             else:
                 count = self.path.count()
@@ -191,6 +191,26 @@ class Tensor:
                 self._shape = [count]
                 self.content = [self.path.number(self.name, None) for _ in range(count)]
         return self.content if isinstance(self.content, list) else [self.content]
+
+    def _computed(self) -> Any:
+        """Return whole numbers that operators compute of sizes and constants."""
+        count = self.shape[0] if self.rank else 1
+        if not isinstance(count, int):
+            raise UnprovenError(f"how many numbers are in {self.name!r} is computed")
+        found = []
+        for place in range(count):
+            element = self.at((place,) if self.rank else ())
+            while isinstance(element, Choice):
+                element = element.one if self.path.decide(element.condition) else element.other
+            if isinstance(element, In) and isinstance(element.tensor.content, list):
+                items = element.tensor.content
+                element = Extent(items[self.path.concrete(element.index[0], 0, len(items))])
+            if isinstance(element, Const) and isinstance(element.value, int):
+                element = Extent(element.value)
+            if not isinstance(element, Extent):
+                raise UnprovenError(f"the numbers in {self.name!r} are computed")
+            found.append(element.size)
+        return found if self.rank else found[0]
 
 
 class TensorSequence(Tensor):
