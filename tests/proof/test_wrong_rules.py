@@ -6,6 +6,7 @@ import pytest
 
 import passlib
 from passlib.proof.counterexamples import search
+from passlib.proof.outcomes import shipped
 from passlib.proof.prover import prove
 from wrong_rules import WRONG
 
@@ -24,3 +25,24 @@ def test_a_wrong_rule_has_a_counterexample(name: str) -> None:
     (rule,) = passlib.Rules(WRONG[name], registers=False)
     found, _ = search(rule, 150)
     assert found is not None
+
+
+CHANGED = [
+    ("clipOfClip", ", not (given(c) and given(b)) or value(c) <= value(b)", ""),
+    ("partsOfTrilu", "Not(Less(", "Not(Greater("),
+    ("partsOfSoftplus", "Neg(Abs(x))", "Neg(x)"),
+    ("partsOfElu", "Less(x, 0.0)", "Less(x, 1.0)"),
+    ("partsOfDepthToSpace", '$m = "DCR"', '$m = "CRD"'),
+    ("paddedBetweenEqualScales", "not given(c) or value(c) = 0", "true"),
+    ("clipBeforeQuantize", "value(high) >= (255", "value(high) >= (254"),
+    ("softmaxWithoutNaN", ", not given(h) or finite(h)", ""),
+    ("resizeOfNothing", "not given(s) or all(value(s) = 1)", "true"),
+]
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), CHANGED, ids=lambda each: each[:20])
+def test_a_rule_of_passlib_with_a_mistake_is_not_proven(name: str, right: str, wrong: str) -> None:
+    (text,) = (each.text for each in shipped() if each.name == name)
+    assert right in text
+    (rule,) = passlib.Rules(text.replace(right, wrong), registers=False)
+    assert prove(rule, limit=6).reason
