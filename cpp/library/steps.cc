@@ -103,9 +103,9 @@ std::string quotedUnlessBare(const std::string& text) {
 }
 
 /// The text and a place in it.
-class Reader {
+class StepsReader {
  public:
-  Reader(const std::string& text, const StepsHost& host) : text_(text), host_(host) {}
+  StepsReader(const std::string& text, const StepsHost& host) : text_(text), host_(host) {}
 
   std::vector<Step> read() {
     std::vector<std::vector<Step>> levels(1);
@@ -341,7 +341,7 @@ bool isList(const std::string& text) {
 }  // namespace
 
 std::vector<Step> readSteps(const std::string& text, const StepsHost& host) {
-  return Reader(text, host).read();
+  return StepsReader(text, host).read();
 }
 
 std::string printList(const std::vector<std::string>& items) {

@@ -90,11 +90,11 @@ void NumberedGraph::rankEdges() {
   int next_rank = 0;
   const auto finish = [&](int edge) { rank_[at(edge)] = next_rank++; };
   std::vector<bool> visited(is_variable_.size(), false);
-  struct Step {
+  struct Entered {
     int edge;  ///< the edge by which the node was entered
     int next;  ///< the edge to look at next
   };
-  std::vector<Step> path;
+  std::vector<Entered> path;
   const auto enter = [&](int edge) {
     const auto node = at(producer(edge));
     if (visited[node]) return finish(edge);
@@ -104,11 +104,11 @@ void NumberedGraph::rankEdges() {
   for (int output = first_edge_.back(); output < edges(); ++output) {
     enter(output);
     while (!path.empty()) {
-      Step& step = path.back();
-      if (step.next < firstEdge(producer(step.edge) + 1)) {
-        enter(step.next++);
+      Entered& entered = path.back();
+      if (entered.next < firstEdge(producer(entered.edge) + 1)) {
+        enter(entered.next++);
       } else {
-        finish(step.edge);
+        finish(entered.edge);
         path.pop_back();
       }
     }

@@ -195,7 +195,7 @@ py::tuple strip(const py::buffer& data, bool outline) {
     return onnx::stripModel(message, outline ? &onnx::cutNode : nullptr);
   });
   py::dict payloads;
-  for (const onnx::Payload& payload : stripped.payloads) {
+  for (const onnx::StrippedPayload& payload : stripped.payloads) {
     payloads[py::int_(payload.number)] =
         py::make_tuple(payload.data.data() - bytes.data(), payload.data.size());
   }

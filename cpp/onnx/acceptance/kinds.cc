@@ -16,9 +16,6 @@ namespace {
 
 using namespace numbers;  // NOLINT: this file only
 
-/// Before this file version, each initializer is an input of the graph as well.
-constexpr int64_t kInputsAlso = 4;
-
 class Collector {
  public:
   Collector(const ModelWriter& model, const KnownValues& known, std::size_t most)

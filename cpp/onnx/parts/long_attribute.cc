@@ -19,7 +19,7 @@ constexpr std::size_t kLong = 4096;
 /// Elements of a list that is cut.
 constexpr std::size_t kKept = 64;
 
-constexpr Bytes kStart = "{\"long\": \"";
+constexpr Bytes kLongStart = "{\"long\": \"";
 
 const char* nameOf(Kind kind) {
   switch (kind) {
@@ -105,12 +105,12 @@ bool isLong(const Attribute& attribute) {
 }
 
 std::string summaryOf(const Attribute& attribute) {
-  return std::string(kStart) + nameOf(attribute.kind) +
+  return std::string(kLongStart) + nameOf(attribute.kind) +
          "\", \"count\": " + std::to_string(countOf(attribute)) + ", \"hash\": \"" +
          hashOf(attribute.message) + "\"}";
 }
 
-bool isSummary(Bytes text) { return text.substr(0, kStart.size()) == kStart; }
+bool isSummary(Bytes text) { return text.substr(0, kLongStart.size()) == kLongStart; }
 
 bool cutAttribute(Bytes domain, Bytes attribute, std::string* out) {
   if (attribute.size() < kLong || domain.empty() || domain == "ai.onnx") return false;

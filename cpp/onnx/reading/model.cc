@@ -10,9 +10,6 @@
 namespace passlib::onnx {
 namespace {
 
-/// Before this file version, each initializer is an input of the graph as well.
-constexpr int64_t kInputsAlso = 4;
-
 std::pair<Bytes, int64_t> readImport(Bytes message) {
   std::pair<Bytes, int64_t> import{{}, 0};
   Field field;
@@ -106,8 +103,8 @@ Model read(Bytes data) {
   // Nested graphs come after those around them, and are built before them.
   std::vector<BuiltGraph> built(levels.size());
   for (std::size_t number = levels.size(); number-- > 0;) {
-    built[number] = buildGraph(levels[number], model.ir_version >= kInputsAlso, read->references,
-                               &built, &read->arena);
+    built[number] = buildGraph(levels[number], model.ir_version >= numbers::kInputsAlso,
+                               read->references, &built, &read->arena);
   }
   ConstantReader constants(&model.constants);
   for (const Level& level : levels) constants.read(level);

@@ -10,7 +10,15 @@ namespace passlib::onnx {
 namespace {
 
 enum class Form : uint8_t { kText, kInt32, kInt64, kMessage, kMessages };
-enum Name : uint8_t { kType, kTensorType, kElementType, kMapType, kOpaqueType, kShape, kDimension };
+enum class Name : uint8_t {
+  kType,
+  kTensorType,
+  kElementType,
+  kMapType,
+  kOpaqueType,
+  kShape,
+  kDimension
+};
 
 /// A field of one of these messages. Of the fields that are `alternative`, a message has one.
 struct Rule {
@@ -20,36 +28,39 @@ struct Rule {
   bool alternative;
 };
 
-using Rules = std::map<uint32_t, Rule>;
+using MessageRules = std::map<uint32_t, Rule>;
 
-const Rules& rulesOf(Name message) {
+const MessageRules& rulesOf(Name message) {
   constexpr Form kSub = Form::kMessage;
-  static const std::map<Name, Rules> rules = {
-      {kType,
-       {{1, {"tensorType", kSub, kTensorType, true}},
-        {4, {"sequenceType", kSub, kElementType, true}},
-        {5, {"mapType", kSub, kMapType, true}},
-        {6, {"denotation", Form::kText, kType, false}},
-        {7, {"opaqueType", kSub, kOpaqueType, true}},
-        {8, {"sparseTensorType", kSub, kTensorType, true}},
-        {9, {"optionalType", kSub, kElementType, true}}}},
-      {kTensorType,
-       {{1, {"elemType", Form::kInt32, kType, false}}, {2, {"shape", kSub, kShape, false}}}},
-      {kElementType, {{1, {"elemType", kSub, kType, false}}}},
-      {kMapType,
-       {{1, {"keyType", Form::kInt32, kType, false}}, {2, {"valueType", kSub, kType, false}}}},
-      {kOpaqueType,
-       {{1, {"domain", Form::kText, kType, false}}, {2, {"name", Form::kText, kType, false}}}},
-      {kShape, {{1, {"dim", Form::kMessages, kDimension, false}}}},
-      {kDimension,
-       {{1, {"dimValue", Form::kInt64, kType, true}},
-        {2, {"dimParam", Form::kText, kType, true}},
-        {3, {"denotation", Form::kText, kType, false}}}},
+  static const std::map<Name, MessageRules> rules = {
+      {Name::kType,
+       {{1, {"tensorType", kSub, Name::kTensorType, true}},
+        {4, {"sequenceType", kSub, Name::kElementType, true}},
+        {5, {"mapType", kSub, Name::kMapType, true}},
+        {6, {"denotation", Form::kText, Name::kType, false}},
+        {7, {"opaqueType", kSub, Name::kOpaqueType, true}},
+        {8, {"sparseTensorType", kSub, Name::kTensorType, true}},
+        {9, {"optionalType", kSub, Name::kElementType, true}}}},
+      {Name::kTensorType,
+       {{1, {"elemType", Form::kInt32, Name::kType, false}},
+        {2, {"shape", kSub, Name::kShape, false}}}},
+      {Name::kElementType, {{1, {"elemType", kSub, Name::kType, false}}}},
+      {Name::kMapType,
+       {{1, {"keyType", Form::kInt32, Name::kType, false}},
+        {2, {"valueType", kSub, Name::kType, false}}}},
+      {Name::kOpaqueType,
+       {{1, {"domain", Form::kText, Name::kType, false}},
+        {2, {"name", Form::kText, Name::kType, false}}}},
+      {Name::kShape, {{1, {"dim", Form::kMessages, Name::kDimension, false}}}},
+      {Name::kDimension,
+       {{1, {"dimValue", Form::kInt64, Name::kType, true}},
+        {2, {"dimParam", Form::kText, Name::kType, true}},
+        {3, {"denotation", Form::kText, Name::kType, false}}}},
   };
   return rules.at(message);
 }
 
-struct Present {
+struct PresentField {
   const Rule* rule;
   Field last;
   Message merged;
@@ -64,16 +75,16 @@ struct Task {
   bool is_text;
 };
 
-Task textTask(std::string text) { return {std::move(text), {}, kType, true}; }
+Task textTask(std::string text) { return {std::move(text), {}, Name::kType, true}; }
 
 bool fits(const Rule& rule, const Field& field) {
   const bool number = rule.form == Form::kInt32 || rule.form == Form::kInt64;
   return field.type == (number ? kVarint : kBytes);
 }
 
-std::map<uint32_t, Present> presentFields(Bytes message, Name name, Arena* arena) {
-  const Rules& rules = rulesOf(name);
-  std::map<uint32_t, Present> present;
+std::map<uint32_t, PresentField> presentFields(Bytes message, Name name, Arena* arena) {
+  const MessageRules& rules = rulesOf(name);
+  std::map<uint32_t, PresentField> present;
   Field field;
   for (Fields fields(message); fields.next(&field);) {
     const auto rule = rules.find(field.number);
@@ -84,7 +95,7 @@ std::map<uint32_t, Present> presentFields(Bytes message, Name name, Arena* arena
         other = replaced ? present.erase(other) : std::next(other);
       }
     }
-    Present& entry = present[field.number];
+    PresentField& entry = present[field.number];
     entry.rule = &rule->second;
     entry.last = field;
     if (rule->second.form == Form::kMessage) entry.merged.add(field.body, arena);
@@ -136,7 +147,7 @@ std::vector<Task> spelled(Bytes message, Name name, Arena* arena) {
 }  // namespace
 
 void appendTypeText(Bytes type, Arena* arena, std::string* out) {
-  std::vector<Task> pending(1, {"", type, kType, false});
+  std::vector<Task> pending(1, {"", type, Name::kType, false});
   while (!pending.empty()) {
     const Task task = std::move(pending.back());
     pending.pop_back();

@@ -6,6 +6,9 @@
 
 namespace passlib::onnx::numbers {
 
+/// Before this version of IR, each initializer is an input of the graph as well.
+constexpr int64_t kInputsAlso = 4;
+
 // ModelProto
 constexpr uint32_t kIrVersion = 1, kProducerName = 2, kProducerVersion = 3, kGraph = 7,
                    kOpsetImport = 8, kModelMetadata = 14, kTrainingInfo = 20, kFunctions = 25;

@@ -14,92 +14,97 @@ constexpr std::size_t kDeepest = 100;
 
 /// The content of a field: packed numbers, or a message of one of the kinds that follow. Messages
 /// without such fields of their own are kFlat.
-enum Content : uint8_t {
+enum FieldContent : uint8_t {
   kOther,
   kVarints,
   kFixed32s,
   kFixed64s,
   kFlat,
-  kModel,
-  kGraph,
-  kNode,
-  kAttribute,
-  kTensor,
-  kSparse,
-  kValue,
-  kType,
-  kTensorType,
-  kElementType,
-  kMapType,
-  kShape,
-  kAnnotation,
-  kTraining,
-  kFunction,
-  kDevices,
-  kSharding,
-  kGroupEntry,
-  kShardedDim,
+  kModelProto,
+  kGraphProto,
+  kNodeProto,
+  kAttributeProto,
+  kTensorProto,
+  kSparseProto,
+  kValueProto,
+  kTypeProto,
+  kTensorTypeProto,
+  kElementTypeProto,
+  kMapTypeProto,
+  kShapeProto,
+  kAnnotationProto,
+  kTrainingProto,
+  kFunctionProto,
+  kDevicesProto,
+  kShardingProto,
+  kGroupEntryProto,
+  kShardedDimProto,
   kContents,
 };
 
 constexpr std::size_t kFieldNumbers = 32;
-using Numbered = std::pair<std::size_t, Content>;
-using Rules = std::array<std::array<Content, kFieldNumbers>, kContents>;
+using Numbered = std::pair<std::size_t, FieldContent>;
+using Rules = std::array<std::array<FieldContent, kFieldNumbers>, kContents>;
 
 Rules makeRules() {
   Rules rules{};
-  const auto state = [&rules](Content message, std::initializer_list<Numbered> fields) {
+  const auto state = [&rules](FieldContent message, std::initializer_list<Numbered> fields) {
     for (const auto& [number, content] : fields) rules[message][number] = content;
   };
-  state(kModel,
-        {{7, kGraph}, {8, kFlat}, {14, kFlat}, {20, kTraining}, {25, kFunction}, {26, kFlat}});
-  state(kGraph, {{1, kNode},
-                 {5, kTensor},
-                 {11, kValue},
-                 {12, kValue},
-                 {13, kValue},
-                 {14, kAnnotation},
-                 {15, kSparse},
-                 {16, kFlat}});
-  state(kNode, {{5, kAttribute}, {9, kFlat}, {10, kDevices}});
-  state(kAttribute, {{5, kTensor},
-                     {6, kGraph},
-                     {7, kFixed32s},
-                     {8, kVarints},
-                     {10, kTensor},
-                     {11, kGraph},
-                     {14, kType},
-                     {15, kType},
-                     {22, kSparse},
-                     {23, kSparse}});
-  state(kTensor, {{1, kVarints},
-                  {3, kFlat},
-                  {4, kFixed32s},
-                  {5, kVarints},
-                  {7, kVarints},
-                  {10, kFixed64s},
-                  {11, kVarints},
-                  {13, kFlat},
-                  {16, kFlat}});
-  state(kSparse, {{1, kTensor}, {2, kTensor}, {3, kVarints}});
-  state(kValue, {{2, kType}, {4, kFlat}});
-  state(kType, {{1, kTensorType},
-                {4, kElementType},
-                {5, kMapType},
-                {7, kFlat},
-                {8, kTensorType},
-                {9, kElementType}});
-  state(kTensorType, {{2, kShape}});
-  state(kElementType, {{1, kType}});
-  state(kMapType, {{2, kType}});
-  state(kShape, {{1, kFlat}});
-  state(kAnnotation, {{2, kFlat}});
-  state(kTraining, {{1, kGraph}, {2, kGraph}, {3, kFlat}, {4, kFlat}});
-  state(kFunction, {{7, kNode}, {9, kFlat}, {11, kAttribute}, {12, kValue}, {14, kFlat}});
-  state(kDevices, {{2, kSharding}});
-  state(kSharding, {{2, kVarints}, {3, kGroupEntry}, {4, kShardedDim}});
-  state(kGroupEntry, {{2, kVarints}});
-  state(kShardedDim, {{2, kFlat}});
+  state(kModelProto, {{7, kGraphProto},
+                      {8, kFlat},
+                      {14, kFlat},
+                      {20, kTrainingProto},
+                      {25, kFunctionProto},
+                      {26, kFlat}});
+  state(kGraphProto, {{1, kNodeProto},
+                      {5, kTensorProto},
+                      {11, kValueProto},
+                      {12, kValueProto},
+                      {13, kValueProto},
+                      {14, kAnnotationProto},
+                      {15, kSparseProto},
+                      {16, kFlat}});
+  state(kNodeProto, {{5, kAttributeProto}, {9, kFlat}, {10, kDevicesProto}});
+  state(kAttributeProto, {{5, kTensorProto},
+                          {6, kGraphProto},
+                          {7, kFixed32s},
+                          {8, kVarints},
+                          {10, kTensorProto},
+                          {11, kGraphProto},
+                          {14, kTypeProto},
+                          {15, kTypeProto},
+                          {22, kSparseProto},
+                          {23, kSparseProto}});
+  state(kTensorProto, {{1, kVarints},
+                       {3, kFlat},
+                       {4, kFixed32s},
+                       {5, kVarints},
+                       {7, kVarints},
+                       {10, kFixed64s},
+                       {11, kVarints},
+                       {13, kFlat},
+                       {16, kFlat}});
+  state(kSparseProto, {{1, kTensorProto}, {2, kTensorProto}, {3, kVarints}});
+  state(kValueProto, {{2, kTypeProto}, {4, kFlat}});
+  state(kTypeProto, {{1, kTensorTypeProto},
+                     {4, kElementTypeProto},
+                     {5, kMapTypeProto},
+                     {7, kFlat},
+                     {8, kTensorTypeProto},
+                     {9, kElementTypeProto}});
+  state(kTensorTypeProto, {{2, kShapeProto}});
+  state(kElementTypeProto, {{1, kTypeProto}});
+  state(kMapTypeProto, {{2, kTypeProto}});
+  state(kShapeProto, {{1, kFlat}});
+  state(kAnnotationProto, {{2, kFlat}});
+  state(kTrainingProto, {{1, kGraphProto}, {2, kGraphProto}, {3, kFlat}, {4, kFlat}});
+  state(kFunctionProto,
+        {{7, kNodeProto}, {9, kFlat}, {11, kAttributeProto}, {12, kValueProto}, {14, kFlat}});
+  state(kDevicesProto, {{2, kShardingProto}});
+  state(kShardingProto, {{2, kVarints}, {3, kGroupEntryProto}, {4, kShardedDimProto}});
+  state(kGroupEntryProto, {{2, kVarints}});
+  state(kShardedDimProto, {{2, kFlat}});
   return rules;
 }
 
@@ -109,9 +114,10 @@ const Rules& allRules() {
 }
 
 /// Whether a message can have tensors in it.
-bool holdsTensors(Content message) {
-  return message == kModel || message == kGraph || message == kNode || message == kAttribute ||
-         message == kSparse || message == kTraining || message == kFunction;
+bool holdsTensors(FieldContent message) {
+  return message == kModelProto || message == kGraphProto || message == kNodeProto ||
+         message == kAttributeProto || message == kSparseProto || message == kTrainingProto ||
+         message == kFunctionProto;
 }
 
 void checkVarints(Bytes packed) {
@@ -124,19 +130,19 @@ void checkVarints(Bytes packed) {
 
 bool checkModel(Bytes model) {
   const Rules& rules = allRules();
-  std::vector<std::pair<Fields, Content>> open(1, {Fields(model), kModel});
+  std::vector<std::pair<Fields, FieldContent>> open(1, {Fields(model), kModelProto});
   bool external = false;
   Field field;
   while (!open.empty()) {
-    const Content message = open.back().second;
+    const FieldContent message = open.back().second;
     if (!open.back().first.next(&field)) {
       open.pop_back();
       continue;
     }
     if (field.type != kBytes || field.number >= kFieldNumbers) continue;
-    const Content content = rules[message][field.number];
+    const FieldContent content = rules[message][field.number];
     if (content == kOther) continue;
-    external = external || (message == kTensor && field.number == numbers::kExternalData);
+    external = external || (message == kTensorProto && field.number == numbers::kExternalData);
     if (content == kVarints) {
       checkVarints(field.body);
     } else if (content == kFixed32s || content == kFixed64s) {
@@ -154,7 +160,7 @@ bool checkModel(Bytes model) {
 
 void forEachTensor(Bytes model, const std::function<void(const Path&)>& visit) {
   const Rules& rules = allRules();
-  std::vector<std::pair<Fields, Content>> open(1, {Fields(model), kModel});
+  std::vector<std::pair<Fields, FieldContent>> open(1, {Fields(model), kModelProto});
   Path path;
   Field field;
   while (!open.empty()) {
@@ -164,10 +170,10 @@ void forEachTensor(Bytes model, const std::function<void(const Path&)>& visit) {
       continue;
     }
     if (field.type != kBytes || field.number >= kFieldNumbers) continue;
-    const Content content = rules[open.back().second][field.number];
-    if (content != kTensor && !holdsTensors(content)) continue;
+    const FieldContent content = rules[open.back().second][field.number];
+    if (content != kTensorProto && !holdsTensors(content)) continue;
     path.push_back(field);
-    if (content == kTensor) {
+    if (content == kTensorProto) {
       visit(path);
       path.pop_back();
     } else {

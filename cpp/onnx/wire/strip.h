@@ -17,14 +17,14 @@ bool isModel(Bytes data);
 bool findPayload(Bytes tensor, Field* raw);
 
 /// The raw data of one initializer of the main graph: its number, and the place in the file.
-struct Payload {
+struct StrippedPayload {
   std::size_t number;
   Bytes data;
 };
 
 struct Stripped {
   std::string message;  ///< without the payloads, and without the tags and lengths of these
-  std::vector<Payload> payloads;
+  std::vector<StrippedPayload> payloads;
 };
 
 /// Appends a node without some of its parts; false if it stays as it is.

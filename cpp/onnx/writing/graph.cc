@@ -13,11 +13,8 @@ namespace passlib::onnx {
 
 namespace {
 
-/// Before this file version, each initializer is an input of the graph as well.
-constexpr int64_t kInputsAlso = 4;
-
 const Present kOfTheFile{};
-const Surroundings kNowhere{};
+const Surroundings kNoSurroundings{};
 
 /// Returns how many inputs of a node with nested graphs are the operator's own.
 std::size_t formalInputs(const Node& node) {
@@ -75,7 +72,7 @@ class LevelWriter {
     written_.initializers = variables_.initializers();
     const RenewedTypes* renewed = writer_.host_->renewed(place_);
     describeOutputs(renewed);
-    written_.inputs = variables_.inputs(writer_.originals_.irVersion() < kInputsAlso);
+    written_.inputs = variables_.inputs(writer_.originals_.irVersion() < numbers::kInputsAlso);
     written_.sparse = variables_.sparse();
     Annotations kept = keepAnnotations(draft_, written_.names, same_operators_, writer_.changes_,
                                        settled_, writer_.arena_);
@@ -345,7 +342,7 @@ WrittenGraph GraphWriter::writeMain(const Graph& graph, const Present& present) 
                            std::to_string(kDeepestNesting) +
                            " levels deep, which no reader of ONNX files accepts");
   }
-  const Draft draft(graph, originals_, &originals_.main(), &taken_, kNowhere, present);
+  const Draft draft(graph, originals_, &originals_.main(), &taken_, kNoSurroundings, present);
   return LevelWriter(this, draft, "").write();
 }
 

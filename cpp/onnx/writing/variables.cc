@@ -21,7 +21,7 @@ constexpr std::size_t kInline = 4096;
 constexpr uint64_t kNew = uint64_t{1} << 40;
 
 /// Arrays with this many axes or more never determine a shape: shapes are vectors.
-constexpr std::size_t kMatrix = 2;
+constexpr std::size_t kMatrixRank = 2;
 
 /// Attribute of a variable: names of its open sizes, separated by commas.
 constexpr const char* kDimParams = "__dim_params__";
@@ -124,7 +124,7 @@ Bytes Variables::add(std::size_t position) {
     GivenArray old;
     const bool seen = host_.inFile(constant, &old);
     const bool like = seen && array.type == old.type && array.dims == old.dims;
-    changes_.add(*original, !like, seen && old.dims.size() < kMatrix);
+    changes_.add(*original, !like, seen && old.dims.size() < kMatrixRank);
   }
   if (original->what == Original::kConstant) {
     return makeConstant(*original, name, same ? nullptr : &array);

@@ -11,6 +11,7 @@
 namespace passlib {
 namespace {
 
+using Slice = mxnet::ext::JsonReader::Slice;
 using EntryOfText = std::string (*)(const std::string& text, unsigned index);
 
 /// Entry `output` of an attribute with one entry per output; `unknown` if there is none. The
@@ -112,7 +113,6 @@ void Cut::cutInputs() {
 }
 
 Node* Cut::addVariable(const NodeEntry& source, bool only) {
-  using Slice = mxnet::ext::JsonReader::Slice;
   std::string name = variableName(source, only);
   Node* variable = graph_->addNode(std::string(), "null");
   variable->name = std::move(name);
