@@ -9,6 +9,8 @@
 #include <set>
 #include <string_view>
 
+#include "header.h"
+
 namespace passlib::rules {
 namespace {
 

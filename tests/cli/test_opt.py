@@ -342,3 +342,7 @@ def test_what_a_runtime_may_not_know(op: str, version: int, words: str, tmp_path
     assert result.returncode == 0
     assert ("warning: " in result.stderr) == bool(words)
     assert words in result.stderr
+    both = passlib_command("opt", tmp_path / "m.onnx", "--jobs", "1", "-o", tmp_path / "several")
+    assert both.stderr == result.stderr
+    again = passlib_command("opt", tmp_path / "m.onnx", "--jobs", "1", "-o", tmp_path / "several")
+    assert (again.stderr, "1 skipped" in again.stdout) == (result.stderr, True)

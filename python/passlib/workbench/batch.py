@@ -198,6 +198,8 @@ class Outcome:
     inputs, results : dict of str to str
         The sha256 of each file that was read, including libraries and Python files, and of each
         file that was written.
+    warnings : tuple of str
+        What is doubtful about the model, such as an operator that ONNX does not have.
 
     Examples
     --------
@@ -219,11 +221,12 @@ class Outcome:
     earlier: bool = False
     inputs: dict[str, str] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the attributes for JSON; ``nodes`` with names, or None."""
         nodes = dict(zip(("before", "after"), self.nodes, strict=True)) if self.nodes else None
-        return {**asdict(self), "nodes": nodes}
+        return {**asdict(self), "nodes": nodes, "warnings": list(self.warnings)}
 
     @property
     def holds(self) -> bool:
@@ -266,10 +269,11 @@ def _parsed(line: bytes) -> Outcome | None:
     try:
         facts = json.loads(line)
         nodes = (facts["nodes"]["before"], facts["nodes"]["after"]) if facts["nodes"] else ()
-        outcome = Outcome(**{**facts, "nodes": nodes, "earlier": True})
+        warnings = tuple(facts.get("warnings", ()))
+        outcome = Outcome(**{**facts, "nodes": nodes, "earlier": True, "warnings": warnings})
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    texts = [outcome.model, outcome.output, outcome.status, outcome.error, outcome.key]
+    texts = [outcome.model, outcome.output, outcome.status, outcome.error, outcome.key, *warnings]
     for files in (outcome.inputs, outcome.results):
         if not isinstance(files, dict):
             return None
@@ -422,7 +426,7 @@ def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
 def run_job(job: Job) -> Outcome:
     """Run one job in a separate process; turn errors into an outcome."""
     key, start = job.key, time.perf_counter()
-    read, results = [job.model, *job.libraries], list[str]()
+    read, results, warnings = [job.model, *job.libraries], list[str](), tuple[str, ...]()
     try:
         facts = run_isolated_job(job, read)
     except Exception as error:
@@ -430,6 +434,7 @@ def run_job(job: Job) -> Outcome:
     else:
         status, text = "done", ""
         nodes, results = tuple(facts["nodes"].values()), facts["files"]
+        warnings = tuple(facts["warnings"])
         if facts["differences"]:
             status, text = "different", "; ".join(facts["differences"])
     inputs = {path: found for path, found in _digests(read).items() if path not in results}
@@ -438,6 +443,7 @@ def run_job(job: Job) -> Outcome:
         *(job.model, job.output, status, text, seconds, nodes, key),
         inputs={path: digest for path, digest in inputs.items() if digest},
         results=_digests(results),
+        warnings=warnings,
     )
 
 

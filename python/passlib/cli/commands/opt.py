@@ -216,6 +216,8 @@ def _run_batch(
     elif not arguments.quiet:
         _print_batch(outcomes)
     for outcome in outcomes:
+        for doubt in outcome.warnings:
+            report("passlib opt", f"warning: {outcome.model}: {doubt}")
         if outcome.error:
             error = outcome.error.removeprefix(f"{outcome.model}: ")
             report("passlib opt", f"{outcome.model}: {error}")
