@@ -143,6 +143,9 @@ bool reduceReal(Dim* number, int64_t* divisor) {
 
 std::shared_ptr<const Content> makeRealContent(std::vector<double> reals) {
   auto made = std::make_shared<Content>();
+  made->items.reserve(reals.size());
+  made->divisors.reserve(reals.size());
+  constexpr auto kLargest = static_cast<double>(kLargestExact);
   for (const double real : reals) {
     double scaled = real;
     int64_t divisor = 1;
@@ -150,16 +153,14 @@ std::shared_ptr<const Content> makeRealContent(std::vector<double> reals) {
       scaled *= 2;
       divisor *= 2;
     }
-    Dim number;
-    if (std::fabs(scaled) <= static_cast<double>(kLargestExact) && scaled == std::floor(scaled)) {
-      number = static_cast<int64_t>(scaled);
-    }
-    if (!reduceReal(&number, &divisor)) {
+    // The quotient is in lowest terms: a numerator with a divisor above 1 is odd.
+    const bool exact = std::fabs(scaled) <= kLargest && scaled == std::floor(scaled);
+    if (!exact || divisor > kLargestExact) {
       made->items.clear();
       made->divisors.clear();
       break;
     }
-    made->items.push_back(number);
+    made->items.emplace_back(static_cast<int64_t>(scaled));
     made->divisors.push_back(divisor);
   }
   made->reals = std::move(reals);

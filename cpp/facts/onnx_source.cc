@@ -100,6 +100,7 @@ std::shared_ptr<const Content> elementsContent(Type type, const char* data, std:
       }
       break;
     case kFloat:
+      reals.reserve(count);
       for (std::size_t i = 0; i < count; ++i) {
         float number = 0;
         std::memcpy(&number, data + 4 * i, 4);
