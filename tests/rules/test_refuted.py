@@ -158,6 +158,31 @@ STAYS = {
             "y = RotaryEmbedding(t, c, z) }"
         ),
     ),
+    "heads of no rows of Attention that are no part of them": (
+        "attention",
+        "attentionOfHeads",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[0, 3, 8] x, float[0, 5, 8] u, float[0, 5, 8] w) => (float[0, 3, 2, 7] y) "
+            "<int64[4] s = {0, 3, 2, 4}, int64[4] t = {0, 5, 2, 4}, int64[4] r = {0, 5, 2, 7}> "
+            "{ i = Reshape(x, s) a = Transpose <perm = [0, 2, 1, 3]> (i) "
+            "j = Reshape(u, t) b = Transpose <perm = [0, 2, 1, 3]> (j) "
+            "l = Reshape(w, r) c = Transpose <perm = [0, 2, 1, 3]> (l) "
+            "d = Attention(a, b, c) y = Transpose <perm = [0, 2, 1, 3]> (d) }"
+        ),
+    ),
+    "heads of a Gemm of no rows that its columns do not make": (
+        "layers",
+        "headsOfGemm",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[0, 3, 4] x, float[6] b) => (float[0, 3, 5, 2] y) "
+            "<int64[2] s = {0, 4}, int64[4] t = {0, 3, 5, 2}, float[4, 6] w = {"
+            + ", ".join("1" * 24)
+            + "}> { r = Reshape <allowzero = 1> (x, s) m = Gemm(r, w, b) "
+            "y = Reshape <allowzero = 1> (m, t) }"
+        ),
+    ),
     "values of a stated type that lose digits": (
         "quantization",
         "quantizeOfDequantize",

@@ -1692,6 +1692,7 @@ def _bias(node: Node, channels: Size) -> Tensor | None:
 @means("Conv")
 def _conv(node: Node) -> list[Tensor]:
     path, x, w = node.path, node.input(0), node.input(1)
+    z3 = path.z3
     window = _window(node)
     b = _bias(node, w.shape[0])
     group, strides, steps, pads = window.group, window.strides, window.steps, window.pads
@@ -1714,6 +1715,9 @@ def _conv(node: Node) -> list[Tensor]:
         first: Size = 0
         if not (isinstance(group, int) and group == 1):
             first = divided(out, per_group) * channels
+            # Follows from 0 <= out < w.shape[0] by products, which the solver may not find.
+            whole = z3.And(out >= 0, out < w.shape[0])
+            path.solver.add(z3.Implies(whole, z3.And(first >= 0, first <= (group - 1) * channels)))
 
         def body(*inner: Size) -> Any:
             place, inside = _windowed(path, index[2:], inner[1:], strides, steps, pads, x.shape[2:])

@@ -35,16 +35,17 @@ class Proof:
     """Whether no rank or length was chosen after the match was built."""
 
 
-def prove(rule: Any, limit: float = 20.0) -> Proof:
+def prove(rule: Any, limit: float = 45.0) -> Proof:
     """Prove a rule on all paths.
 
     Parameters
     ----------
     rule : Rule
     limit : float
-        Seconds of processor time.
+        Seconds of processor time. Once it is proven for small ranks, a third of them counts.
     """
-    deadline = time.process_time() + limit
+    start = time.process_time()
+    deadline = start + limit
     # Operators of a family are proven at once, or each alone if their names count.
     joins = any(len(each["names"]) > 1 for each in _operations(rule.sides, ("left",)))
     cases, most, proven = 0, 0, -1
@@ -65,6 +66,8 @@ def prove(rule: Any, limit: float = 20.0) -> Proof:
             return found
         cases = found.cases + (cases if proven >= 0 else 0)
         most, proven = most_axes, most_axes if found.is_settled else -1
+        if cases:
+            deadline = start + limit / 3
         bounds.update(found.bounds)
     first = min(_opsets(rule))
     if first > NEWEST:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rule or group (repeatable)",
     )
     parser.add_argument(
-        "--limit", type=_seconds, default=20.0, metavar="S", help="seconds for a rule (default: 20)"
+        "--limit", type=_seconds, default=45.0, metavar="S", help="seconds for a rule (default: 45)"
     )
     parser.add_argument("--fresh", action="store_true", help="ignore kept results")
     parser.add_argument(
