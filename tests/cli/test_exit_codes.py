@@ -162,6 +162,7 @@ CODES: list[tuple[str, int, str]] = [
     ("prove --only identity", 0, ""),
     ("prove --only unknownRule", 1, "there is no rule or group"),
     ("prove gone.rules", 1, "gone.rules"),
+    ("prove wrong.rules --jobs 0", 1, "--jobs: must be at least 1"),
     ("prove passes.py", 3, "passes.py, line 2, column 1"),
     ("prove wrong.rules", 0, ""),
     ("opt m.onnx -o o.onnx --certify c.json", 0, ""),

@@ -57,9 +57,9 @@ def test_a_result_is_kept_for_the_meanings_of_its_operators(
 
 
 def test_no_rule_is_refuted_and_kept_results_are_fast() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     found = list(prove(shipped()))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert [each.rule for each in found if each.state == "refuted"] == []
     assert all(bool(each.reason) == (each.state == "undecided") for each in found)
     assert all(each.cases for each in found if each.is_proven)
@@ -78,7 +78,7 @@ def test_rules_prove_themselves() -> None:
 def test_a_counterexample_is_saved_and_runs(tmp_path: Path) -> None:
     path = tmp_path / "mine.rules"
     path.write_text(RULES, "utf-8")
-    found = passlib_command("prove", str(path), "--save", str(tmp_path / "found"))
+    found = passlib_command("prove", str(path), "--save", str(tmp_path / "found"), "--jobs", "2")
     assert found.returncode == 4
     assert "reluOfNeg: refuted" in found.stdout
     assert "absOfNegation: proven, bit for bit" in found.stdout

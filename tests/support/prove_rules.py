@@ -6,18 +6,11 @@ whose kept results are of other texts or meanings.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
-from multiprocessing import Pool
 
-from passlib.proof.outcomes import Outcome, as_kept, hash_of, keep, kept, prove, shipped
-
-
-def _one(given: tuple[str, float]) -> tuple[str, Outcome]:
-    name, limit = given
-    (rule,) = [each for each in shipped() if each.name == name]
-    (outcome,) = prove([rule], limit=limit, fresh=True)
-    return name, outcome
+from passlib.proof.outcomes import as_kept, hash_of, keep, kept, prove, shipped
 
 
 def main(arguments: list[str]) -> None:
@@ -29,13 +22,13 @@ def main(arguments: list[str]) -> None:
         name for name in rules if not arguments[1:] or name in arguments[1:] or name not in old
     ]
     made = dict(old)
-    with Pool() as pool:
-        for name, outcome in pool.imap_unordered(_one, [(name, limit) for name in wanted]):
-            made[name] = as_kept(outcome)
-            text = f"{name}: {outcome.state}, {outcome.seconds} s; {outcome.reason}"
-            sys.stdout.write(text.rstrip("; ") + "\n")
-            sys.stdout.flush()
-            keep({hash_of(rules[each]): made[each] for each in made})
+    chosen = [rules[name] for name in wanted]
+    for outcome in prove(chosen, limit=limit, fresh=True, jobs=os.cpu_count() or 1):
+        made[outcome.rule] = as_kept(outcome)
+        text = f"{outcome.rule}: {outcome.state}, {outcome.seconds} s; {outcome.reason}"
+        sys.stdout.write(text.rstrip("; ") + "\n")
+        sys.stdout.flush()
+        keep({hash_of(rules[each]): made[each] for each in made})
     states = Counter(each["state"] for each in made.values())
     seconds = sum(each["seconds"] for each in made.values())
     sys.stdout.write(f"{len(made)} rules, {dict(states)}, {seconds:.0f} s of processor time\n")

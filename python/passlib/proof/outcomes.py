@@ -7,13 +7,15 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 from passlib.errors import PasslibError, short_repr
-from passlib.passes.rules import Rule, books
+from passlib.passes.rules import Rule, Rules, books
 from passlib.proof import meanings
 from passlib.proof.counterexamples import Counterexample, search
 from passlib.proof.prover import Proof, _operations
@@ -143,8 +145,10 @@ def kept() -> dict[str, Any]:
     return found
 
 
-def prove(rules: Iterable[Rule], *, limit: float = LIMIT, fresh: bool = False) -> Iterator[Outcome]:
-    """Prove rules one after another.
+def prove(
+    rules: Iterable[Rule], *, limit: float = LIMIT, fresh: bool = False, jobs: int = 1
+) -> Iterator[Outcome]:
+    """Prove rules; yield their outcomes in order.
 
     Parameters
     ----------
@@ -153,21 +157,27 @@ def prove(rules: Iterable[Rule], *, limit: float = LIMIT, fresh: bool = False) -
         Seconds of processor time for each.
     fresh : bool
         Whether kept outcomes count for nothing.
+    jobs : int
+        Processes, if more than 1.
 
     Yields
     ------
     Outcome
     """
-    for rule in rules:
-        known = None if fresh else kept().get(hash_of(rule))
-        if known is not None:
-            yield Outcome(rule.name, **{**known, "bounds": tuple(known.get("bounds", ()))})
-            continue
-        yield _proven(rule, limit)
+    given = [(rule, None if fresh else kept().get(hash_of(rule))) for rule in rules]
+    texts = [rule.text for rule, known in given if known is None]
+    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
+        made = (map if pool is None else pool.map)(partial(_proven, limit=limit), texts)
+        for rule, known in given:
+            if known is None:
+                yield next(made)
+            else:
+                yield Outcome(rule.name, **{**known, "bounds": tuple(known.get("bounds", ()))})
 
 
-def _proven(rule: Rule, limit: float) -> Outcome:
+def _proven(text: str, limit: float) -> Outcome:
     start = time.process_time()
+    (rule,) = Rules(text, registers=False)
     try:
         proof = prove_on_symbols(rule, limit)
     except PasslibError:

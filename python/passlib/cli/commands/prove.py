@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from passlib.cli.options import add_json
-from passlib.cli.status import DIFFERENT, FINE
+from passlib.cli.options import add_json, whole
+from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_json
 from passlib.errors import PasslibError, counted, printable
 
@@ -37,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=_seconds, default=45.0, metavar="S", help="seconds for a rule (default: 45)"
     )
+    parser.add_argument(
+        "--jobs", type=whole, default=1, metavar="N", help="prove N rules in parallel"
+    )
     parser.add_argument("--fresh", action="store_true", help="ignore kept results")
     parser.add_argument(
         "--save", metavar="FOLDER", help="write counterexamples as ONNX models to this folder"
@@ -59,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     from passlib.passes.rules import Rules, books
     from passlib.proof import prove
 
+    if arguments.jobs < 1:
+        raise UsageError("--jobs: must be at least 1")
     known = [Rules.load(path) for path in arguments.files] if arguments.files else books()
     rules = [
         rule
@@ -70,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise PasslibError(f"there is no rule or group {', '.join(map(repr, arguments.only))}")
     outcomes = []
     counts = dict.fromkeys(_SAID, 0)
-    for outcome in prove(rules, limit=arguments.limit, fresh=arguments.fresh):
+    for outcome in prove(rules, limit=arguments.limit, fresh=arguments.fresh, jobs=arguments.jobs):
         outcomes.append(outcome)
         counts[outcome.state] += 1
         saved = ""
