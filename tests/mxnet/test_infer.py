@@ -174,7 +174,7 @@ def test_types_that_contradict_each_other_name_the_node() -> None:
 
 def test_an_unknown_operator_stops_nothing() -> None:
     data = Entry(Node("null", "data"))
-    strange = Node("my_gemm", "strange", {}, [data], 2)
+    strange = Node("of_no_library", "strange", {}, [data], 2)
     last = Node("relu", "last", {}, [data], 1)
     graph = PlainGraph((Entry(strange, 1), Entry(last)))
     found = infer(graph, {"data": (2, 3)}, {"data": FLOAT32}).by_name()
@@ -183,7 +183,7 @@ def test_an_unknown_operator_stops_nothing() -> None:
 
 
 def test_what_follows_an_unknown_operator_may_still_be_known() -> None:
-    strange = Node("my_gemm", "strange", {}, [Entry(Node("null", "data"))], 1)
+    strange = Node("of_no_library", "strange", {}, [Entry(Node("null", "data"))], 1)
     dense = Node("FullyConnected", "dense", {"num_hidden": "3", "no_bias": "True"},
                  [Entry(strange), Entry(Node("null", "weight"))], 1)  # fmt: skip
     total = Node("elemwise_add", "total", {}, [Entry(dense), Entry(Node("null", "other"))], 1)
