@@ -730,3 +730,50 @@ _add(
      => y = Relu(x)""",
     "rounding",
 )
+
+# What fails in the pattern must fail in the replacement.
+_add(
+    "checkOfWhatIsRead",
+    """m = Add(a, b)
+     y = ReduceSum[keepdims=0, noop_with_empty_axes=0](Sub(m, m))
+     => y = like(m, 0.0)""",
+    """m = Add(a: float[2, 3], b: float[3])
+     y = ReduceSum[keepdims=0](Sub(m, m))
+     => y = f32[0.0]""",
+    "rounding",
+)
+_add(
+    "checkOfBlocks",
+    """m = SpaceToDepth[blocksize=2](x)
+     y = ReduceSum[keepdims=0, noop_with_empty_axes=0](Sub(m, m))
+     where type(x) = float
+     => y = like(x, 0.0)""",
+    """m = SpaceToDepth[blocksize=2](x: float[1, 1, 4, 4])
+     y = ReduceSum[keepdims=0](Sub(m, m))
+     => y = f32[0.0]""",
+    "rounding",
+)
+_add(
+    "windowOfMoreThanIsThere",
+    """y = MaxPool[kernel_shape=[2], strides=[2], pads=[0, 0], ceil_mode=1, dilations=[1], auto_pad="NOTSET"](x)
+     where rank(x) = 3, dim(x, 2) <= 2
+     => y = MaxPool[kernel_shape=[2], strides=[1], pads=[0, 0], ceil_mode=0](x)""",
+    """y = MaxPool[kernel_shape=[2], strides=[2], ceil_mode=1](x: float[1, 1, 2])
+     => y = MaxPool[kernel_shape=[2], strides=[1], pads=[0, 0], ceil_mode=0](x)""",
+)
+_add(
+    "bitsOfANormalization",
+    """y = InstanceNormalization[epsilon=0.5](x, s, b)
+     where rank(x) = 3
+     => m = ReduceMean[axes=[2], keepdims=1](x)
+     c = Sub(x, m)
+     v = ReduceMean[axes=[2], keepdims=1](Mul(c, c))
+     n = Div(c, Sqrt(Add(v, 0.5)))
+     y = Add(Mul(n, Unsqueeze(s, i64[1])), Unsqueeze(b, i64[1]))""",
+    """y = InstanceNormalization[epsilon=0.5](x: float[2, 3, 4], s: float[3], b: float[3])
+     => m = ReduceMean[axes=[2], keepdims=1](x)
+     c = Sub(x, m)
+     v = ReduceMean[axes=[2], keepdims=1](Mul(c, c))
+     n = Div(c, Sqrt(Add(v, 0.5)))
+     y = Add(Mul(n, Unsqueeze(s, i64[1])), Unsqueeze(b, i64[1]))""",
+)

@@ -242,7 +242,7 @@ class Rules(Sequence[Rule]):
     def __repr__(self) -> str:
         return f"<rules {self.declaration.name}: {len(self)}>"
 
-    def prove(self, *, limit: float = 45.0) -> list[Any]:
+    def prove(self, *, limit: float = 30.0) -> list[Any]:
         """Prove that the rules keep results, for all sizes; see docs/proof.md.
 
         Parameters

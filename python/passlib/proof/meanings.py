@@ -477,6 +477,7 @@ def _prelu(node: Node) -> list[Tensor]:
 @means("FastGelu", "BiasGelu", "QuickGelu")
 def _microsoft_gelu(node: Node) -> list[Tensor]:
     x = node.input(0)
+    _require_real(node)
     if node.op == "QuickGelu":
         alpha = node.real("alpha")
         told = 1.702 if alpha is None else alpha
@@ -780,7 +781,7 @@ def _share(node: Node, size: Size, count: Size) -> Size:
 def _multiple(node: Node, x: Tensor, axis: int, by: Size) -> Size:
     """Return the quotient of a size and a number that must divide it; write the size as product."""
     path = node.path
-    if not node.side.is_left:
+    if not node.side.is_left or not path.decide(x.shape[axis] % by == 0):
         node.requires(x.shape[axis] % by == 0)
         return divided(x.shape[axis], by)
     quotient = path.number("quotient")
@@ -1896,8 +1897,15 @@ def _batch_normalization(node: Node) -> list[Tensor]:
     return [Tensor(path, "BatchNormalization", x.type, x.shape, at)]
 
 
+def _require_real(node: Node) -> None:
+    """Refuse a proof of each bit: how it rounds is no matter of the definition."""
+    if node.path.exact:
+        raise UnprovenError(f"{node.op} rounds as its kernel does")
+
+
 def _normalized(node: Node, x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return the difference to the mean, through the deviation."""
+    _require_real(node)
     kind = x.type
     epsilon = filled(node.path, node.real("epsilon"), kind)
     mean = reduced(node, "ReduceMean", x, axes, True, kind)
@@ -1943,6 +1951,7 @@ def _normalization_of_channels(node: Node) -> list[Tensor]:
 @means("LayerNormalization", "RMSNormalization")
 def _normalization(node: Node) -> list[Tensor]:
     path, x = node.path, node.input(0)
+    _require_real(node)
     if x.rank == 0:
         raise DeadEndError
     axis = node.axis("axis", x.rank)
@@ -2247,7 +2256,8 @@ def _pool(node: Node) -> list[Tensor]:
         window = (kernel[axis] - 1) * steps[axis] + 1
         whole = x.shape[axis + 2] + pads[axis] + pads[axis + space]
         if not all_one:
-            node.requires(whole >= window)
+            # The last window may be larger than what is left, also where it is the first.
+            node.requires(whole > window - strides[axis] if rounds_up else whole >= window)
         if rounds_up and not path.decide(strides[axis] == 1):
             count = divided(whole - window + strides[axis] - 1, strides[axis]) + 1
             # A window that begins behind the value is none.
@@ -2283,6 +2293,8 @@ def _pool(node: Node) -> list[Tensor]:
 def _resize(node: Node) -> list[Tensor]:
     """Nearest elements where each dimension stays; else the result has no meaning here."""
     path, x = node.path, node.input(0)
+    if not node.is_since(11) or node.attributes.get("axes") is not None:
+        raise UnprovenError("Resize of some axes, or before operator set 11, has no meaning here")
     mode = _among(node, "mode", ("nearest", "linear", "cubic"))
     systems = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "other")
     system = _among(node, "coordinate_transformation_mode", systems)

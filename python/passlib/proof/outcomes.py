@@ -23,7 +23,7 @@ from passlib.proof.prover import prove as prove_on_symbols
 
 KEPT: Final = Path(__file__).with_name("results.json")
 TRIES: Final = 60
-LIMIT: Final = 45.0
+LIMIT: Final = 30.0
 
 
 @short_repr

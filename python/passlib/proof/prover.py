@@ -35,7 +35,7 @@ class Proof:
     """Whether no rank or length was chosen after the match was built."""
 
 
-def prove(rule: Any, limit: float = 45.0) -> Proof:
+def prove(rule: Any, limit: float = 30.0) -> Proof:
     """Prove a rule on all paths.
 
     Parameters

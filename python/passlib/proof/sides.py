@@ -376,9 +376,12 @@ class Match:
             made.is_constant = True
             made.is_input = False
             return made
+        failing = list(self.right.conditions)
         source = self._replaced(inputs[0])[0]
         if source is None:
             return None
+        if name in ("like", "shape_of"):
+            self.right.conditions = failing  # only type or shape of the value stay
         if name == "shape_of":
             return results_of(Node(path, self.right, "Shape", [source]))[0]
         if name == "like":

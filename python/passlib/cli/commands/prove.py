@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rule or group (repeatable)",
     )
     parser.add_argument(
-        "--limit", type=_seconds, default=45.0, metavar="S", help="seconds for a rule (default: 45)"
+        "--limit", type=_seconds, default=30.0, metavar="S", help="seconds for a rule (default: 30)"
     )
     parser.add_argument(
         "--jobs", type=whole, default=1, metavar="N", help="prove N rules in parallel"
