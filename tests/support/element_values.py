@@ -19,6 +19,7 @@ def results(op: str, opset: int, arrays: list[Any], attributes: dict[str, Any], 
     """Return what the meaning of an operator makes of arrays."""
     path = Path([], math.inf)
     path.opsets = [opset]
+    path.exact = False
     side = Side(is_left=False)
     tensors: list[Tensor | None] = []
     for number, array in enumerate(arrays):
@@ -40,6 +41,7 @@ def chained(steps: list[Any], opset: int, arrays: list[Any]) -> Any:
     """Return what the meanings of operators make of arrays, each of the result before it."""
     path = Path([], math.inf)
     path.opsets = [opset]
+    path.exact = False
     tensors = [_given(path, number, array) for number, array in enumerate(arrays)]
     for op, attributes, more in steps:
         given = [_given(path, 9 + number, array) for number, array in enumerate(more)]
