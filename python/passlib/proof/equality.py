@@ -505,7 +505,7 @@ class Equality:
             value = self._as_real(each.args[0])
             self._facts.append(place * scale == value)
             for bound in (low - zero, high - zero):
-                # What is beyond the type is so before it is divided by a positive scale, too.
+                # Division by a positive scale keeps a number on its side of a bound.
                 same = z3.And(
                     (place <= bound) == (value <= bound * scale),
                     (place >= bound) == (value >= bound * scale),

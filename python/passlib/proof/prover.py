@@ -140,7 +140,7 @@ def _opsets(rule: Any) -> list[int]:
     for domain, low, high in rule.sets:
         if domain:
             continue
-        # Of a rule for newer sets, the first.
+        # A rule for newer sets is proven for its first one.
         first, last = low, max(low, min(high or NEWEST, NEWEST))
     return list(range(first, last + 1))
 

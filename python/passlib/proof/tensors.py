@@ -426,7 +426,7 @@ class Node:
     family: tuple[str, ...] = ()
     """Operators that `op` stands for, of which nothing but the name differs."""
     conditions: list[Any] = field(default_factory=list)
-    """What must hold for it not to fail."""
+    """Conditions without which the operation fails."""
     family_types: tuple[Type | None, ...] = ()
     """Types of the inputs that each of the family has where it is matched."""
 
