@@ -47,6 +47,18 @@ def test_shape_is_missing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("dialect", ["mxnet", "nnvm"])
+def test_a_label_is_no_missing_shape(dialect, tmp_path):
+    pytest.importorskip("onnxruntime", reason="needs the extra run")
+    symbol = sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc"))
+    model.Model(symbol, weights()).save(tmp_path / "m")
+    made = model.load(tmp_path / "m-symbol.json", dialect=dialect).with_weights(weights())
+    with pytest.raises(GraphError, match="give the shapes of data as"):
+        made.to_onnx(tmp_path / "m.onnx")
+    with pytest.raises(GraphError, match="does not state the shapes of data;"):
+        workbench.compare(made, made)
+
+
 def test_unknown_input(small, tmp_path):
     with pytest.raises(GraphError, match="no input 'dota'; its inputs are data"):
         small.to_onnx(tmp_path / "m.onnx", {"dota": (1, 2)})

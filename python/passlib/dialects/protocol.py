@@ -223,6 +223,10 @@ class Dialect(ABC):
         """Return the names of the variables that users may feed: all."""
         return graph.variables({})[0]
 
+    def labels(self, graph: PlainGraph) -> set[str]:
+        """Return the names of the variables on which gradients depend and outputs do not: none."""
+        return set()
+
     def mutable_inputs(self, node: Node) -> Collection[int]:
         """Return the positions of the inputs that a built-in operator writes to: none."""
         return ()

@@ -137,8 +137,8 @@ def lowered_for(
     try:
         return dialect.lower_for_file(symbol, specs, weights)
     except (GraphError, UnsupportedError) as error:
-        inputs = dialect.data_inputs(symbol.graph)
-        missing = [name for name in inputs if name not in specs and name not in weights]
+        known = {*specs, *weights, *dialect.labels(symbol)}
+        missing = [name for name in dialect.data_inputs(symbol.graph) if name not in known]
         if not missing:
             raise
         kind = InputError if isinstance(error, GraphError) else type(error)

@@ -15,10 +15,11 @@ from passlib.dialects.weights.params import ARG, AUX, join_names, split_names
 from passlib.errors import FormatError
 from passlib.files.regular import open_regular, read_together
 from passlib.graph.node import Node
+from passlib.graph.plain import PlainGraph
 from passlib.mxnet import checkpoint, files, reading, schema
 from passlib.mxnet.inference.infer import complete as complete_types
 from passlib.mxnet.inference.infer import infer
-from passlib.mxnet.lower import has_open_sizes, lower, lower_for_file, open_sizes
+from passlib.mxnet.lower import has_open_sizes, lower, lower_for_file, of_labels, open_sizes
 from passlib.mxnet.lowering import load_table
 from passlib.mxnet.numpy_mode import written
 from passlib.mxnet.schema import registry
@@ -86,6 +87,9 @@ class MXNet(Dialect):
         operator = schema.find(node.op)
         visible = operator.num_visible_outputs(node.attrs) if operator is not None else 0
         return visible or max(node.num_outputs, 1)
+
+    def labels(self, graph: PlainGraph) -> set[str]:
+        return {node.name for node in of_labels(graph) if node.is_variable}
 
     def mutable_inputs(self, node: Node) -> Collection[int]:
         operator = schema.find(node.op)

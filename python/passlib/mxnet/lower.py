@@ -65,7 +65,7 @@ def _lower(
             train=train,
             complete=complete,
             overriding=open_sizes(graph, {**known, **inputs}, train=train),
-            spared=() if train else _of_labels(graph),
+            spared=() if train else of_labels(graph),
         )
 
 
@@ -77,7 +77,7 @@ _LABELLED = frozenset(
 """Operators whose inputs but the first affect only the gradient."""
 
 
-def _of_labels(graph: Graph) -> set[Node]:
+def of_labels(graph: Graph) -> set[Node]:
     """Return the nodes that only labels depend on."""
     nodes = graph.nodes()
     needed = {entry.node for entry in graph.entries}

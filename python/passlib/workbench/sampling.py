@@ -266,7 +266,8 @@ class _Sampler:
                     continue
                 self._limits = limits
                 return inputs, sizing, time.perf_counter() - start
-            missing = [name for name in self._model.inputs if name not in specs]
+            labels = dialects.find(self._model.dialect).labels(self._model.symbol)
+            missing = [name for name in self._model.inputs if name not in {*specs, *labels}]
             if missing:
                 raise InputError(
                     f"the model does not state the shapes of {listed(missing)}; give them, as "

@@ -73,6 +73,7 @@ class NNVM(Dialect):
                 found.add(name)
         return found
 
+    labels = staticmethod(mxnet.labels)
     mutable_inputs = staticmethod(mxnet.mutable_inputs)
     registered_name = staticmethod(mxnet.registered_name)
 
