@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -118,6 +118,7 @@ class _Inliner:
     def run(self) -> bool:
         """Inline the chosen functions, those of bodies first; return whether any was called."""
         order = self._order()
+        self._check_size(order)
         changed = False
         for key in order:
             changed |= self._expand(self._functions[key])
@@ -152,6 +153,26 @@ class _Inliner:
             raise FormatError(f"function {stuck.title} calls itself, which ONNX does not allow")
         return order
 
+    def _check_size(self, order: Sequence[Key]) -> None:
+        """Check how many nodes there will be, before any is made. ``order``: see `_order`."""
+        sizes: dict[Key | None, int] = {}
+        bodies = [
+            *((key, self._functions[key]) for key in order),
+            *((None, b) for b in self._bodies),
+        ]
+        for key, body in bodies:
+            size = sum(len(graph.node) for graph in graphs_within(body))
+            for called in self._calls(body):
+                if called not in self._chosen:
+                    continue
+                size += sizes[called]
+                if size > _MOST_NODES:
+                    raise UnsupportedError(
+                        f"inlining makes more than {_MOST_NODES} nodes, at function "
+                        f"{called.title}; choose other functions with names="
+                    )
+            sizes[key] = size
+
     def _expand(self, body: Any) -> bool:
         """Replace the calls in a graph or a function, nested graphs included."""
         found = [
@@ -163,7 +184,6 @@ class _Inliner:
             return False
         names = NameSource(set(values_of(body)))
         titles = NameSource({node.name for graph in graphs_within(body) for node in graph.node})
-        count = sum(len(graph.node) for graph in graphs_within(body))
         for graph in reversed(found):  # a change of a graph replaces those nested in it
             nodes = []
             for node in graph.node:
@@ -172,12 +192,6 @@ class _Inliner:
                     nodes.append(node)
                     continue
                 function = self._functions[key]
-                count += sum(len(each.node) for each in graphs_within(function))
-                if count > _MOST_NODES:
-                    raise UnsupportedError(
-                        f"inlining makes more than {_MOST_NODES} nodes, at function {key.title}; "
-                        "choose other functions with names="
-                    )
                 self._match_sets(body, key, function)
                 nodes += Call(node, key, function, names, titles).nodes()
             refill(graph.node, nodes)
