@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace passlib::rules {
 namespace {
@@ -95,6 +96,15 @@ bool broadcast(const Shape& left, const Shape& right, Shape* whole) {
     (*whole)[rank - back] = one == 1 ? other : one;
   }
   return true;
+}
+
+/// The elements of a vector of 64-bit integers, such as a shape that is an input.
+std::optional<Shape> integersOf(const MXTensor& tensor) {
+  if (tensor.dtype != mxnet::ext::kInt64 || tensor.shape.size() != 1) return std::nullopt;
+  Shape made;
+  const std::size_t count = static_cast<std::size_t>(tensor.size());
+  for (std::size_t pos = 0; pos < count; ++pos) made.push_back(integerAt(tensor, pos));
+  return made;
 }
 
 /// The elements of most weights; null of other types, and where they are not aligned.
@@ -327,6 +337,10 @@ bool foldNatively(const std::string& op, const std::map<std::string, Value>& set
   if (op == "ReduceSum" && count == 1 && settings.count("keepdims") != 0 &&
       settings.at("keepdims").number() == 0 && integers("axes") && !integers("axes")->empty())
     return foldSum(input, *integers("axes"), allocate);
+  if (op == "Expand" && count == 2 && settings.empty()) {
+    const std::optional<Shape> shape = integersOf(*inputs[1]);
+    return shape && foldExpand(input, *shape, allocate);
+  }
   if (count != 1 || settings.size() > 1) return false;
   if (op == "Transpose") {
     Shape order;

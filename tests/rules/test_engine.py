@@ -360,6 +360,30 @@ rule r "S."
     assert [float(array[0]) for array in made.args.values()] == [pytest.approx(np.e, 1e-5)]
 
 
+@pytest.mark.parametrize("kind", ["float", "double", "float16", "int8"])
+def test_a_constant_is_expanded_to_a_shape(kind: str) -> None:
+    """The core computes it, in the nested graph too, where the runtime computes nothing."""
+    rule = """\
+rule r "S."
+  onnx 8..
+  y = Mul(x, c:param)
+  where shape(c) != shape(x)
+  => y = Mul(x, fold(Expand(c, i64(shape(x)))))
+  exact
+  enables
+"""
+    model = parsed(f"""({kind}[2, 3] x, bool b) => ({kind}[2, 3] y) <{kind}[2, 1] c = {{2, 3}}> {{
+        y = If (b) <
+          then_branch = g1 () => ({kind}[2, 3] t) {{ t = Mul(x, c) }},
+          else_branch = g2 () => ({kind}[2, 3] e) {{ e = Neg(x) }}
+        > }}""")
+    made = model.optimize_for(pl.Rules(rule))
+    (found,) = [np.asarray(array) for array in made.args.values() if array.size == 6]
+    expected = np.broadcast_to(np.asarray(model.args["c"]), (2, 3))
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
+
+
 def test_the_model_of_an_example_has_the_inputs_that_it_states() -> None:
     (rule,) = pl.Rules(
         RELU + "  example\n    y = Relu(Relu(x: float16[2, n]))\n    => y = Relu(x)\n"

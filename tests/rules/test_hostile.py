@@ -51,6 +51,8 @@ RIGHT = [
     "flat(c, 300000000)",
     "flat(c, 9223372036854775807)",
     "fold(Expand[shape=[100000, 100000]](c))",
+    "fold(Expand(c, i64[100000, 100000]))",
+    "fold(Expand(c, i64[-1, 2]))",
     "fold(Mul(aligned(flat(c, 30000), 0, 2), aligned(flat(c, 30000), 1, 2)))",
     "aligned(c, 0, 1000)",
     "i8(300)",

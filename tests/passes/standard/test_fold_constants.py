@@ -38,6 +38,12 @@ FOLDED = {
         { a = Add(w, w) z = Neg(a) y = Add(x, z) }""",
         {"Add": 1, "Identity": 1},
     ),
+    "expanded": (
+        """g (float[N, 3] x) => (float[N, 3] y, int8[2, 3] z, float[0, 3] e)
+        <float w = {nan}, int64[2] s = {2, 3}, int8[2, 1] v = {1, 2}, int64[2] none = {0, 3}>
+        { a = Expand(w, s) y = Add(x, a) z = Expand(v, s) e = Expand(w, none) }""",
+        {"Add": 1, "Identity": 2},
+    ),
     "special values": (
         """g (float[N, 3] x) => (float[N, 3] y) <float[3] w = {0, -0.0, 1}, float[1] o = {0}>
         { a = Div(w, o) b = Sqrt(a) y = Add(x, b) }""",
