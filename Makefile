@@ -210,7 +210,7 @@ sweep-rules: .venv/installed
 	$(BIN)/python tests/support/rule_sweep.py $(SWEEP_MODELS)
 
 # Proves passlib's rules anew, each for at most PROOF_LIMIT seconds, and keeps the results.
-PROOF_LIMIT ?= 45
+PROOF_LIMIT ?= 90
 prove: .venv/installed
 	$(BIN)/python tests/support/prove_rules.py $(PROOF_LIMIT) $(PROOF_RULES)
 	$(BIN)/python tests/support/rule_page.py

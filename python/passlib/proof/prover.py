@@ -42,7 +42,7 @@ def prove(rule: Any, limit: float = 30.0) -> Proof:
     ----------
     rule : Rule
     limit : float
-        Seconds of processor time. Once it is proven for small ranks, a third of them counts.
+        Seconds of processor time. Once it is proven for small ranks, a sixth of them counts.
     """
     start = time.process_time()
     deadline = start + limit
@@ -67,7 +67,7 @@ def prove(rule: Any, limit: float = 30.0) -> Proof:
         cases = found.cases + (cases if proven >= 0 else 0)
         most, proven = most_axes, most_axes if found.is_settled else -1
         if cases:
-            deadline = start + limit / 3
+            deadline = start + limit / 6
         bounds.update(found.bounds)
     first = min(_opsets(rule))
     if first > NEWEST:
