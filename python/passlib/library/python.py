@@ -84,6 +84,9 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         self._new.pop(name, None)
         self._deleted.add(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
