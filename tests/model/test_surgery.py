@@ -85,7 +85,12 @@ BAD_SHAPES: dict[str, tuple[Any, str]] = {
     "no input": ({"q": (1,)}, "no input 'q'; its inputs are"),
     "no size": ({"x": (0, 3, 4)}, "0 is no size"),
     "a flag": ({"x": (True, 3, 4)}, "True is no size"),
+    "negative": ({"x": ("-2", 3, 4)}, "'-2' is no size"),
+    "a fraction": ({"x": ("1.5", 3, 4)}, "'1.5' is no size"),
+    "more than 64 bits": ({"x": (1 << 63, 3, 4)}, f"{1 << 63} is no size"),
     "another rank": ({"x": (None, 3)}, "'x' has 3 sizes, not 2"),
+    "fewer sizes": ({"x": (2, 3)}, "'x' has 3 sizes, not 2"),
+    "more sizes": ({"x": (2, 3, 4, 5)}, "'x' has 3 sizes, not 4"),
     "a comma": ({"x": ("a,b", 3, 4)}, "has a comma"),
 }
 
@@ -136,6 +141,30 @@ def test_merged_by_equal_names() -> None:
     np.testing.assert_array_equal(found["b"], -x)
     np.testing.assert_array_equal(found["y"], np.maximum(x, 0) * [1, 2, 3, 4] + 1)
     onnx.checker.check_model(message(merged), full_check=True)
+
+
+def test_open_sizes_of_one_name_are_those_of_two_models() -> None:
+    first = (
+        HEAD
+        + """(float[N] x) => (float[M] y, int64[1] k)
+        { y = Concat<axis = 0>(x, x) k = Shape(x) }"""
+    )
+    second = (
+        HEAD
+        + """(float[N] y, float[N] o, float[Q] p, int64[1] k)
+        => (float[N] z, int64[1] d, float[Q] q, float[M] r)
+        { z = Add(y, o) s = Shape(o) d = Sub(s, k) q = Neg(p) r = Concat<axis = 0>(p, p) }"""
+    )
+    merged = pl.merge(loaded(first), loaded(second))
+    graph = message(merged).graph
+    assert sizes(graph.input) == {"x": ["N"], "o": ["M"], "p": ["Q"]}
+    assert sizes(graph.output) == {"z": ["M"], "d": [1], "q": ["Q"], "r": ["M_1"]}
+    feeds = {name: np.ones(size, np.float32) for name, size in (("x", 3), ("o", 6), ("p", 2))}
+    for made in (merged, merged.simplify(exact=True)):
+        assert made.run(feeds)["d"].tolist() == [3]
+    known = loaded(HEAD + "(float[2] x) => (float[2] a) { a = Neg(x) }")
+    other = loaded(HEAD + "(float[N] a, float[N] b) => (float[N] y) { y = Add(a, b) }")
+    assert sizes(message(pl.merge(known, other)).graph.input) == {"x": [2], "b": [2]}
 
 
 def test_merged_with_itself_by_a_prefix_nested_graphs_included() -> None:

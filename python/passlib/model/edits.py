@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -30,6 +31,9 @@ from passlib.lowering import TypeSpec
 from passlib.model.graph import ModelGraph, graph_of
 
 M = TypeVar("M")
+
+_NUMBER = re.compile(r"[-+.\d][-+.\deE]*")
+"""Texts that look like numbers, which are no names of open sizes."""
 
 
 def content_of(model: Any, **options: Any) -> bytes | None:
@@ -340,11 +344,15 @@ def _shape_attributes(
     if dialect.name == "onnx" and spec.dtype is None:
         raise GraphError(f"input {name!r} is no tensor, so it has no shape")
     before = spec.shape if spec.shape is not None else (None,) * len(shape)
-    if None in shape and len(before) != len(shape):
+    if len(before) != len(shape):
         raise GraphError(f"input {name!r} has {len(before)} sizes, not {len(shape)}")
     for size in shape:
-        number = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        if size is not None and not isinstance(size, str) and not (number and size > 0):
+        if isinstance(size, str):
+            is_size = _NUMBER.fullmatch(size) is None
+        else:
+            number = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+            is_size = size is None or (number and 0 < size < 1 << 63)
+        if not is_size:
             raise GraphError(
                 f"input {name!r}: {size!r} is no size; write a number above 0, a name of an open "
                 "size, '?' for one without a name, or None for the present one"

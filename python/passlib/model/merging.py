@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.lowering.types import fit, spec_of
-from passlib.dialects.onnx.nested import graphs_within, rename_values
+from passlib.dialects.onnx.nested import graphs_within, rename_values, sizes_of
 from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -36,7 +36,8 @@ def merge(
         only output and the only input.
     prefix : str
         Put before the names of all values and nodes of the second model, but not before those of
-        ``connect``.
+        ``connect``. An open size of the second model has the name of the one that a connection
+        ties it to; others get a new name if the first model has one of their name.
 
     Returns
     -------
@@ -67,6 +68,7 @@ def merge(
     pairs = _pairs(before.graph, after.graph, connect)
     _check_versions(before, after)
     _check_types(before.graph, after.graph, pairs)
+    _rename_sizes(before.graph, after.graph, pairs)
     names = {target: source for source, target in pairs.items()}
     present = set(names_of(before.graph)) - {""}
     own = set(names_of(after.graph)) - {""}
@@ -159,6 +161,37 @@ def _check_types(before: Any, after: Any, pairs: Mapping[str, str]) -> None:
         if len(types) > 1 or not fit(left.shape, right.shape):
             one, two = described_type(left), described_type(right)
             raise GraphError(f"output {source!r} is {one}, and input {target!r} {two}")
+
+
+def _sizes(graph: Any) -> Iterator[Any]:
+    """Iterate over all sizes that a graph and those nested in it state."""
+    for inner in graphs_within(graph):
+        for value in (*inner.input, *inner.output, *inner.value_info):
+            yield from sizes_of(value.type)
+
+
+def _rename_sizes(before: Any, after: Any, pairs: Mapping[str, str]) -> None:
+    """Give open sizes of the second graph the names that they have in the first one.
+
+    Connected values tie them. Other sizes of one name are of two models, and need not be equal.
+    """
+    made = {value.name: list(sizes_of(value.type)) for value in before.output}
+    read = {value.name: list(sizes_of(value.type)) for value in after.input}
+    tied: dict[str, Any] = {}
+    for source, target in pairs.items():
+        for old, new in zip(made[source], read[target], strict=False):
+            if new.dim_param and (old.dim_param or old.HasField("dim_value")):
+                tied.setdefault(new.dim_param, old)
+    names = NameSource({dim.dim_param for dim in _sizes(before)})
+    fresh: dict[str, str] = {}
+    for dim in _sizes(after):
+        name = dim.dim_param
+        if name in tied:
+            dim.CopyFrom(tied[name])
+        elif name:
+            if name not in fresh:
+                fresh[name] = names.fresh(name)
+            dim.dim_param = fresh[name]
 
 
 def _rename(graph: Any, names: Mapping[str, str], prefix: str, nodes: NameSource) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, graphs_within, refill
+from passlib.dialects.onnx.nested import copy_of, graphs_within, refill, sizes_of
 from passlib.files.optional import require
 from passlib.workbench.helper_calls import array_of, is_keyword, is_plain_type, kind_of
 
@@ -104,7 +104,7 @@ def _rename(model: Any, names: Names) -> None:
                 sparse.indices.name = ""
         for value in [*body.value_info, *([*body.input, *body.output] if is_graph else [])]:
             value.name = names.value(value.name)
-            for dim in _dims(value.type):
+            for dim in sizes_of(value.type):
                 if dim.dim_param:
                     new = f"N{len(names.sizes)}"
                     dim.dim_param = names.sizes.setdefault(dim.dim_param, new)
@@ -146,21 +146,6 @@ def _collect(model: Any, names: Names) -> None:
         if domain not in _PUBLIC and domain not in others:
             names.domains.setdefault(domain, f"local{len(names.domains)}")
             names.functions.setdefault((domain, name), f"F{len(names.functions)}")
-
-
-def _dims(kind: Any) -> Iterator[Any]:
-    """Iterate over the sizes in a type."""
-    pending = [kind]
-    while pending:
-        which = pending.pop()
-        place = which.WhichOneof("value")
-        inner: Any = getattr(which, place) if place else None
-        if place in ("tensor_type", "sparse_tensor_type"):
-            yield from inner.shape.dim
-        elif place in ("sequence_type", "optional_type"):
-            pending.append(inner.elem_type)
-        elif place == "map_type":
-            pending.append(inner.value_type)
 
 
 def _bodies(model: Any) -> Iterator[Any]:

@@ -61,6 +61,21 @@ def value_info(name: str, code: int | None, shape: Sequence[int | str | None] | 
     return made
 
 
+def sizes_of(kind: Any) -> Iterator[Any]:
+    """Iterate over the sizes in a type."""
+    pending = [kind]
+    while pending:
+        which = pending.pop()
+        place = which.WhichOneof("value")
+        inner: Any = getattr(which, place) if place else None
+        if place in ("tensor_type", "sparse_tensor_type"):
+            yield from inner.shape.dim
+        elif place in ("sequence_type", "optional_type"):
+            pending.append(inner.elem_type)
+        elif place == "map_type":
+            pending.append(inner.value_type)
+
+
 def graphs_within(*bodies: Any) -> Iterator[Any]:
     """Iterate over graphs and functions and all graphs nested in them, in a fixed order."""
     pending = list(bodies)
