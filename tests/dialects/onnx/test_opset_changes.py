@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +212,65 @@ def test_old_files_may_have_initializers_that_are_no_inputs(opset: int, tmp_path
     passlib.load(model).save(tmp_path / "made.onnx", opset=opset)
     made = (tmp_path / "made.onnx").read_bytes()
     assert np.array_equal(results(made, feeds)[0], results(model.SerializeToString(), feeds)[0])
+
+
+DEFAULTS = {
+    "ReduceSum": "13 11 (float[2, 1] y) <int64[1] a = {1}> { y = ReduceSum(x, a) }",
+    "Squeeze": "13 11 (float[2] y) <int64[1] a = {1}> { y = Squeeze(x, a) }",
+    "Unsqueeze": "13 11 (float[2, 1, 1] y) <int64[1] a = {1}> { y = Unsqueeze(x, a) }",
+    "ReduceMean": "18 13 (float[2, 1] y) <int64[1] a = {1}> { y = ReduceMean(x, a) }",
+    "Reshape": "14 13 (float[2] y) <int64[1] a = {2}> { y = Reshape<allowzero = 1>(x, a) }",
+    "If": """18 13 (float[2, 1] y) <int64[1] a = {1}, bool c = {1}> { y = If(c)<
+        then_branch = t () => (float[2, 1] u) { u = ReduceMean(x, a) },
+        else_branch = e () => (float[2, 1] v) { v = Neg(x) }> }""",
+}
+
+
+@pytest.mark.parametrize("operator", DEFAULTS)
+def test_a_default_of_an_input_is_no_constant(operator: str, tmp_path: Path) -> None:
+    """Callers may give another value, which an attribute would not follow."""
+    old, new, text = DEFAULTS[operator].split(maxsplit=2)
+    model = parser.parse_model(
+        f'<ir_version: 7, opset_import: ["" : {old}]> g (float[2, 1] x, int64[1] a) => {text}'
+    )
+    with pytest.raises(UnsupportedError, match=operator):
+        passlib.load(model).save(tmp_path / "older.onnx", opset=int(new))
+    assert passlib.load(model).with_opset(19).inputs == passlib.load(model).inputs
+
+
+NEGATIVE = {
+    "Unsqueeze": ("11 float[1, 2, 1, 3, 1] y = Unsqueeze <axes = [0, -1]> (x)", [0, 4]),
+    "axes as an input": (
+        "13 float[1, 2, 1, 3, 1] a = Constant <value = int64[2] {0, -1}> () y = Unsqueeze (x, a)",
+        [0, 4],
+    ),
+    "ReduceSum": ("13 float[2, 1] y = ReduceSum <keepdims = 0> (x, last)", [2]),
+    "ArgMax": ("12 int64[2, 1, 1] y = ArgMax <axis = -1> (x)", [2]),
+    "Concat": ("11 float[2, 1, 6] y = Concat <axis = -1> (x, x)", [2]),
+    "Flatten": ("11 float[2, 3] y = Flatten <axis = -1> (x)", [2]),
+}
+
+
+@pytest.mark.parametrize("case", NEGATIVE)
+def test_older_axes_are_counted_from_the_front(case: str, tmp_path: Path) -> None:
+    text, expected = NEGATIVE[case]
+    old, kind, dims, body = re.match(r"(\d+) (\w+)(\[.*?\]) (.*)", text).groups()  # type: ignore[union-attr]
+    model = parser.parse_model(
+        f'<ir_version: 5, opset_import: ["" : {old}]> g (float[2, 1, 3] x) => ({kind}{dims} y) '
+        f"<int64[1] last = {{-1}}> {{ {body} }}"
+    )
+    path = tmp_path / "older.onnx"
+    passlib.load(model).save(path, opset=10)
+    made = onnx.load(path)
+    onnx.checker.check_model(made, full_check=True)
+    stated = [each for node in made.graph.node for each in node.attribute]
+    (axes,) = (
+        [each.i] if each.name == "axis" else each.ints for each in stated if "ax" in each.name
+    )
+    assert list(axes) == expected
+    feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 1, 3)}
+    (before,), (after,) = (results(each.SerializeToString(), feeds) for each in (model, made))
+    assert np.array_equal(before, after)
 
 
 def test_failures_of_the_converter_are_errors(

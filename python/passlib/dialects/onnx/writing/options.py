@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 
 from passlib.dialects.onnx import schema
+from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.expansion import expand
 from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, refill
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
@@ -222,11 +223,43 @@ converter or checker: ``make sweep-opsets`` compares them.
 """
 
 
+_NEGATIVE_AXES: Final = 11
+"""The first operator set whose operators count axes from the end, too."""
+
+
+def _count_from_front(conversion: Conversion, result: Any) -> None:
+    ranks = _Around(conversion.model, conversion.model.graph).ranks
+    for graph in graphs_within(result.graph):
+        for node in graph.node:
+            if schema.plain(node.domain):
+                continue
+            for each in node.attribute:
+                axes = {"axis": [each.i], "axes": list(each.ints)}.get(each.name, [])
+                if min(axes, default=0) >= 0:
+                    continue
+                rank = ranks.get(node.input[0])
+                if rank is None:
+                    raise UnsupportedError(
+                        f"node {_name(node)!r} ({node.op_type}): before operator set "
+                        f"{_NEGATIVE_AXES} no axis is counted from the end, and the rank of "
+                        f"{node.input[0]!r} is not known; save the model without opset"
+                    )
+                # Those of Unsqueeze and OneHot are axes of the result.
+                rank += {"Unsqueeze": len(axes), "OneHot": 1}.get(node.op_type, 0)
+                axes = [axis + rank if axis < 0 else axis for axis in axes]
+                if each.name == "axis":
+                    each.i = axes[0]
+                else:
+                    each.ints[:] = axes
+
+
 def repair(conversion: Conversion, result: Any) -> None:
     """Do in a converted model what ONNX's converter has left out.
 
     ``conversion``: with the model before.
     """
+    if not conversion.is_upward and conversion.crosses(_NEGATIVE_AXES):
+        _count_from_front(conversion, result)
     if not (conversion.is_upward and conversion.crosses(21)):
         return
     before = {
@@ -370,9 +403,6 @@ _OLDEST_FORMAT: Final = 3
 _OLDEST_ADAPTED: Final = 13
 """The oldest operator set between which and newer ones passlib itself converts operators."""
 
-_FREE_INITIALIZERS: Final = 4
-"""The first IR version whose initializers need not be inputs."""
-
 
 def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> Assembled | None:
     """Convert a model to another version of ONNX's own operator set, and check the result.
@@ -397,8 +427,12 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
     check_model(model)
     _check_inferable(model)
     given = without_weights(model, assembled.arrays)
+    if model.ir_version >= INPUTS_ALSO:
+        # The converter would take values that callers may replace for constants.
+        fed = {value.name for value in given.graph.input}
+        refill(given.graph.initializer, [t for t in given.graph.initializer if t.name not in fed])
     # Initializers need not be inputs, as ONNX Runtime permits in all versions.
-    given.ir_version = max(given.ir_version, _FREE_INITIALIZERS)
+    given.ir_version = max(given.ir_version, INPUTS_ALSO)
     if min(present, opset) >= _OLDEST_ADAPTED:
         expand(given, OperatorSet.of(opset))
         adapt(given, present, opset)
