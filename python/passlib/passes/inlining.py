@@ -123,7 +123,8 @@ class _Inliner:
         for key in order:
             changed |= self._expand(self._functions[key])
         for body in self._bodies:
-            changed |= self._expand(body)
+            while self._expand(body):
+                changed = True
         changed |= self._remove_unused()
         return changed
 
@@ -178,7 +179,7 @@ class _Inliner:
         found = [
             graph
             for graph in graphs_within(body)
-            if any(call_of(node) in self._chosen for node in graph.node)
+            if any(self._is_due(body, node) for node in graph.node)
         ]
         if not found:
             return False
@@ -187,15 +188,30 @@ class _Inliner:
         for graph in reversed(found):  # a change of a graph replaces those nested in it
             nodes = []
             for node in graph.node:
-                key = call_of(node)
-                if key not in self._chosen:
+                if not self._is_due(body, node):
                     nodes.append(node)
                     continue
+                key = call_of(node)
                 function = self._functions[key]
                 self._match_sets(body, key, function)
                 nodes += Call(node, key, function, names, titles).nodes()
             refill(graph.node, nodes)
         return True
+
+    def _is_due(self, body: Any, node: Any) -> bool:
+        """Whether a node of a graph or a function is a call to replace.
+
+        In a function, one that passes an attribute on waits until the caller's is known: if that is
+        absent, the default of the function called here counts.
+        """
+        key = call_of(node)
+        if key not in self._chosen or not hasattr(body, "opset_import"):
+            return key in self._chosen
+        defaults = {each.name for each in self._functions[key].attribute_proto}
+        return not any(
+            each.name in defaults and each.ref_attr_name in body.attribute
+            for each in node.attribute
+        )
 
     def _match_sets(self, body: Any, key: Key, function: Any) -> None:
         """Check that operators of a function are the same in the graph that gets them."""

@@ -61,6 +61,15 @@ CASES = {
         ),
         {"LeakyRelu": 3},
     ),
+    "a default behind an absent attribute": Case(
+        UNARY + "{ h = f.outer<beta = 0.5>(x) k = f.outer(h) y = f.most(k) }",
+        (
+            "most <beta> (p) => (q) { q = f.outer<beta: float = @beta>(p) }",
+            "outer <beta> (p) => (q) { q = f.inner<alpha: float = @beta>(p) }",
+            "inner <alpha: float = 0.25> (p) => (q) { q = LeakyRelu<alpha: float = @alpha>(p) }",
+        ),
+        {"LeakyRelu": 3},
+    ),
     "attributes in functions": Case(
         UNARY + "{ y = f.outer<beta = 0.5>(x) }",
         (
