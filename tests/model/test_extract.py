@@ -105,6 +105,15 @@ def test_new_inputs_have_types(tmp_path: Path) -> None:
     assert (value.name, value.type.tensor_type.elem_type) == ("c", onnx.TensorProto.FLOAT)
 
 
+def test_an_inner_value_can_be_input_and_output(tmp_path: Path) -> None:
+    text = f"{onnx_models.HEAD}(float[3] x) => (float[3] y) {{ a = Neg(x) y = Exp(a) }}"
+    whole = passlib.load(onnx_models.save(text, tmp_path / "whole.onnx"))
+    part = whole.extract(inputs=["a"], outputs=["a", "y"])
+    part.save(tmp_path / "part.onnx")
+    found = passlib.load(tmp_path / "part.onnx").run({"a": np.zeros(3, np.float32)})
+    assert [found[name].tolist() for name in ("a", "y")] == [[0, 0, 0], [1, 1, 1]]
+
+
 def test_weights_that_are_not_needed_are_gone(tmp_path: Path) -> None:
     model = onnx_model(onnx_models.CHAIN, tmp_path)
     assert dict(model.extract(outputs="a").args) == {}

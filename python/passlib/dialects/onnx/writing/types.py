@@ -101,7 +101,8 @@ def renewed_types(
         names = wanted.get(place, set())
         if not names:
             continue
-        found = {v.name: v.type for v in (*known[place].value_info, *known[place].output)}
+        around = known[place]
+        found = {v.name: v.type for v in (*around.value_info, *around.output, *around.input)}
         found = {name: kind for name, kind in found.items() if states_elements(kind)}
         certain = {name: kind for name, kind in found.items() if name not in disputed}
         values = dict.fromkeys((v.name for v in graph.value_info), None)
