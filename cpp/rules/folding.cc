@@ -337,11 +337,9 @@ bool foldNatively(const std::string& op, const std::map<std::string, Value>& set
   if (op == "ReduceSum" && count == 1 && settings.count("keepdims") != 0 &&
       settings.at("keepdims").number() == 0 && integers("axes") && !integers("axes")->empty())
     return foldSum(input, *integers("axes"), allocate);
-  if (op == "Expand" && count == 2 && settings.empty()) {
-    const std::optional<Shape> shape = integersOf(*inputs[1]);
-    return shape && foldExpand(input, *shape, allocate);
-  }
-  if (count != 1 || settings.size() > 1) return false;
+  // A shape is an attribute or the second input.
+  const bool is_input = count == 2 && settings.empty();
+  if (is_input ? op == "Transpose" : count != 1 || settings.size() > 1) return false;
   if (op == "Transpose") {
     Shape order;
     for (std::size_t axis = input.shape.size(); axis-- > 0;)
@@ -353,7 +351,7 @@ bool foldNatively(const std::string& op, const std::map<std::string, Value>& set
     }
     return foldTranspose(input, order, allocate);
   }
-  const std::optional<Shape> shape = integers("shape");
+  const std::optional<Shape> shape = is_input ? integersOf(*inputs[1]) : integers("shape");
   if (op == "Reshape" && shape) return foldReshape(input, *shape, allocate);
   return op == "Expand" && shape && foldExpand(input, *shape, allocate);
 }

@@ -361,14 +361,17 @@ rule r "S."
 
 
 @pytest.mark.parametrize("kind", ["float", "double", "float16", "int8"])
-def test_a_constant_is_expanded_to_a_shape(kind: str) -> None:
+@pytest.mark.parametrize(
+    "value", ["Expand(c, i64(shape(x)))", "Reshape(Expand(c, i64[1, 2, 3]), i64[2, -1])"]
+)
+def test_a_constant_is_moved_to_a_shape(kind: str, value: str) -> None:
     """The core computes it, in the nested graph too, where the runtime computes nothing."""
-    rule = """\
+    rule = f"""\
 rule r "S."
   onnx 8..
   y = Mul(x, c:param)
   where shape(c) != shape(x)
-  => y = Mul(x, fold(Expand(c, i64(shape(x)))))
+  => y = Mul(x, fold({value}))
   exact
   enables
 """

@@ -205,8 +205,10 @@ class _Inliner:
         absent, the default of the function called here counts.
         """
         key = call_of(node)
-        if key not in self._chosen or not hasattr(body, "opset_import"):
-            return key in self._chosen
+        if key not in self._chosen:
+            return False
+        if not hasattr(body, "opset_import"):
+            return True
         defaults = {each.name for each in self._functions[key].attribute_proto}
         return not any(
             each.name in defaults and each.ref_attr_name in body.attribute

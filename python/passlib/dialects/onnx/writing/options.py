@@ -231,11 +231,14 @@ def _count_from_front(conversion: Conversion, result: Any) -> None:
     ranks = _Around(conversion.model, conversion.model.graph).ranks
     for graph in graphs_within(result.graph):
         for node in graph.node:
-            if schema.plain(node.domain):
+            own = schema.schema_of(node.op_type, "", conversion.target)
+            if schema.plain(node.domain) or own is None:
                 continue
             for each in node.attribute:
                 axes = {"axis": [each.i], "axes": list(each.ints)}.get(each.name, [])
-                if min(axes, default=0) >= 0:
+                preset = own.attributes.get(each.name)
+                # Operators such as TopK, whose default is -1, count from the end in every set.
+                if min(axes, default=0) >= 0 or preset is None or preset.default_value.i < 0:
                     continue
                 rank = ranks.get(node.input[0])
                 if rank is None:
@@ -244,8 +247,8 @@ def _count_from_front(conversion: Conversion, result: Any) -> None:
                         f"{_NEGATIVE_AXES} no axis is counted from the end, and the rank of "
                         f"{node.input[0]!r} is not known; save the model without opset"
                     )
-                # Those of Unsqueeze and OneHot are axes of the result.
-                rank += {"Unsqueeze": len(axes), "OneHot": 1}.get(node.op_type, 0)
+                if node.op_type == "Unsqueeze":  # which states axes of its result
+                    rank += len(axes)
                 axes = [axis + rank if axis < 0 else axis for axis in axes]
                 if each.name == "axis":
                     each.i = axes[0]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from passlib.library.python import Graph
 from passlib.passes.standard.facts.nodes import Model, integer, integers, operator
 
 Array: TypeAlias = np.ndarray[Any, Any]
-_Result = TypeVar("_Result")
 
 _MOST_STEPS: Final = 1000
 """Operators on the way to one value."""
@@ -134,16 +132,6 @@ def _transpose(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
     return np.transpose(inputs[0], order)
 
 
-def _expand(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    array, stated = inputs if len(inputs) == 2 else (inputs[0], inputs[0])
-    if stated.ndim != 1 or stated.dtype != np.int64 or (stated < 0).any():
-        return None
-    shape = _tried(lambda: np.broadcast_shapes(array.shape, tuple(stated.tolist())))
-    if shape is None or math.prod(shape) > _MOST_ELEMENTS:
-        return None
-    return np.broadcast_to(array, shape)
-
-
 def _concat(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
     axis = integer(node, "axis", -1)
     if axis < 0 or any(each.dtype != inputs[0].dtype for each in inputs):
@@ -151,7 +139,7 @@ def _concat(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
     return _tried(lambda: np.concatenate(list(inputs), axis))
 
 
-def _tried(compute: Callable[[], _Result]) -> _Result | None:
+def _tried(compute: Callable[[], Array]) -> Array | None:
     try:
         return compute()
     except ValueError:  # np.exceptions.AxisError is one
@@ -166,7 +154,6 @@ _PLAIN: Final = frozenset(
 _RULES: Final[dict[str, Callable[[EditableNode, Sequence[Array]], Array | None]]] = {
     "Cast": _cast,
     "Concat": _concat,
-    "Expand": _expand,
     "Identity": _identity,
     "Reshape": _reshape,
     "Squeeze": _squeeze,
