@@ -153,7 +153,8 @@ PASSLIB_API int passlib_model_run(passlib_model* model, const passlib_session* s
                                   const char* pipeline, const passlib_run_options* options,
                                   passlib_error** error);
 /* Checks a pipeline, and returns its text without the steps of some names, which it must have: ""
-   if no step is left, which is no pipeline. The caller frees it with passlib_free. */
+   if no step is left, which is no pipeline. Named pipelines in it, such as simplify, skip those
+   that are names of standard passes. The caller frees the text with passlib_free. */
 PASSLIB_API char* passlib_pipeline_without(const passlib_session* session, const char* pipeline,
                                            const char* const* names, size_t count,
                                            passlib_error** error);

@@ -10,6 +10,7 @@
 #include "bindings/editing/handles.h"
 #include "bindings/editing/knowledge.h"
 #include "bindings/editing/matched.h"
+#include "moves/kept.h"
 #include "moves/kernels.h"
 
 namespace passlib {
@@ -17,11 +18,11 @@ namespace {
 
 /// Runs a pass on a graph. Returns the new parameters by name, and the names of those that are
 /// gone. `allocate(shape, code)` returns an array.
-template <typename Pass>
-py::tuple runMove(const GraphHandle& graph, const AttributeTexts& attributes,
-                  const py::list& params, const py::object& file, const Assumptions& assumptions,
-                  const std::unordered_set<std::string>& kept, const py::function& allocate,
-                  Pass pass) {
+py::tuple runMove(const std::string& name, const GraphHandle& graph,
+                  const AttributeTexts& attributes, const py::list& params, const py::object& file,
+                  const Assumptions& assumptions, const std::unordered_set<std::string>& kept,
+                  const py::function& allocate,
+                  const std::unordered_map<std::string, bool>& given) {
   const MatchedGraph lending(graph, attributes, params, false);
   std::unique_ptr<GraphKnowledge> knowledge;
   std::vector<std::pair<Node*, py::array>> made;
@@ -43,44 +44,34 @@ py::tuple runMove(const GraphHandle& graph, const AttributeTexts& attributes,
   };
   hooks.kept = kept;
   moves::Model model(hooks);
-  pass(&model);
+  moves::Options options;
+  for (const auto& [key, value] : given) options.set(key, value);
+  if (!moves::run(name, &model, options)) throw py::key_error(name);
   py::dict left;
   for (const auto& [node, array] : made) {
     if (!graph.owner->isRemoved(node)) left[decode(node->name)] = array;
   }
   py::list gone;
-  for (const std::string& name : model.goneConstants()) gone.append(decode(name));
+  for (const std::string& each : model.goneConstants()) gone.append(decode(each));
   return py::make_tuple(left, gone);
 }
 
-/// `options`: names of the further arguments of the pass.
-template <typename... Options, typename... Names>
-void bindMove(py::module_* m, const char* name, void (*pass)(moves::Model*, Options...),
-              const Names&... options) {
-  m->def(
-      name,
-      [pass](const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
-             const py::object& file, const Assumptions& assumptions,
-             const std::unordered_set<std::string>& kept, const py::function& allocate,
-             Options... given) {
-        return runMove(graph, attributes, params, file, assumptions, kept, allocate,
-                       [&](moves::Model* model) { pass(model, given...); });
-      },
-      py::arg("graph"), py::arg("attributes"), py::arg("params"), py::arg("file"),
-      py::arg("assumptions"), py::arg("kept"), py::arg("allocate"), options...);
+py::set keptOf(const std::string& what, const GraphHandle& graph, const AttributeTexts& attributes,
+               const py::list& params) {
+  const MatchedGraph lending(graph, attributes, params, what != "scaledWeights");
+  py::set names;
+  for (const std::string& each : moves::keptNames(what, graph.graph)) names.add(decode(each));
+  return names;
 }
 
 }  // namespace
 
 void bindMoves(py::module_* m) {
-  bindMove(m, "cancel_transposes", &moves::cancelTransposes, py::arg("empty_errors"),
-           py::arg("reorder_sums"));
-  bindMove(m, "fold_shapes", &moves::foldShapes, py::arg("conditions"));
-  bindMove(m, "merge_concats", &moves::mergeConcats);
-  bindMove(m, "merge_slices", &moves::mergeSlices);
-  bindMove(m, "propagate_casts", &moves::propagateCasts);
-  bindMove(m, "merge_factors", &moves::mergeFactors);
-  bindMove(m, "merge_reshapes", &moves::mergeReshapes);
+  m->def("run_move", &runMove, py::arg("name"), py::arg("graph"), py::arg("attributes"),
+         py::arg("params"), py::arg("file"), py::arg("assumptions"), py::arg("kept"),
+         py::arg("allocate"), py::arg("options"));
+  m->def("kept_names", &keptOf, py::arg("what"), py::arg("graph"), py::arg("attributes"),
+         py::arg("params"));
   m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));
   m->def("kernels", &moves::kernels);
 }

@@ -244,9 +244,29 @@ passlib_value valueOf(const passlib_model* model, const NodeEntry& entry) {
   return {model->numberOf(entry.node), static_cast<std::size_t>(entry.entry)};
 }
 
-/// Steps without those of some names. `found` gets the names that were there.
-std::vector<Step> without(const std::vector<Step>& steps, const std::set<std::string>& names,
-                          std::set<std::string>* found) {
+/// A step of a named pipeline that skips further passes.
+Step skipping(const host::Session& session, Step step, const std::set<std::string>& names) {
+  std::size_t place = 0;
+  const auto options = session.find(step.name).declaration.checked(step.options, &place);
+  std::vector<std::string> skipped = passlib::listedIn(options, "skip");
+  for (const std::string& name : names) {
+    if (std::find(skipped.begin(), skipped.end(), name) == skipped.end()) skipped.push_back(name);
+  }
+  const auto is_skip = [](const auto& option) { return option.first == "skip"; };
+  step.options.erase(std::remove_if(step.options.begin(), step.options.end(), is_skip),
+                     step.options.end());
+  step.options.emplace_back("skip", passlib::printList(skipped));
+  return step;
+}
+
+/// Steps without those of some names, which named pipelines skip if they are of standard passes.
+/// `found` gets the names that were there.
+std::vector<Step> without(const host::Session& session, const std::vector<Step>& steps,
+                          const std::set<std::string>& names, std::set<std::string>* found) {
+  std::set<std::string> standard;
+  for (const std::string& name : names) {
+    if (session.isStandard(name)) standard.insert(name);
+  }
   // Repeats in progress: the steps around them, and the place there.
   struct Frame {
     const std::vector<Step>* from;
@@ -278,6 +298,9 @@ std::vector<Step> without(const std::vector<Step>& steps, const std::set<std::st
     ++frame.place;
     if (names.count(step.name) != 0) {
       found->insert(step.name);
+    } else if (!standard.empty() && session.find(step.name).is_pipeline) {
+      found->insert(standard.begin(), standard.end());
+      frame.kept.push_back(skipping(session, step, standard));
     } else {
       frame.kept.push_back(step);
     }
@@ -441,7 +464,7 @@ char* passlib_pipeline_without(const passlib_session* session, const char* pipel
     session->passes.check(steps, text);
     const std::set<std::string> skipped(names, names + count);
     std::set<std::string> found;
-    const std::vector<Step> kept = without(steps, skipped, &found);
+    const std::vector<Step> kept = without(session->passes, steps, skipped, &found);
     for (const std::string& name : skipped) {
       if (found.count(name) == 0) {
         throw host::UsageError("the pipeline has no pass '" + name + "' to skip");

@@ -99,6 +99,27 @@ OptionDeclaration readOption(const JsonVal& object, const std::string& place) {
   return option;
 }
 
+void readJoins(const JsonVal& object, const std::string& place, Declaration* made) {
+  if (const JsonVal* names = optionalMember(object, "pipelines", mxnet::ext::LIST, place)) {
+    made->pipelines = namesIn(*names, place);
+  }
+  if (const JsonVal* after = optionalMember(object, "after", mxnet::ext::STR, place)) {
+    made->after = after->str;
+  }
+  if (const JsonVal* cost = optionalMember(object, "cost", mxnet::ext::STR, place)) {
+    made->cost = cost->str;
+  }
+  const auto options = [&](const char* name) {
+    std::vector<std::pair<std::string, std::string>> texts;
+    if (const JsonVal* given = optionalMember(object, name, mxnet::ext::MAP, place)) {
+      for (const auto& [key, value] : given->map) texts.emplace_back(key.str, textOf(value));
+    }
+    return texts;
+  };
+  made->joined = options("options");
+  made->rounding = options("rounding");
+}
+
 Declaration readDeclaration(const JsonVal& object, const std::string& place) {
   Declaration made;
   made.declared = true;
@@ -119,10 +140,11 @@ Declaration readDeclaration(const JsonVal& object, const std::string& place) {
     made.options.push_back(
         readOption(option, "pass '" + made.name + "', option " + std::to_string(number++)));
   }
+  if (const JsonVal* names = optionalMember(object, "triggers", mxnet::ext::LIST, place)) {
+    made.triggers = namesIn(*names, place);
+  }
   if (const JsonVal* joins = optionalMember(object, "joins", mxnet::ext::MAP, place)) {
-    const JsonVal* const found =
-        optionalMember(*joins, "pipelines", mxnet::ext::LIST, place + ", joins");
-    if (found != nullptr) made.pipelines = namesIn(*found, place);
+    readJoins(*joins, place + ", joins", &made);
   }
   return made;
 }
@@ -170,7 +192,11 @@ std::string OptionDeclaration::typeText() const {
            : kind == "integer" ? "a whole number"
            : kind == "real"    ? "a number"
                                : "text";
-    if (low) text += " from " + low_text + " to " + high_text;
+    if (low && high) {
+      text += " from " + low_text + " to " + high_text;
+    } else if (low) {
+      text += " of at least " + low_text;
+    }
   }
   return is_list ? "a list, each item " + text : text;
 }
@@ -264,6 +290,16 @@ std::vector<std::pair<std::string, std::string>> Declaration::checked(
   }
   *place = given.size();
   return made;
+}
+
+std::vector<std::string> listedIn(const std::vector<std::pair<std::string, std::string>>& options,
+                                  const std::string& name) {
+  std::vector<std::string> items;
+  for (const auto& [key, text] : options) {
+    if (key != name) continue;
+    for (const JsonVal& item : JsonVal::parse(text).list) items.push_back(item.str);
+  }
+  return items;
 }
 
 std::vector<Declaration> readDeclarations(const std::string& text) {

@@ -40,13 +40,23 @@ struct Declaration {
   bool weights_on_demand = false;
   bool needs_shapes = true;
   bool exact = false;
+  std::vector<std::string> triggers;   ///< operators without one of which it changes no graph
   std::vector<std::string> pipelines;  ///< that it joins
+  std::string after;                   ///< the pass of the pipelines behind which it runs
+  /// What the pipelines give it, and what besides where results may change by rounding.
+  std::vector<std::pair<std::string, std::string>> joined;
+  std::vector<std::pair<std::string, std::string>> rounding;
+  std::string cost;  ///< what its time grows with: "nodes", "weights" or "runs"
 
   /// Returns options, given as text, as a library gets them. Throws std::invalid_argument, with
   /// the number of the option in `place` if it concerns one.
   std::vector<std::pair<std::string, std::string>> checked(
       const std::vector<std::pair<std::string, std::string>>& given, std::size_t* place) const;
 };
+
+/// The texts in checked options of a name that is a list.
+std::vector<std::string> listedIn(const std::vector<std::pair<std::string, std::string>>& options,
+                                  const std::string& name);
 
 /// Reads the declarations of a library, in the form of `_passlibDeclarations` in lib_api.h; "" if
 /// there are none. Throws FormatError.

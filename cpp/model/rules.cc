@@ -2,131 +2,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "errors.h"
-#include "graph/check.h"
-#include "graph/edited.h"
-#include "graph/variables.h"
-#include "library/memory.h"
-#include "moves/model.h"
-#include "rules/knowledge.h"
+#include "model/edit.h"
 
 namespace passlib::model {
 
 namespace {
 
-using mxnet::ext::JsonVal;
-using mxnet::ext::MXDType;
-using mxnet::ext::MXTensor;
 using mxnet::ext::host::quoted;
-
-/// A graph while rules change it, with its arrays, which the nodes point to.
-class Edit {
- public:
-  Edit(const Model& model, const std::string& what)
-      : model_(model),
-        what_(what),
-        before_(namesOfVariables(*model.graph->get())),
-        max_depth_(mostNestedGraphs(model.graph.get())),
-        editor_(model.graph->take(), what, false, {}),
-        graph_(editor_.root()) {
-    GraphTexts attributes = model.attributes;
-    attributes["dialect"] = "\"onnx\"";
-    graph_->attrs = parseAttributes(attributes);
-    for (Node* node : graph_->inputs) {
-      const auto found = model.arrays.find(node->name);
-      if (found == model.arrays.end()) continue;
-      arrays_.push_back(computed(found->second));
-      const Array& array = arrays_.back();
-      node->tensor =
-          keep(const_cast<char*>(array.data.data()), array.dims, rules::arrayType(array.type));
-    }
-  }
-  Edit(const Edit&) = delete;
-  Edit& operator=(const Edit&) = delete;
-
-  void apply(const rules::Book& book, const std::vector<std::size_t>& chosen) {
-    editor_.nodes(graph_);  // completes removals
-    rules::GraphKnowledge knowledge(graph_, model_.file->originals(), {});
-    rules::Hooks hooks;
-    hooks.add_node = [this](Graph* where, const std::string& name, const std::string& op) {
-      return editor_.addNode(where, op, name, {}, 0);
-    };
-    hooks.remove_node = [this](Graph*, Node* node) { editor_.noteRemoved(node); };
-    hooks.allocate = [this](Node* node, const std::vector<int64_t>& shape, MXDType type) {
-      allocate(node, shape, type);
-    };
-    hooks.known = [&knowledge](const NodeEntry& entry) { return knowledge.of(entry); };
-    hooks.added = [&knowledge](Graph* where, Node* node) { knowledge.add(where, node); };
-    const rules::Applied applied = book.apply(graph_, chosen, hooks);
-    editor_.noteNames();
-    editor_.noteOutputs();
-    moves::Hooks owner;
-    owner.owner = &editor_;
-    owner.graph = graph_;
-    moves::Model(owner).removeUnused(applied.left);
-  }
-
-  Model finish() {
-    Model after = model_;
-    std::vector<std::pair<std::string, Array>> made;
-    for (auto& [node, array] : made_) {
-      if (!editor_.isRemoved(node)) made.emplace_back(node->name, std::move(array));
-    }
-    std::unique_ptr<Graph> result = editor_.close();
-    mxnet::ext::host::takeBackParams(result.get());
-    result->attrs.clear();
-    OperatorKinds kinds =
-        finishGraph(result.get(), false, what_ + " left a graph that is not sound", max_depth_);
-    for (const std::string& name : missingNames(before_, *result)) after.arrays.erase(name);
-    for (auto& [name, array] : made) after.arrays[name] = std::move(array);
-    after.present = presentAfter(model_, *result);
-    after.graph = std::make_shared<GraphSource>(std::move(result), std::move(kinds));
-    return after;
-  }
-
- private:
-  MXTensor* keep(void* data, const std::vector<int64_t>& shape, MXDType type) {
-    tensors_.emplace_back(data, shape, type, 0, mxnet::ext::MXContext::CPU());
-    return &tensors_.back();
-  }
-
-  void allocate(Node* node, const std::vector<int64_t>& shape, MXDType type) {
-    const auto bytes =
-        arrayBytes(rules::bytesOf(type), shape.data(), static_cast<int>(shape.size()));
-    if (!bytes) throw PassError(what_ + " needs a parameter that is too large");
-    Buffer buffer(*bytes, false);
-    Array array{rules::onnxType(type), shape,
-                onnx::Bytes(static_cast<const char*>(buffer.data()), buffer.size()), nullptr};
-    node->tensor = keep(buffer.data(), shape, type);
-    array.owner = std::shared_ptr<const void>(buffer.release());
-    made_.emplace_back(node, std::move(array));
-  }
-
-  const Model& model_;
-  std::string what_;
-  NameList before_;
-  int max_depth_;
-  EditedGraph editor_;
-  Graph* graph_;
-  std::deque<Array> arrays_;
-  std::deque<MXTensor> tensors_;  // nodes point to them
-  std::vector<std::pair<Node*, Array>> made_;
-};
-
-std::vector<std::string> listIn(const OptionList& options, const std::string& key) {
-  std::vector<std::string> names;
-  for (const auto& [name, text] : options) {
-    if (name != key) continue;
-    for (const JsonVal& item : JsonVal::parse(text).list) names.push_back(item.str);
-  }
-  return names;
-}
 
 bool isAmong(const std::vector<std::string>& names, const rules::Rule& rule) {
   return std::any_of(names.begin(), names.end(), [&rule](const std::string& name) {
@@ -136,12 +24,16 @@ bool isAmong(const std::vector<std::string>& names, const rules::Rule& rule) {
 
 }  // namespace
 
-std::shared_ptr<const RulesFile> RulesFile::open(const std::string& path) {
+std::string readText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::system_error(errno, std::generic_category(), path);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!isUtf8(text)) throw FormatError(path + ": this is no text in UTF-8");
-  return std::make_shared<const RulesFile>(std::move(text), path);
+  return text;
+}
+
+std::shared_ptr<const RulesFile> RulesFile::open(const std::string& path) {
+  return std::make_shared<const RulesFile>(readText(path), path);
 }
 
 Declaration RulesFile::declaration(const std::string& name) const {
@@ -171,8 +63,8 @@ Declaration RulesFile::declaration(const std::string& name) const {
 }
 
 std::vector<std::size_t> RulesFile::chosen(const OptionList& options) const {
-  const std::vector<std::string> only = listIn(options, "only");
-  const std::vector<std::string> skip = listIn(options, "skip");
+  const std::vector<std::string> only = listedIn(options, "only");
+  const std::vector<std::string> skip = listedIn(options, "skip");
   std::string target;
   for (const auto& [key, text] : options) {
     if (key == "target") target = text;
@@ -200,19 +92,9 @@ std::vector<std::size_t> RulesFile::chosen(const OptionList& options) const {
 }
 
 Model RulesFile::apply(const Model& model, const OptionList& options) const {
-  const std::string what = "rules " + quoted(file_);
-  model.file->check();
   const std::vector<std::size_t> numbers = chosen(options);
-  Edit edit(model, what);
-  try {
-    edit.apply(book_, numbers);
-  } catch (const LibraryError&) {
-    throw;
-  } catch (const std::runtime_error& error) {
-    throw PassError(what + " failed: " + error.what());
-  }
-  model.file->check();
-  return edit.finish();
+  return edited(model, "rules " + quoted(file_),
+                [&](Edit* edit) { edit->apply(book_, numbers, {}, {}); });
 }
 
 }  // namespace passlib::model

@@ -13,6 +13,9 @@
 
 namespace passlib::model {
 
+/// The text of a file in UTF-8. Throws FormatError, std::system_error.
+std::string readText(const std::string& path);
+
 /// Rules that were read. Threads may share one.
 class RulesFile {
  public:

@@ -1,11 +1,13 @@
 #include "model/session.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "errors.h"
 #include "header.h"
 #include "library/calls/state.h"
+#include "model/simplify.h"
 #include "model/writing.h"
 
 namespace passlib::model {
@@ -17,39 +19,16 @@ using mxnet::ext::host::quoted;
 /// The version that `initialize` gets: that of the MXNet that passlib follows.
 constexpr int kMxnetVersion = 10901;
 
-/// Pipelines of Python, and the standard passes that are written in it, are not here.
-constexpr const char* kPythonPasses[] = {"cancelTransposes",
-                                         "clean",
-                                         "constantsToWeights",
-                                         "decompose",
-                                         "dropZeroStates",
-                                         "foldConstants",
-                                         "foldLinear",
-                                         "foldShapes",
-                                         "fuseDequantize",
-                                         "fuseFunctions",
-                                         "fuseLayers",
-                                         "fuseMatMulAdd",
-                                         "fuseSpaceToDepth",
-                                         "fuseTransposes",
-                                         "inlineFunctions",
-                                         "mergeClips",
-                                         "mergeConcats",
-                                         "mergeFactors",
-                                         "mergeReshapes",
-                                         "mergeSigns",
-                                         "mergeSlices",
-                                         "nameUniquely",
-                                         "outline",
-                                         "propagateCasts",
-                                         "quantizeWeights",
-                                         "rebuildShapes",
-                                         "removeNoOps",
-                                         "removeSequences",
-                                         "resolveIf",
-                                         "simplify",
-                                         "toHalf",
-                                         "weightsToConstants"};
+/// The standard passes that are written in Python are not here.
+constexpr const char* kPythonPasses[] = {
+    "constantsToWeights", "decompose",    "foldConstants", "fuseSpaceToDepth",
+    "inlineFunctions",    "nameUniquely", "outline",       "quantizeWeights",
+    "rebuildShapes",      "resolveIf",    "toHalf",        "weightsToConstants"};
+
+bool isOfPython(const std::string& name) {
+  return std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=
+         std::end(kPythonPasses);
+}
 
 bool endsWith(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -103,6 +82,55 @@ std::vector<KnownPass> openLibrary(const std::string& path, bool is_standard) {
   return made;
 }
 
+std::vector<KnownPass> openStandard(const std::string& folder) {
+  const auto passes = std::make_shared<const StandardPasses>(folder);
+  std::vector<KnownPass> made;
+  for (const Declaration& declaration : passes->declarations()) {
+    KnownPass pass;
+    pass.of_core = passes;
+    pass.number = made.size();
+    pass.source = folder;
+    pass.is_standard = true;
+    setDeclaration(declaration, &pass);
+    made.push_back(std::move(pass));
+  }
+  return made;
+}
+
+KnownPass pipelineOf(const std::string& name, const std::string& description, bool exact) {
+  Declaration declaration;
+  declaration.name = name;
+  declaration.description = description;
+  declaration.declared = true;
+  declaration.exact = exact;
+  OptionDeclaration skip;
+  skip.name = "skip";
+  skip.kind = "text";
+  skip.is_list = true;
+  skip.default_text = "[]";
+  skip.description = "passes to skip";
+  OptionDeclaration growth;
+  growth.name = "max_growth";
+  growth.kind = "integer";
+  growth.default_text = "None";
+  growth.description = "maximum growth of the weights in bytes (default: 1 %, at most 1 MB)";
+  growth.low = 0;
+  growth.low_text = "0";
+  OptionDeclaration rounds = growth;
+  rounds.name = "max_rounds";
+  rounds.default_text = "16";
+  rounds.description = "maximum number of rounds";
+  rounds.low = 1;
+  rounds.low_text = "1";
+  declaration.options = {skip, growth, rounds};
+  KnownPass pass;
+  pass.is_pipeline = true;
+  pass.is_standard = true;
+  pass.source = "passlib";
+  setDeclaration(std::move(declaration), &pass);
+  return pass;
+}
+
 KnownPass openRules(const std::string& path) {
   KnownPass pass;
   pass.rules = RulesFile::open(path);
@@ -134,6 +162,12 @@ std::string joined(const std::vector<std::string>& texts) {
 
 Session::Session(const std::string& standard_passes) {
   passes_ = openLibrary(standard_passes, true);
+  const std::size_t slash = standard_passes.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : standard_passes.substr(0, slash);
+  for (KnownPass& pass : openStandard(folder + "/rules")) passes_.push_back(std::move(pass));
+  passes_.push_back(
+      pipelineOf("simplify", "Run the standard passes until the cost stops falling.", false));
+  passes_.push_back(pipelineOf("clean", "Like simplify, but run only bit-exact passes.", true));
 }
 
 void Session::load(const std::string& path, bool replaces) {
@@ -166,13 +200,18 @@ void Session::load(const std::string& path, bool replaces) {
   }
 }
 
+bool Session::isStandard(const std::string& name) const {
+  return isOfPython(name) ||
+         std::any_of(passes_.begin(), passes_.end(), [&name](const KnownPass& pass) {
+           return pass.is_standard && !pass.is_pipeline && pass.declaration.name == name;
+         });
+}
+
 const KnownPass& Session::find(const std::string& name) const {
   for (const KnownPass& pass : passes_) {
     if (pass.declaration.name == name) return pass;
   }
-  const bool in_python = std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=
-                         std::end(kPythonPasses);
-  if (in_python) {
+  if (isOfPython(name)) {
     throw UsageError("the pass " + quoted(name) +
                      " is not in native hosts yet: run it with passlib's Python package, as "
                      "passlib opt");
@@ -195,8 +234,10 @@ void Session::check(const std::vector<Step>& steps, const std::string& text) con
     if (step.times > 0) continue;
     std::size_t option = step.options.size();
     try {
-      const Declaration& declaration = find(step.name).declaration;
-      declaration.checked(step.options, &option);
+      const KnownPass& pass = find(step.name);
+      const Declaration& declaration = pass.declaration;
+      const OptionList options = declaration.checked(step.options, &option);
+      if (pass.is_pipeline) skippedBy(options);
       const std::vector<std::string>& dialects = declaration.dialects;
       if (!dialects.empty() &&
           std::find(dialects.begin(), dialects.end(), "onnx") == dialects.end()) {
@@ -217,22 +258,70 @@ Model Session::runStep(const Model& model, const Step& step,
   const KnownPass& pass = find(step.name);
   std::size_t option = 0;
   const OptionList options = pass.declaration.checked(step.options, &option);
-  if ((pass.rules != nullptr || !pass.declaration.pipelines.empty()) &&
+  if ((pass.rules != nullptr || pass.is_pipeline || !pass.declaration.pipelines.empty()) &&
       model.file->hasFunctions()) {
     throw UnsupportedError("the model has local functions, which the pass " + quoted(step.name) +
                            " enters; native hosts do not yet: run it with passlib's Python "
                            "package, as passlib opt");
   }
-  if (pass.rules != nullptr) return pass.rules->apply(model, options);
-  std::string text;
-  Model after;
-  try {
-    after = runPass(model, pass.library, options, &text);
-  } catch (...) {
-    if (!text.empty()) printed(text);
-    throw;
+  if (pass.is_pipeline) return runPipeline(model, pass, options, printed);
+  return runKnown(model, pass, options, {}, printed);
+}
+
+std::vector<std::string> Session::skippedBy(const OptionList& options) const {
+  std::vector<std::string> names = listedIn(options, "skip");
+  for (const std::string& name : names) {
+    if (!isOfPython(name)) find(name);
   }
-  if (!text.empty()) printed(text);
+  return names;
+}
+
+Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const OptionList& options,
+                           const std::function<void(const std::string&)>& printed) const {
+  std::vector<const Declaration*> all;
+  std::vector<bool> is_standard;
+  for (const KnownPass& pass : passes_) {
+    all.push_back(&pass.declaration);
+    is_standard.push_back(pass.is_standard);
+  }
+  Simplification given;
+  given.exact = pipeline.declaration.exact;
+  given.passes = joinedPasses(pipeline.declaration.name, all, is_standard);
+  for (const auto& [key, text] : options) {
+    const long long number = std::strtoll(text.c_str(), nullptr, 10);
+    if (key == "max_rounds") given.max_rounds = number;
+    if (key == "max_growth") given.max_growth = static_cast<std::size_t>(number);
+  }
+  for (const std::string& name : skippedBy(options)) {
+    const auto named = [&name](const Declaration* each) { return each->name == name; };
+    given.passes.erase(std::remove_if(given.passes.begin(), given.passes.end(), named),
+                       given.passes.end());
+  }
+  const rules::Assumptions assumptions{given.exact, given.exact};
+  return simplified(
+      model, given, [&](const Model& now, const Declaration& pass, const OptionList& texts) {
+        std::size_t place = 0;
+        return runKnown(now, find(pass.name), pass.checked(texts, &place), assumptions, printed);
+      });
+}
+
+Model Session::runKnown(const Model& model, const KnownPass& pass, const OptionList& options,
+                        const rules::Assumptions& assumptions,
+                        const std::function<void(const std::string&)>& printed) const {
+  if (pass.rules != nullptr) return pass.rules->apply(model, options);
+  Model after;
+  if (pass.of_core != nullptr) {
+    after = pass.of_core->run(model, pass.number, options, assumptions);
+  } else {
+    std::string text;
+    try {
+      after = runPass(model, pass.library, options, &text);
+    } catch (...) {
+      if (!text.empty()) printed(text);
+      throw;
+    }
+    if (!text.empty()) printed(text);
+  }
   // Runtimes may lose such a value.
   if (pass.is_standard && model.file->originals()->refersToResults() && altersReferences(after) &&
       !altersReferences(model)) {

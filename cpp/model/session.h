@@ -12,6 +12,7 @@
 #include "library/steps.h"
 #include "model/passes.h"
 #include "model/rules.h"
+#include "model/standard.h"
 
 namespace passlib::model {
 
@@ -20,20 +21,24 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A pass of a library, or a file of rules.
+/// A pass of a library, a file of rules, rules and algorithms of the core, or a named pipeline.
 struct KnownPass {
   Declaration declaration;
   std::vector<std::string> accepted;  ///< values of each option, in words
   std::string source;                 ///< path of the library or of the file
   bool is_standard = false;
-  LibraryPass library;                     ///< unless it is rules
-  std::shared_ptr<const RulesFile> rules;  ///< or null
+  LibraryPass library;                            ///< unless it is one of the others
+  std::shared_ptr<const RulesFile> rules;         ///< or null
+  std::shared_ptr<const StandardPasses> of_core;  ///< or null
+  std::size_t number = 0;                         ///< of a pass of the core
+  bool is_pipeline = false;
 };
 
 /// Passes by name. Threads may run pipelines at the same time, but not while something is loaded.
 class Session {
  public:
-  /// Knows the standard passes of a library. Throws LoadError.
+  /// Knows the standard passes: those of a library, and those of the folder `rules` beside it.
+  /// Throws LoadError.
   explicit Session(const std::string& standard_passes);
 
   /// Loads a library, or a file of rules if its name ends in `.rules`: its pass has the name of the
@@ -41,10 +46,12 @@ class Session {
   /// LoadError, rules::RuleError, std::system_error.
   void load(const std::string& path, bool replaces);
 
-  /// In the order in which they were loaded.
+  /// In the order in which they were loaded, the standard ones and the pipelines first.
   const std::vector<KnownPass>& passes() const { return passes_; }
   /// Throws UsageError.
   const KnownPass& find(const std::string& name) const;
+  /// Whether passlib has a pass of this name, here or in Python.
+  bool isStandard(const std::string& name) const;
 
   /// Checks names and options of steps before anything runs. `text`: what they were read from, for
   /// messages. Throws UsageError.
@@ -56,8 +63,16 @@ class Session {
             const std::function<void(const std::string&)>& printed) const;
 
  private:
+  /// The names that a pipeline skips. Throws UsageError unless they are names of passes.
+  std::vector<std::string> skippedBy(const OptionList& options) const;
   Model runStep(const Model& model, const Step& step,
                 const std::function<void(const std::string&)>& printed) const;
+  Model runPipeline(const Model& model, const KnownPass& pipeline, const OptionList& options,
+                    const std::function<void(const std::string&)>& printed) const;
+  /// `options`: checked. `assumptions`: of passes of the core.
+  Model runKnown(const Model& model, const KnownPass& pass, const OptionList& options,
+                 const rules::Assumptions& assumptions,
+                 const std::function<void(const std::string&)>& printed) const;
 
   std::vector<KnownPass> passes_;
 };

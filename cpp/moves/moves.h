@@ -2,9 +2,25 @@
 #ifndef PASSLIB_MOVES_MOVES_H_
 #define PASSLIB_MOVES_MOVES_H_
 
+#include <string>
+#include <string_view>
+
 #include "moves/model.h"
 
 namespace passlib::moves {
+
+/// What a pass may change besides the graph; each looks at its own.
+struct Options {
+  bool empty_errors = true;
+  bool reorder_sums = false;
+  bool conditions = false;
+
+  /// Sets a member of this name, if there is one.
+  void set(std::string_view name, bool value);
+};
+
+/// Runs one of the passes below, by its name; false if there is none.
+bool run(std::string_view name, Model* model, const Options& options);
 
 /// Merges successive multiplications by constants, and successive additions of constants.
 void mergeFactors(Model* model);

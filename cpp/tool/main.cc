@@ -32,7 +32,7 @@ constexpr const char* kHelp =
     "  -h, --help               show this help message and exit\n"
     "  --version                show the version and exit\n"
     "  -o OUT, --output OUT     output file\n"
-    "  --passes TEXT            pipeline, \"a, repeat<4>(b)\"\n"
+    "  --passes TEXT            pipeline, \"a, repeat<4>(b)\" (default: simplify)\n"
     "  --rules FILE             apply these rules, after --passes (repeatable)\n"
     "  --skip NAME              skip this pass (repeatable)\n"
     "  -l FILE, --library FILE  library with passes (repeatable)\n"
@@ -266,6 +266,8 @@ std::string stepOf(const std::string& path) {
 std::string pipelineOf(const Arguments& given, const api::Session& session) {
   std::string text = given.passes;
   for (const std::string& path : given.rules) text += (text.empty() ? "" : ", ") + stepOf(path);
+  if (!given.has_passes && given.rules.empty()) text = "simplify";
+  if (text.empty()) return text;
   std::vector<const char*> names;
   for (const std::string& name : given.skip) names.push_back(name.c_str());
   const api::Text kept(
@@ -290,11 +292,6 @@ void run(const Arguments& given) {
     }
     if (given.output.empty()) {
       throw UsageError("the following arguments are required: -o/--output");
-    }
-    if (given.passes.empty() && given.rules.empty()) {
-      throw UsageError(
-          "give --passes or --rules: simplify, which passlib opt runs without them, needs "
-          "passlib's Python package");
     }
   }
   for (const std::string& path : given.rules) stepOf(path);  // checks the name

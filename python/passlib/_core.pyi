@@ -1,6 +1,6 @@
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -325,28 +325,20 @@ class EditedFacts:
     def shape(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
     def items(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
 
-class Move(Protocol):
-    def __call__(
-        self,
-        graph: EditableGraph,
-        attributes: Texts,
-        params: Lent,
-        file: OnnxFile | None,
-        assumptions: Assumptions,
-        kept: set[str],
-        allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
-        **options: bool,
-    ) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
-        """Change a graph; return the new parameters, and the names of those that are gone."""
+def run_move(
+    name: str,
+    graph: EditableGraph,
+    attributes: Texts,
+    params: Lent,
+    file: OnnxFile | None,
+    assumptions: Assumptions,
+    kept: set[str],
+    allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
+    options: dict[str, bool],
+) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
+    """Change a graph; return the new parameters, and the names of those that are gone."""
 
-cancel_transposes: Move
-fold_shapes: Move
-merge_concats: Move
-merge_factors: Move
-merge_reshapes: Move
-merge_slices: Move
-propagate_casts: Move
-
+def kept_names(what: str, graph: EditableGraph, attributes: Texts, params: Lent) -> set[str]: ...
 def has_kernel(op: str, type: int, opset: int) -> bool: ...
 def kernels() -> dict[str, list[tuple[int, set[int]]]]: ...
 

@@ -22,6 +22,9 @@ import pytest
 import passlib
 from onnx_mutations import mutated
 from onnx_suite import node_cases
+from passlib.passes.rule_examples import build
+from passlib.passes.rulebook import BOOKS
+from passlib.passes.rules import books
 from places import ROOT
 from printed_blocks import shell
 
@@ -115,6 +118,26 @@ class TestCommand:
         assert out.read_bytes() == (tmp_path / "python.onnx").read_bytes()
         assert len(onnx.load(out).graph.node) == 1
 
+    def test_simplify(self, twice: Path) -> None:
+        """It is what runs without --passes; --skip reaches the passes in it."""
+        out = twice.with_name("out.onnx")
+        for words in ([], ["--passes", "simplify"]):
+            assert run(twice, "-o", out, "--quiet", *words) == (0, "", "")
+            assert out.read_bytes() == by_python(twice, "simplify")
+            out.unlink()
+        for steps in ("clean", 'simplify{skip=["removeNoOps"], max_rounds=1}'):
+            assert run(twice, "-o", out, "--quiet", "--passes", steps) == (0, "", "")
+            assert out.read_bytes() == by_python(twice, steps)
+        words = ["--skip", "removeNoOps", "--skip", "foldConstants"]
+        assert run(twice, "-o", out, "--quiet", *words) == (0, "", "")
+        assert out.read_bytes() == by_python(twice, "simplify{skip=[removeNoOps]}")
+        assert "Identity" in [node.op_type for node in onnx.load(out).graph.node]
+
+    def test_empty_pipeline(self, twice: Path) -> None:
+        out = twice.with_name("out.onnx")
+        assert run(twice, "-o", out, "--passes", "", "--quiet") == (0, "", "")
+        assert out.read_bytes() == twice.read_bytes()
+
     def test_list(self) -> None:
         found = run("--list-passes")
         assert found.status == 0
@@ -153,11 +176,13 @@ class TestCommand:
             (("--passes", 'repeat<"">(a)'), 1, "character 8: expected a number of times, not"),
             (("--passes", 'a{x="\\ud800"}'), 1, "character 5: expected a value as a JSON string"),
             (("--passes", "nothing"), 1, "there is no pass 'nothing'"),
-            (("--passes", "simplify"), 1, "'simplify' is not in native hosts yet"),
+            (("--passes", "foldConstants"), 1, "'foldConstants' is not in native hosts yet"),
+            (("--passes", "simplify{skip=[nothing]}"), 1, "there is no pass 'nothing'"),
+            (("--passes", "clean{max_rounds=0}"), 1, "takes a whole number of at least 1, not '0'"),
+            (("--skip", "nothing"), 1, "no pass 'nothing' to skip"),
             (("--passes", "removeDeadNodes{level=2}"), 1, "has no option 'level'"),
             (("--passes", "removeDeadNodes{verbose=2}"), 1, "takes true or false, not '2'"),
             (("--passes", "removeDeadNodes", "--skip", "b"), 1, "no pass 'b' to skip"),
-            ((), 1, "give --passes or --rules"),
             (("--check",), 1, "--check: needs passlib's Python package"),
             (("--rules", "x.txt"), 1, "ends in .rules"),
             (("-l", "/nowhere/x.so", "--passes", "a"), 1, "/nowhere/x.so"),
@@ -205,6 +230,37 @@ def test_same_bytes(case: Any, tmp_path: Path) -> None:
     if made != expected:
         # Only the Python package infers types that outputs of nested graphs lack, or of sequences.
         assert without_doubtful_types(made) == without_doubtful_types(expected)
+
+
+def rule_examples() -> list[Any]:
+    """Return rules, each with the pass that applies it, with the options that it needs."""
+    passes: dict[str, str] = {}
+    for declared in json.loads((BOOKS / "passes.json").read_text())["passes"]:
+        for step in declared["steps"]:
+            passes.update(dict.fromkeys(step.get("groups", ()), declared["name"]))
+            for key, value in (("if", "true"), ("unless", "false")):
+                for option, groups in step.get(key, {}).items():
+                    text = f"{declared['name']}{{{option}={value}}}"
+                    passes.update(dict.fromkeys(groups, text))
+    return [
+        pytest.param(rule, passes[rule.group], id=rule.name)
+        for book in books()
+        for rule in book
+        if rule.group in passes
+    ]
+
+
+@pytest.mark.sample(100)
+@pytest.mark.parametrize(("rule", "steps"), rule_examples())
+def test_same_bytes_of_rules(rule: Any, steps: str, tmp_path: Path) -> None:
+    """The standard passes that apply rules, on the examples of these."""
+    (first,) = [low for domain, low, _ in rule.sets if not domain] or [17]
+    for example in rule.examples:
+        path = tmp_path / "model.onnx"
+        build(example.before, max(first, 17)).model.save(path)
+        out = tmp_path / "out.onnx"
+        assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
+        assert out.read_bytes() == by_python(path, steps)
 
 
 def without_doubtful_types(data: bytes) -> bytes:

@@ -29,31 +29,25 @@ def _numbers() -> Mapping[str, Sequence[int]]:
     return numbers
 
 
-def apply_groups(graph: Graph, *groups: str, kept: Collection[str] = ()) -> None:
+def apply_groups(graph: Graph, groups: Collection[str], kept: Collection[str]) -> None:
     """Apply the rules of groups until none applies; the operators with the names in kept stay."""
     numbers = sorted(number for group in groups for number in _numbers()[group])
     apply_rules(_book(), graph, numbers, fold, remove_unused, kept)
 
 
-def apply_move(
-    graph: Graph,
-    move: _core.Move,
-    kept: Collection[str] = (),
-    *,
-    large_sizes: bool = True,
-    **options: bool,
-) -> None:
+def apply_move(graph: Graph, move: str, kept: Collection[str], options: Mapping[str, bool]) -> None:
     """Run an algorithm of the core; the operators with the names in kept stay."""
     known = {"large_sizes": True, "empty_errors": True, **(assumed() or {})}
-    assumptions = _core.Assumptions(known["large_sizes"] and large_sizes, known["empty_errors"])
-    made, gone = move(
+    large = known["large_sizes"] and options.get("large_sizes", True)
+    made, gone = _core.run_move(
+        move,
         graph,
         graph.attributes,
         lent_arrays(graph),
         file_of(graph),
-        assumptions,
+        _core.Assumptions(large, known["empty_errors"]),
         set(kept),
         allocate,
-        **options,
+        dict(options),
     )
     exchange(graph, gone, made)

@@ -1,0 +1,140 @@
+#include "model/simplify.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace passlib::model {
+
+namespace {
+
+constexpr std::size_t kLargestGrowth = 1000000;
+constexpr std::size_t kShare = 100;
+/// The minimum size of an operator in a file, with its names.
+constexpr std::size_t kBytesOfNode = 64;
+
+/// The standard passes that native hosts lack, with those that they follow.
+const std::map<std::string, std::string> kAbsent = {{"foldConstants", ""},
+                                                    {"resolveIf", "foldConstants"},
+                                                    {"fuseSpaceToDepth", "mergeConcats"},
+                                                    {"rebuildShapes", "removeDeadNodes"}};
+
+using Cost = std::pair<std::size_t, std::size_t>;  ///< operators, bytes of weights
+
+Cost costOf(const Model& model) {
+  Cost cost{0, 0};
+  for (const auto& [op, count] : countOperators(*model.graph->get())) cost.first += count;
+  for (const auto& [name, array] : model.arrays) cost.second += array.size();
+  return cost;
+}
+
+/// The limit of the bytes of weights, which each removed operator raises.
+std::size_t limit(const Cost& start, const Cost& now, std::size_t growth) {
+  const std::size_t fewer = start.first > now.first ? start.first - now.first : 0;
+  return start.second + growth + kBytesOfNode * fewer;
+}
+
+bool hasTrigger(const Model& model, const Declaration& pass) {
+  if (pass.triggers.empty()) return true;
+  const auto counts = countOperators(*model.graph->get());
+  return std::any_of(pass.triggers.begin(), pass.triggers.end(),
+                     [&counts](const std::string& op) { return counts.count(op) != 0; });
+}
+
+OptionList optionsOf(const Declaration& pass, bool exact) {
+  OptionList options = pass.joined;
+  if (exact) return options;
+  for (const auto& [key, text] : pass.rounding) {
+    const auto same = [&key = key](const auto& each) { return each.first == key; };
+    options.erase(std::remove_if(options.begin(), options.end(), same), options.end());
+    options.emplace_back(key, text);
+  }
+  return options;
+}
+
+}  // namespace
+
+std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
+                                             const std::vector<const Declaration*>& all,
+                                             const std::vector<bool>& is_standard) {
+  struct Joined {
+    const Declaration* pass;
+    std::tuple<bool, int> place;  ///< standard passes first, then those that cost less
+  };
+  std::vector<Joined> found;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& pipelines = all[i]->pipelines;
+    if (std::find(pipelines.begin(), pipelines.end(), pipeline) == pipelines.end()) continue;
+    const std::string& cost = all[i]->cost;
+    found.push_back({all[i], {!is_standard[i], cost == "runs" ? 2 : cost == "weights" ? 1 : 0}});
+    names.insert(all[i]->name);
+  }
+  std::map<std::string, std::vector<Joined>> followers;
+  for (const Joined& each : found) {
+    std::string after = each.pass->after;
+    while (names.count(after) == 0 && kAbsent.count(after) != 0) after = kAbsent.at(after);
+    followers[names.count(after) != 0 ? after : ""].push_back(each);
+  }
+  std::vector<Joined> roots = followers[""];
+  std::stable_sort(roots.begin(), roots.end(),
+                   [](const auto& one, const auto& other) { return one.place < other.place; });
+  roots.insert(roots.end(), found.begin(), found.end());  // those in a cycle are last
+  std::vector<const Declaration*> ordered;
+  std::set<std::string> placed;
+  for (const Joined& root : roots) {
+    std::vector<Joined> pending = {root};
+    while (!pending.empty()) {
+      const Declaration* pass = pending.back().pass;
+      pending.pop_back();
+      if (!placed.insert(pass->name).second) continue;
+      ordered.push_back(pass);
+      // The last one is next: passes of libraries directly follow the one that they name.
+      std::vector<Joined> later = followers[pass->name];
+      std::stable_sort(later.begin(), later.end(), [](const auto& one, const auto& other) {
+        const auto& [is_ours, expense] = one.place;
+        const auto& [others_is_ours, others_expense] = other.place;
+        return std::pair(is_ours, -expense) < std::pair(others_is_ours, -others_expense);
+      });
+      pending.insert(pending.end(), later.begin(), later.end());
+    }
+  }
+  return ordered;
+}
+
+Model simplified(
+    const Model& model, const Simplification& given,
+    const std::function<Model(const Model&, const Declaration&, const OptionList&)>& run) {
+  Model now = model;
+  Cost cost = costOf(now);
+  const Cost start = cost;
+  const std::size_t growth =
+      given.max_growth ? *given.max_growth : std::min(kLargestGrowth, start.second / kShare);
+  // The graph on which each pass last had no effect.
+  std::map<const Declaration*, std::shared_ptr<GraphSource>> settled;
+  for (int64_t round = 0; round < given.max_rounds; ++round) {
+    bool changed = false;
+    for (const Declaration* pass : given.passes) {
+      if (settled[pass] == now.graph) continue;
+      Model made = now;
+      if (hasTrigger(now, *pass)) made = run(now, *pass, optionsOf(*pass, given.exact));
+      const Cost reached = costOf(made);
+      const bool grown = reached.second > std::max(cost.second, limit(start, reached, growth));
+      if (reached < cost && !grown) {
+        now = std::move(made);
+        cost = reached;
+        changed = true;
+      } else {
+        settled[pass] = now.graph;
+      }
+    }
+    if (!changed) break;
+  }
+  return now;
+}
+
+}  // namespace passlib::model

@@ -1,0 +1,41 @@
+// The pipelines simplify and clean: a loop over what passes declare.
+#ifndef PASSLIB_MODEL_SIMPLIFY_H_
+#define PASSLIB_MODEL_SIMPLIFY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "library/declarations.h"
+#include "library/pass.h"
+#include "model/model.h"
+
+namespace passlib::model {
+
+/// What the passes of a pipeline are, and how far it goes.
+struct Simplification {
+  std::vector<const Declaration*> passes;  ///< in their order
+  bool exact = false;                      ///< whether every bit of the results stays
+  int64_t max_rounds = 16;
+  std::optional<std::size_t> max_growth;  ///< bytes; nothing for 1 %, at most 1 MB
+};
+
+/// Returns those declarations that join a pipeline, each after the pass that it names, or at the
+/// end of a round. Standard passes that native hosts lack have a place in the order. `is_standard`
+/// has an item for each declaration.
+std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
+                                             const std::vector<const Declaration*>& all,
+                                             const std::vector<bool>& is_standard);
+
+/// Runs passes until the number of operators, then the size of the weights, stops falling. The
+/// result of a pass is kept only if it lowers this cost. `run` runs one.
+Model simplified(
+    const Model& model, const Simplification& given,
+    const std::function<Model(const Model&, const Declaration&, const OptionList&)>& run);
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_SIMPLIFY_H_

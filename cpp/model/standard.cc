@@ -1,0 +1,133 @@
+#include "model/standard.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "errors.h"
+#include "header.h"
+#include "model/edit.h"
+#include "model/rules.h"
+#include "moves/kept.h"
+
+namespace passlib::model {
+
+namespace {
+
+using mxnet::ext::JsonVal;
+using mxnet::ext::host::quoted;
+
+std::vector<std::string> namesIn(const JsonVal& list) {
+  std::vector<std::string> names;
+  for (const JsonVal& item : list.list) names.push_back(item.str);
+  return names;
+}
+
+StandardStep readStep(const JsonVal& object) {
+  StandardStep made;
+  const auto byOption = [](const JsonVal& value) {
+    std::map<std::string, StandardStep::Groups> groups;
+    for (const auto& [option, names] : value.map) groups[option.str] = namesIn(names);
+    return groups;
+  };
+  for (const auto& [key, value] : object.map) {
+    if (key.str == "move") made.move = value.str;
+    if (key.str == "keeps") made.keeps = value.str;
+    if (key.str == "groups") made.groups = namesIn(value);
+    if (key.str == "if") made.with = byOption(value);
+    if (key.str == "unless") made.without = byOption(value);
+  }
+  return made;
+}
+
+/// The value of an option; `absent` if the pass does not have it.
+bool isTrue(const Declaration& declaration, const OptionList& options, const std::string& name,
+            bool absent = false) {
+  for (const auto& [key, text] : options) {
+    if (key == name) return text == "True";
+  }
+  for (const OptionDeclaration& each : declaration.options) {
+    if (each.name == name) return each.default_text == "true";
+  }
+  return absent;
+}
+
+void add(const StandardStep::Groups& more, StandardStep::Groups* groups) {
+  groups->insert(groups->end(), more.begin(), more.end());
+}
+
+/// The numbers of the rules of some groups, in the order of the book.
+std::vector<std::size_t> rulesOf(const rules::Book& book, const StandardStep::Groups& groups) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < book.rules().size(); ++i) {
+    if (std::find(groups.begin(), groups.end(), book.rules()[i].group) != groups.end())
+      numbers.push_back(i);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+StandardPasses::StandardPasses(const std::string& folder) : folder_(folder) {
+  const std::string path = folder + "/passes.json";
+  try {
+    const std::string text = readText(path);
+    declarations_ = readDeclarations(text);
+    const JsonVal whole = JsonVal::parse(text);
+    for (const JsonVal& pass : whole.map.at(JsonVal("passes")).list) {
+      steps_.emplace_back();
+      for (const JsonVal& step : pass.map.at(JsonVal("steps")).list) {
+        steps_.back().push_back(readStep(step));
+      }
+    }
+  } catch (const std::exception& error) {
+    throw LoadError("cannot read the standard passes: " + std::string(error.what()));
+  }
+}
+
+const rules::Book& StandardPasses::book() const {
+  std::call_once(read_, [this]() {
+    std::vector<std::string> paths;
+    for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+      if (file.path().extension() == ".rules") paths.push_back(file.path().string());
+    }
+    std::sort(paths.begin(), paths.end());
+    std::string text;
+    for (const std::string& path : paths) text += (text.empty() ? "" : "\n") + readText(path);
+    book_ = std::make_unique<rules::Book>(text, "");
+  });
+  return *book_;
+}
+
+Model StandardPasses::run(const Model& model, std::size_t number, const OptionList& options,
+                          const rules::Assumptions& assumptions) const {
+  const Declaration& declaration = declarations_[number];
+  moves::Options given;
+  for (const OptionDeclaration& each : declaration.options) {
+    given.set(each.name, isTrue(declaration, options, each.name));
+  }
+  rules::Assumptions assumed = assumptions;
+  if (!isTrue(declaration, options, "large_sizes", true)) assumed.large_sizes = false;
+  return edited(model, "pass " + quoted(declaration.name), [&](Edit* edit) {
+    std::optional<NodeNames> kept;
+    for (const StandardStep& step : steps_[number]) {
+      if (!step.keeps.empty() && !kept) kept = moves::keptNames(step.keeps, edit->graph());
+      const NodeNames& stays = step.keeps.empty() ? NodeNames() : *kept;
+      if (step.move.empty()) {
+        StandardStep::Groups groups = step.groups;
+        for (const auto& [option, more] : step.with) {
+          if (isTrue(declaration, options, option)) add(more, &groups);
+        }
+        for (const auto& [option, more] : step.without) {
+          if (!isTrue(declaration, options, option)) add(more, &groups);
+        }
+        edit->apply(book(), rulesOf(book(), groups), assumptions, stays);
+      } else if (!edit->move(step.move, given, assumed, stays)) {
+        throw PassError("there is no algorithm " + quoted(step.move));
+      }
+    }
+  });
+}
+
+}  // namespace passlib::model

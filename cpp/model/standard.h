@@ -1,0 +1,56 @@
+// The standard passes that are rules and algorithms of the core.
+#ifndef PASSLIB_MODEL_STANDARD_H_
+#define PASSLIB_MODEL_STANDARD_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "library/declarations.h"
+#include "library/pass.h"
+#include "model/model.h"
+#include "rules/engine.h"
+#include "rules/knowledge.h"
+
+namespace passlib::model {
+
+/// One step of a standard pass: rules by groups, or an algorithm.
+struct StandardStep {
+  using Groups = std::vector<std::string>;
+
+  std::string move;                       ///< of moves/moves.h, or ""
+  Groups groups;                          ///< in any case
+  std::map<std::string, Groups> with;     ///< further ones where an option is true
+  std::map<std::string, Groups> without;  ///< further ones where it is false
+  std::string keeps;                      ///< of moves/kept.h, or ""
+};
+
+/// The passes of the folder `rules` of the package. Threads may share it.
+class StandardPasses {
+ public:
+  /// Reads passes.json of a folder; the rules in it are read when a pass runs. Throws LoadError.
+  explicit StandardPasses(const std::string& folder);
+
+  const std::vector<Declaration>& declarations() const { return declarations_; }
+
+  /// Runs a pass, by its number, and returns the resulting model. `options`: of the declaration,
+  /// checked. Operators on constants that rules make stay: nothing runs them here. Throws
+  /// PassError, PassResultError, FormatError, LoadError.
+  Model run(const Model& model, std::size_t number, const OptionList& options,
+            const rules::Assumptions& assumptions) const;
+
+ private:
+  const rules::Book& book() const;
+
+  std::string folder_;
+  std::vector<Declaration> declarations_;
+  std::vector<std::vector<StandardStep>> steps_;
+  mutable std::once_flag read_;
+  mutable std::unique_ptr<rules::Book> book_;
+};
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_STANDARD_H_

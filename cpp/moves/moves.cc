@@ -1,0 +1,32 @@
+#include "moves/moves.h"
+
+namespace passlib::moves {
+
+void Options::set(std::string_view name, bool value) {
+  if (name == "empty_errors") empty_errors = value;
+  if (name == "reorder_sums") reorder_sums = value;
+  if (name == "conditions") conditions = value;
+}
+
+bool run(std::string_view name, Model* model, const Options& options) {
+  if (name == "cancelTransposes") {
+    cancelTransposes(model, options.empty_errors, options.reorder_sums);
+  } else if (name == "foldShapes") {
+    foldShapes(model, options.conditions);
+  } else if (name == "mergeConcats") {
+    mergeConcats(model);
+  } else if (name == "mergeFactors") {
+    mergeFactors(model);
+  } else if (name == "mergeReshapes") {
+    mergeReshapes(model);
+  } else if (name == "mergeSlices") {
+    mergeSlices(model);
+  } else if (name == "propagateCasts") {
+    propagateCasts(model);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace passlib::moves
