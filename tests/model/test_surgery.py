@@ -27,9 +27,7 @@ def loaded(text: str) -> pl.Model:
 
 
 def message(model: pl.Model) -> Any:
-    content = content_of(model)
-    assert content is not None
-    return onnx.ModelProto.FromString(content)
+    return onnx.ModelProto.FromString(content_of(model))
 
 
 def sizes(values: Any) -> dict[str, list[Any]]:

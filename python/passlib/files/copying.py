@@ -1,15 +1,17 @@
-"""Writing arrays, which are copied from file to file where they lie in a mapped one."""
+"""Arrays in files: written from file to file where they lie in a mapped one, and moved there."""
 
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterable
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 import passlib._core as _core
 
-_SMALL: Final = 1 << 16
+SMALL: Final = 1 << 16
 """Fewer bytes are written from memory."""
 
 _BLOCK: Final = 4096
@@ -23,12 +25,31 @@ def write_array(file: BinaryIO, array: np.ndarray[Any, Any]) -> None:
     the new one; others copy them without the memory of this process.
     """
     data = array.reshape(-1).view(np.uint8)
-    place = _core.place_in_file(data) if data.nbytes >= _SMALL else None
+    place = _core.place_in_file(data) if data.nbytes >= SMALL else None
     copied = 0
     if place is not None and hasattr(os, "copy_file_range"):
         file.flush()
         copied = _copied(*place, data.nbytes, file)
     file.write(data[copied:].data)
+
+
+def in_temporary_file(arrays: Iterable[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Return read-only arrays with the elements of others, in a file that lives as long as they do.
+
+    Raises `OSError` if there is no room for it.
+    """
+    with tempfile.TemporaryFile() as file:
+        places = []
+        for array in arrays:
+            file.write(bytes(-file.tell() % _BLOCK))
+            places.append((file.tell(), array))
+            write_array(file, np.ascontiguousarray(array))
+        file.flush()
+        content = memoryview(_core.FileMapping(file.fileno(), "a temporary file"))
+    return [
+        np.frombuffer(content, array.dtype, array.size, offset).reshape(array.shape)
+        for offset, array in places
+    ]
 
 
 def _copied(source: int, offset: int, size: int, file: BinaryIO) -> int:

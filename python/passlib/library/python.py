@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,13 @@ from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.dialects import Dialect
 from passlib.errors import PassError, PassResultError, listed
+from passlib.files.copying import SMALL, in_temporary_file
 from passlib.graph.plain import PlainGraph
 from passlib.library.call import Arrays, Backend, Call, Outcome, Param
-from passlib.library.compiled import as_lent_array
+from passlib.library.compiled import NumpyArrays, as_lent_array
+
+MOST_IN_MEMORY = 1 << 27
+"""When the new arrays of a pass have more bytes, they are moved to a temporary file."""
 
 
 class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
@@ -34,6 +39,8 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         self._given = given
         self._names = {name: None for name in names if given is not None and name in given}
         self._new: dict[str, np.ndarray[Any, Any]] = {}
+        self._in_memory: dict[str, np.ndarray[Any, Any]] = {}
+        self._bytes_in_memory = 0
         self._deleted: set[str] = set()
         self._listed: list[tuple[str, np.ndarray[Any, Any], int]] | None = None
 
@@ -77,6 +84,19 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         self._new[name] = made
         self._names[name] = None
         self._deleted.discard(name)
+        if made.nbytes >= SMALL:
+            self._in_memory[name] = made
+            self._bytes_in_memory += made.nbytes
+            if self._bytes_in_memory > MOST_IN_MEMORY:
+                self._move_to_file()
+
+    def _move_to_file(self) -> None:
+        """Let new arrays lie in a file until they are saved, if there is room."""
+        moved = {n: array for n, array in self._in_memory.items() if self._new.get(n) is array}
+        self._in_memory, self._bytes_in_memory = {}, 0
+        with suppress(OSError):
+            arrays = in_temporary_file(moved.values())
+            self._new.update(zip(moved, arrays, strict=True))
 
     def __delitem__(self, name: str) -> None:
         del self._names[name]
@@ -140,7 +160,9 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         if self._given is None:
             return
         for name, array in self._new.items():
-            self._given[name] = np.array(array).view(NDArray)
+            # Models hold read-only arrays; other callers get some that can be written to.
+            is_model = type(self._given) is NumpyArrays
+            self._given[name] = array if is_model else np.array(array).view(NDArray)
         for name in {*self._deleted, *filter(is_parameter, gone)}:
             self._given.pop(name, None)
 

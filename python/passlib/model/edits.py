@@ -20,13 +20,15 @@ from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import DIM_PARAMS, INPUTS_ALSO
-from passlib.dialects.onnx.nested import graphs_within, rename_values, value_info
+from passlib.dialects.onnx.nested import graphs_within, rename_values, sealed, value_info
+from passlib.dialects.onnx.reading import Content, Held
 from passlib.dialects.onnx.soundness.inference import facts_by_place
+from passlib.dialects.onnx.writing.saving import apart
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE, Entry, Node
-from passlib.graph.plain import operators_of, with_sources
+from passlib.graph.plain import collection_off, operators_of, with_sources
 from passlib.lowering import TypeSpec
 from passlib.model.graph import ModelGraph, graph_of
 
@@ -36,25 +38,26 @@ _NUMBER = re.compile(r"[-+.\d][-+.\deE]*")
 """Texts that look like numbers, which are no names of open sizes."""
 
 
-def content_of(model: Any, **options: Any) -> bytes | None:
-    """Return an ONNX model as the bytes of its file; None if one file cannot hold it.
+def content_of(model: Any, opset: int | None = None) -> Content:
+    """Return an ONNX model as it is saved, but with its large weights next to the message.
 
-    ``options``: of `Model.save`.
+    ``opset``: of `Model.save`, whose errors this raises.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        alone = len(model.save(path, durable=False, **options)) == 1
-        return path.read_bytes() if alone else None
+    if opset is not None:
+        model = with_known_operators(model, opset)
+    with collection_off():
+        return apart(model.data(origins=False, whole=False), opset)
 
 
 def whole_content_of(model: Any, **options: Any) -> bytes:
     """Return an ONNX model with all of its weights as the bytes of a file.
 
-    ``options``: of `Model.save`. Raises `UnsupportedError` if it is larger than 2 GB.
+    ``options``: of `Model.save`. Raises `UnsupportedError` if that is more than 2 GB.
     """
-    content = content_of(model, external_data=False, **options)
-    assert content is not None
-    return content
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        model.save(path, durable=False, external_data=False, **options)
+        return path.read_bytes()
 
 
 def with_opset(model: M, opset: int) -> M:
@@ -65,7 +68,7 @@ def with_opset(model: M, opset: int) -> M:
             f"only ONNX models have versions of operators, and this one is of {like.dialect}; "
             "passlib convert --opset writes it as ONNX"
         )
-    return of_content(model, whole_content_of(model, opset=opset))
+    return of_content(model, content_of(model, opset))
 
 
 def with_known_operators(model: M, opset: Any) -> M:
@@ -89,7 +92,7 @@ def with_known_operators(model: M, opset: Any) -> M:
 
 
 def of_content(model: M, content: bytes) -> M:
-    """Return the model of the bytes of a file, of the class and the dialect of another one."""
+    """Return the model of some content, of the class and the dialect of another one."""
     like: Any = model
     family = dialects.find(like.dialect)
     made: M = type(like).of_data(family.load_bytes(content), family.name)
@@ -399,15 +402,15 @@ def with_attributes(
 Change = Callable[[bytes], bytes | None]
 
 
-def changed_nested(content: bytes, change: Change) -> bytes | None:
+def changed_nested(content: Content, change: Change) -> Content | None:
     """Change the nested graphs of the nodes of a model's graph.
 
     Result: the changed model, None if nothing was changed.
 
     Parameters
     ----------
-    content : bytes
-        An ONNX model with all of its weights.
+    content : Content
+        An ONNX model.
     change : callable
         Gets a model whose graph is a nested graph, with the values that it captures as inputs,
         and returns a model that computes the same, or None.
@@ -421,16 +424,17 @@ def changed_nested(content: bytes, change: Change) -> bytes | None:
     ]
     if not places:
         return None
-    outside = _Outside(model)
+    outside = _Outside(model, content.weights)
     done = [_change(outside, node, graph, change) for node, graph in places]
-    return bytes(model.SerializeToString()) if any(done) else None
+    return sealed(model, *outside.weights) if any(done) else None
 
 
 class _Outside:
     """Values that nested graphs can use."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, weights: Held) -> None:
         self.model = model
+        self.weights = [weights]
         fed = {value.name for value in model.graph.input if model.ir_version >= INPUTS_ALSO}
         self.initializers = {
             tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
@@ -458,11 +462,13 @@ def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:
     if alone is None:
         return False
     try:
-        changed = change(alone.SerializeToString())
+        changed = change(sealed(alone, *outside.weights))
     except PasslibError:  # a graph that is no complete model stays as it is
         return False
     if changed is None:
         return False
+    if isinstance(changed, Content):
+        outside.weights.append(changed.weights)
     made = type(outside.model).FromString(changed).graph
     _put_back(outside, graph, made, captured)
     return True
@@ -542,7 +548,8 @@ def _same(left: Any, right: Any) -> bool:
     return right is not None and (
         left is right
         or (left.data_type == right.data_type and list(left.dims) == list(right.dims)
-            and left.raw_data == right.raw_data and bool(left.raw_data))
+            and left.raw_data == right.raw_data and left.external_data == right.external_data
+            and bool(left.raw_data or left.external_data))
     )  # fmt: skip
 
 

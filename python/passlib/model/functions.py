@@ -10,8 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 import passlib._core as _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT
-from passlib.dialects.onnx.nested import graphs_within, rename_values, value_info
-from passlib.dialects.onnx.reading import Document, Reference, document_of
+from passlib.dialects.onnx.nested import (
+    external_tensors,
+    graphs_within,
+    put_inside,
+    rename_values,
+    value_info,
+)
+from passlib.dialects.onnx.reading import Content, Document, Reference, document_of
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.graph.plain import PlainGraph
@@ -126,7 +132,12 @@ class _Body:
         """
         made = self._alone(inputs)
         content = None if made is None else change(made.SerializeToString())
-        return None if content is None else self._put_back(type(made).FromString(content), made)
+        if content is None:
+            return None
+        changed = type(made).FromString(content)
+        if isinstance(content, Content):
+            put_inside(external_tensors(changed), content.weights)
+        return self._put_back(changed, made)
 
     def _alone(self, inputs: Sequence[tuple[Any, ...]]) -> Any:
         """Return the model; None for a graph next to an attribute that refers."""

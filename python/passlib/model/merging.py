@@ -8,16 +8,13 @@ from typing import Any
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.lowering.types import fit, spec_of
-from passlib.dialects.onnx.nested import graphs_within, rename_values, sizes_of
+from passlib.dialects.onnx.nested import graphs_within, rename_values, sealed, sizes_of
+from passlib.dialects.onnx.reading import Content
 from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.model.appearance import described_type
-from passlib.model.edits import (
-    names_of,
-    of_content,
-    whole_content_of,
-)
+from passlib.model.edits import content_of, names_of, of_content
 from passlib.model.loading import AnyModel, as_model
 from passlib.model.model import Model
 
@@ -51,7 +48,7 @@ def merge(
         A name is no output or input, types or shapes do not fit, operator sets differ, or both
         models have values of one name.
     UnsupportedError
-        A model is of another dialect, trains, or does not fit into one file of 2 GB.
+        A model is of another dialect, or trains.
 
     Examples
     --------
@@ -64,7 +61,8 @@ def merge(
     (['x'], ['z'])
     """
     models = [as_model(first), as_model(second)]
-    before, after = (_message(model) for model in models)
+    contents = [_content(model) for model in models]
+    before, after = (_message(content) for content in contents)
     pairs = _pairs(before.graph, after.graph, connect)
     _check_versions(before, after)
     _check_types(before.graph, after.graph, pairs)
@@ -91,15 +89,19 @@ def merge(
     del after.graph.input[:]
     after.graph.input.extend(inputs)
     _append(before, after)
-    return of_content(models[0], before.SerializeToString())
+    return of_content(models[0], sealed(before, *(content.weights for content in contents)))
 
 
-def _message(model: Model) -> Any:
+def _content(model: Model) -> Content:
     if model.dialect != "onnx":
         raise UnsupportedError(
             f"only ONNX models are merged, and one is of {model.dialect}; convert it with to_onnx"
         )
-    message = require("onnx", extra="onnx").ModelProto.FromString(whole_content_of(model))
+    return content_of(model)
+
+
+def _message(content: Content) -> Any:
+    message = require("onnx", extra="onnx").ModelProto.FromString(content)
     if message.training_info:
         raise UnsupportedError("a model with training information cannot be merged")
     return message

@@ -735,8 +735,7 @@ class Model:
         Raises
         ------
         UnsupportedError
-            The model is of another dialect, an operator has no form in this version, or the model
-            does not fit into one file of 2 GB.
+            The model is of another dialect, or an operator has no form in this version.
 
         Notes
         -----

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.calls import Call, Key, call_of, key_of, values_of
-from passlib.dialects.onnx.nested import graphs_within, refill
+from passlib.dialects.onnx.nested import graphs_within, refill, sealed
 from passlib.errors import FormatError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
@@ -17,7 +17,7 @@ from passlib.library.backends import NamedPipeline, register_pipeline
 from passlib.library.declared import Declaration, Option, OptionError, names_of
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.model.edits import of_content, whole_content_of
+from passlib.model.edits import content_of, of_content
 from passlib.model.loading import AnyModel, as_model
 
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
@@ -42,8 +42,8 @@ def inline_functions(model: AnyModel, *, names: Collection[str] | None = None) -
     Raises
     ------
     PasslibError
-        The model cannot be loaded, has no such function, or is larger than 2 GB; or an operator of
-        a function differs between the operator sets of the function and the model.
+        The model cannot be loaded, or has no such function; or an operator of a function differs
+        between the operator sets of the function and the model.
 
     Examples
     --------
@@ -72,10 +72,11 @@ class WholeModel(NamedPipeline):
 
     def _changed(self, model: Model, options: Mapping[str, Any]) -> Model:
         onnx: Any = require("onnx", extra="onnx")
-        proto = onnx.ModelProto.FromString(whole_content_of(model))
+        content = content_of(model)
+        proto = onnx.ModelProto.FromString(content)
         if not self.change(proto, options):
             return model
-        return of_content(model, proto.SerializeToString())
+        return of_content(model, sealed(proto, content.weights))
 
 
 class _Inlining(WholeModel):

@@ -56,7 +56,7 @@ def outline(
     Raises
     ------
     PasslibError
-        The model cannot be loaded, or is larger than 2 GB.
+        The model cannot be loaded.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from passlib.dialects.onnx.reading import append
 from passlib.dialects.onnx.soundness.inference import unsafe_to_infer
 from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of
 from passlib.errors import PasslibError, UnsupportedError
@@ -250,19 +251,8 @@ def _inline(lowered: Lowered, model: Any) -> None:
 
 
 def _write_data(lowered: Lowered, model: Any, path: Path) -> None:
-    """Write weights one after the other, each at a multiple of 4096 so that it can be mapped."""
+    """Write weights to a data file, one after the other."""
     with path.open("wb") as file:
         for tensor in model.graph.initializer:
-            if tensor.name not in lowered.weights:
-                continue
-            array = lowered.weights[tensor.name]
-            file.write(bytes(-file.tell() % 4096))
-            offset = file.tell()
-            np.ascontiguousarray(array).tofile(file)
-            tensor.ClearField("external_data")
-            for key, text in (
-                ("location", path.name),
-                ("offset", str(offset)),
-                ("length", str(array.nbytes)),
-            ):
-                tensor.external_data.add(key=key, value=text)
+            if tensor.name in lowered.weights:
+                append(file, tensor, lowered.weights[tensor.name], path.name)

@@ -25,7 +25,7 @@ from passlib.files.optional import require
 from passlib.files.regular import replacing
 from passlib.library.pipeline import Step
 from passlib.model import Model
-from passlib.model.edits import content_of
+from passlib.model.edits import whole_content_of
 from passlib.passes import Instrument, Rule, StepResult
 from passlib.passes.rules import books
 
@@ -130,9 +130,7 @@ class _Certificate:
         self._constants: dict[Any, Any] = {}
         self._snapshots = []
         for label, model in kept:
-            content = content_of(model, origins=True)
-            if content is None:
-                raise UnsupportedError("a model with data in several files has no certificate")
+            content = whole_content_of(model, origins=True)
             graph = checker.read_graph(checker.load_model(content, after))
             self._snapshots.append((label, self._slim(graph)))
         self._snapshots.append(("save", self._after))

@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from passlib.dialects.onnx.nested import graphs_within
+from passlib.dialects.onnx.nested import graphs_within, sealed
+from passlib.dialects.onnx.reading import Content
 from passlib.errors import PasslibError, printable
 from passlib.files.optional import require
 from passlib.graph.node import Node
@@ -44,34 +45,35 @@ def seeded(model: Model, reference: Model | None = None) -> Model | None:
     ``reference``: the model that a tool made this one from. Renamed nodes get the seeds of the
     nodes of the reference whose names are gone, in order.
 
-    Returns None if the model is not one of ONNX or has no single file.
+    Returns None if the model is not one of ONNX, or cannot be saved.
     """
     onnx: Any = require("onnx", extra="onnx") if model.dialect == "onnx" else None
-    message = _message(model)
-    if message is None:
+    content = _content(model)
+    if content is None:
         return None
+    message = onnx.ModelProto.FromString(content)
     drawing = list(_drawing(message))
-    known = None if reference is None else _message(reference)
-    names = {} if known is None else _renamed(drawing, list(_drawing(known)))
+    known = None if reference is None else _content(reference)
+    names = {}
+    if known is not None:
+        names = _renamed(drawing, list(_drawing(onnx.ModelProto.FromString(known))))
     for node in drawing:
         kind = "i" if node.op_type == "Dropout" else "f"
         name = names.get(_name(node), _name(node))
         attribute = node.attribute.add(name="seed")
         attribute.type = getattr(onnx.AttributeProto, "INT" if kind == "i" else "FLOAT")
         setattr(attribute, kind, zlib.crc32(name.encode()) % _SEEDS)
-    return of_content(model, message.SerializeToString())
+    return of_content(model, sealed(message, content.weights))
 
 
-def _message(model: Model) -> Any:
-    """Return an ONNX model as a message; None for other dialects and without a single file."""
+def _content(model: Model) -> Content | None:
+    """Return an ONNX model as a message; None for other dialects, and if it cannot be saved."""
     if model.dialect != "onnx":
         return None
     try:
-        content = content_of(model)
+        return content_of(model)
     except PasslibError:
         return None
-    onnx: Any = require("onnx", extra="onnx")
-    return None if content is None else onnx.ModelProto.FromString(content)
 
 
 def _drawing(message: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx import attributes
 from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.reading import EXTERNAL, Document
+from passlib.dialects.onnx.reading import EXTERNAL, Content, Document, Folder, Held
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
 from passlib.files.optional import require
 from passlib.graph.plain import WITH_GRAPHS
@@ -119,6 +119,28 @@ def used_by(node: Any) -> Iterator[str]:
 def external_tensors(model: Any) -> Iterator[Any]:
     """Iterate over all tensors of a model, at any depth, whose data is in other files."""
     return (tensor for tensor in _tensors(model) if tensor.data_location == EXTERNAL)
+
+
+def put_inside(tensors: Iterable[Any], folder: Folder) -> None:
+    """Read the external data of tensors into their messages."""
+    for tensor in tensors:
+        tensor.raw_data = folder.content(tensor, f"tensor {tensor.name!r}")
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+
+
+def sealed(model: Any, *weights: Held) -> Content:
+    """Serialize a message that was made of others with their weights.
+
+    ``model``: loses stand-ins of weights outside of its main graph.
+    """
+    arrays = {name: array for each in weights for name, array in each.arrays.items()}
+    held = Held(arrays, [file for each in weights for file in each.mapped])
+    # Held in a list, because ids of wrappers are unique only while the wrappers live.
+    own = list(model.graph.initializer)
+    known = set(map(id, own))
+    put_inside((each for each in external_tensors(model) if id(each) not in known), held)
+    return Content.of(model.SerializeToString(), held)
 
 
 def _tensors(model: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.attributes import DOCUMENT, ID
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, element_count
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, element_count, to_bytes
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.copying import write_array
@@ -231,6 +231,54 @@ class Folder:
         return data, offset, offset + size
 
 
+class Held(Folder):
+    """In place of a folder, weights in memory, by the locations that a message states.
+
+    Parameters
+    ----------
+    arrays : mapping of str to numpy.ndarray
+    mapped : sequence of _core.FileMapping
+        The files that the arrays may lie in.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, np.ndarray[Any, Any]],
+        mapped: Sequence[_core.FileMapping],
+    ) -> None:
+        super().__init__(Path())
+        self.arrays = arrays
+        self.mapped = list(mapped)
+
+    def file(self, location: str, place: str) -> tuple[Path, _core.FileMapping | bytes]:
+        """Raise a `FormatError`: no file has the data."""
+        raise FormatError(f"{place}: the data at {location!r} is in memory")
+
+    def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any]:
+        """Return the data of a tensor."""
+        return self.arrays[location_of(tensor, place)[0]]
+
+    def content(self, tensor: Any, place: str) -> bytes:
+        """Return the data of a tensor as bytes."""
+        return to_bytes(self.array(tensor, place))
+
+
+class Content(bytes):
+    """A serialized model whose large weights are not in it, but held next to it.
+
+    They are initializers of the main graph, whose message states them as external data.
+    """
+
+    weights: Held
+
+    @classmethod
+    def of(cls, data: bytes, weights: Held) -> Content:
+        """Make one of a serialized model."""
+        made = cls(data)
+        made.weights = weights
+        return made
+
+
 def _mapped(path: Path) -> _core.FileMapping | bytes:
     with open_regular(path) as opened:
         size = os.fstat(opened.fileno()).st_size
@@ -278,6 +326,8 @@ class Document:
         The same as the file states them, in its order.
     has_external : bool
         Whether any tensor states a place for its data in another file.
+    is_apart : bool
+        Whether these places are not in files, but in memory.
     nested_bytes : dict of str to int
         The sizes of constants of nested graphs that were asked for, by `ID`.
     """
@@ -302,6 +352,7 @@ class Document:
         self.import_list: list[tuple[str, int]] = file.imports()
         self.imports: dict[str, int] = dict(self.import_list)
         self.has_external: bool = file.has_external
+        self.is_apart = isinstance(folder, Held)
         self.nested_bytes: dict[str, int] = {}
 
     def check(self) -> None:
@@ -339,7 +390,7 @@ class Document:
         return {key: self.arrays[name] for name, key in named if name in self.arrays}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _joined, (self.path, list(self._pieces()), dict(self.arrays))
+        return _joined, (self.path, list(self._pieces()), dict(self.arrays), self.is_apart)
 
     def _pieces(self) -> Iterator[bytes | str]:
         """Iterate over the content; large weights are stated by the names of their arrays."""
@@ -357,11 +408,15 @@ class Document:
 
 
 def _joined(
-    path: Path, pieces: list[bytes | str], arrays: dict[str, np.ndarray[Any, Any]]
+    path: Path,
+    pieces: list[bytes | str],
+    arrays: dict[str, np.ndarray[Any, Any]],
+    is_apart: bool,
 ) -> Document:
     parts = (arrays[piece].tobytes() if isinstance(piece, str) else piece for piece in pieces)
     data = b"".join(parts)
-    return Document(data, path, _core.OnnxFile(data), arrays, Folder(path.parent))
+    folder = Held({}, ()) if is_apart else Folder(path.parent)
+    return Document(data, path, _core.OnnxFile(data), arrays, folder)
 
 
 class Reference(str):
@@ -399,7 +454,7 @@ def read(path: Path) -> ModelData:
 
     Errors are those of `dialects.protocol.Dialect.load`.
     """
-    return _read(map_file(path), path)
+    return _read(map_file(path), path, Folder(path.parent))
 
 
 def read_bytes(data: bytes) -> ModelData:
@@ -407,21 +462,22 @@ def read_bytes(data: bytes) -> ModelData:
 
     Raises `UnsupportedError` if it is.
     """
-    return _read(data, Path("model.onnx"), has_folder=False)
+    return _read(data, Path("model.onnx"), data.weights if isinstance(data, Content) else None)
 
 
-def _read(data: _core.FileMapping | bytes, path: Path, *, has_folder: bool = True) -> ModelData:
+def _read(data: _core.FileMapping | bytes, path: Path, folder: Folder | None) -> ModelData:
     try:
         file = _core.OnnxFile(data)
-        if file.has_external and not has_folder:
+        if file.has_external and folder is None:
             raise UnsupportedError(
                 "this ONNX model has data in other files, and bytes have no folder to look in; "
                 "load it from its file"
             )
-        folder = Folder(path.parent)
-        arrays = file.arrays(_dtype_of, _external(file, folder))
+        own = Folder(path.parent) if folder is None else folder
+        arrays = file.arrays(_dtype_of, _external(file, own))
     except FormatError as error:
-        raise error.within(path if has_folder else "the given bytes") from error
+        raise error.within("the given bytes" if folder is None else path) from error
+    folder = own
     document = Document(data, path, file, arrays, folder)
     attributes = {
         "ir_version": str(file.ir_version),

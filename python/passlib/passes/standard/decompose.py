@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import passlib._core as _core
 from passlib.dialects.onnx.expansion import expand
+from passlib.dialects.onnx.nested import sealed
+from passlib.dialects.onnx.reading import Held
 from passlib.dialects.onnx.soundness.inference import placed_graphs
 from passlib.dialects.onnx.targets import OperatorSet, Refusal, Target, refusals
 from passlib.errors import UnsupportedError, counted
@@ -19,7 +21,7 @@ from passlib.library.declared import Declaration, Option
 from passlib.library.pipeline import Step
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
-from passlib.model.edits import of_content, whole_content_of
+from passlib.model.edits import content_of, of_content
 from passlib.model.functions import with_functions
 from passlib.model.loading import AnyModel, as_model
 from passlib.passes.rulebook import BOOKS, apply_rules
@@ -46,7 +48,7 @@ def decompose(model: AnyModel, target: str) -> Model:
     Raises
     ------
     PasslibError
-        There is no such target; or the model cannot be loaded, or is larger than 2 GB.
+        There is no such target, or the model cannot be loaded.
 
     Examples
     --------
@@ -82,53 +84,59 @@ def _decomposed(model: Model, name: str, *, quiet: bool) -> Model:
             "see `passlib convert`"
         )
     done: Counter[str] = Counter()
-    proto = _proto_of(model)
+    content = content_of(model)
+    proto = _proto_of(content)
     left = refusals(proto, target)
     for _ in range(_MOST_ROUNDS):
-        for made in _changed(model, proto, target, left):
+        for made in _changed(model, proto, content.weights, target, left):
             if made is model:
                 continue
-            content = _proto_of(made)
-            after = refusals(content, target)
+            content = content_of(made)
+            proto = _proto_of(content)
+            after = refusals(proto, target)
             if after != left:
                 break
         else:
             break
         done += Counter(each.op for each in left) - Counter(each.op for each in after)
-        model, proto, left = made, content, after
+        model, left = made, after
     if not quiet:
         _report(done, left)
     return model
 
 
-def _proto_of(model: Model) -> Any:
+def _proto_of(content: bytes) -> Any:
     onnx: Any = require("onnx", extra="onnx")
-    return onnx.ModelProto.FromString(whole_content_of(model))
+    return onnx.ModelProto.FromString(content)
 
 
 def _changed(
-    model: Model, proto: Any, target: Target | OperatorSet, refused: Sequence[Refusal]
+    model: Model,
+    proto: Any,
+    weights: Held,
+    target: Target | OperatorSet,
+    refused: Sequence[Refusal],
 ) -> Iterator[Model]:
     """Yield the model as rules change it, and with operators as ONNX defines them.
 
-    ``proto``: the model as a message, which is changed.
+    ``proto``, ``weights``: the model as a message, which is changed.
     """
     if refused:
         yield _by_rules(model, proto, refused)
-        yield _by_bodies(model, proto, target)
+        yield _by_bodies(model, proto, weights, target)
 
 
-def _by_bodies(model: Model, proto: Any, target: Target | OperatorSet) -> Model:
+def _by_bodies(model: Model, proto: Any, weights: Held, target: Target | OperatorSet) -> Model:
     """Replace operators by those that ONNX defines them by, in bodies of functions as well."""
     spared = {operator for operator, _ in _roots()}
 
-    def changed(proto: Any) -> bytes | None:
+    def change(body: bytes) -> bytes | None:
+        proto = _proto_of(body)
         return proto.SerializeToString() if expand(proto, target, spared) else None
 
-    onnx: Any = require("onnx", extra="onnx")
-    own = changed(proto)
-    made = model if own is None else of_content(model, own)
-    return with_functions(made, lambda body: changed(onnx.ModelProto.FromString(body)), falls=False)
+    expanded = expand(proto, target, spared)
+    made = of_content(model, sealed(proto, weights)) if expanded else model
+    return with_functions(made, change, falls=False)
 
 
 def _by_rules(model: Model, proto: Any, refused: Sequence[Refusal]) -> Model:

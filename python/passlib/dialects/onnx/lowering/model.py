@@ -10,7 +10,7 @@ import numpy as np
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.attributes import OPAQUE
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
-from passlib.dialects.onnx.nested import external_tensors
+from passlib.dialects.onnx.nested import external_tensors, put_inside
 from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness.acceptance import objection_to_types
 from passlib.dialects.onnx.soundness.inference import open_sizes
@@ -118,13 +118,8 @@ def _inline_others(model: Any, document: Document, weights: set[str]) -> None:
         return
     declared = [tensor for tensor in model.graph.initializer if tensor.name in weights]
     known = set(map(id, declared))
-    folder = document.folder
-    for tensor in external_tensors(model):
-        if id(tensor) in known:
-            continue
-        tensor.raw_data = folder.content(tensor, f"tensor {tensor.name!r}")
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
+    others = (tensor for tensor in external_tensors(model) if id(tensor) not in known)
+    put_inside(others, document.folder)
 
 
 def _refuse_other_kinds(value: Any, what: str) -> None:

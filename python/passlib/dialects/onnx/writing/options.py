@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import cached_property
+from itertools import count
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.expansion import expand
 from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, refill
-from passlib.dialects.onnx.reading import EXTERNAL, Folder, append, set_location
+from passlib.dialects.onnx.reading import EXTERNAL, Folder, Held, append, location_of, set_location
 from passlib.dialects.onnx.soundness.acceptance import check_accepted
 from passlib.dialects.onnx.soundness.inference import (
     inferred,
@@ -23,7 +24,7 @@ from passlib.dialects.onnx.soundness.inference import (
 )
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.targets import OperatorSet
-from passlib.dialects.onnx.tensors import DATA_FIELDS, to_array
+from passlib.dialects.onnx.tensors import DATA_FIELDS, ELEMENT_TYPES, to_array, to_bytes
 from passlib.dialects.onnx.writing.adapting import adapt, hide, show
 from passlib.dialects.onnx.writing.assembly import Assembled, Placement
 from passlib.errors import GraphError, UnsupportedError, listed
@@ -352,7 +353,7 @@ def place(
             if data is None:
                 continue
             if not placement.moves(data.nbytes):
-                _put_inside(tensor, None if number in arrays else data)
+                put_inside(tensor, None if number in arrays else data)
                 continue
             if file is None:
                 file = stack.enter_context(create())
@@ -367,6 +368,35 @@ def place(
                 if number in arrays:
                     written[key] = position
             arrays.pop(number, None)
+
+
+HELD: Final = 1 << 16
+"""Weights of so many bytes or more are held next to a message."""
+
+_locations: Final = count(1)
+
+
+def hold(assembled: Assembled, folder: Folder) -> Held:
+    """Return the large weights, which the messages state as external data from now on.
+
+    All others are put inside. Parameters are those of `place`.
+    """
+    arrays = assembled.arrays
+    held = {}
+    for number, tensor in _weights(assembled.model):
+        data = arrays.get(number)
+        if data is None:
+            if tensor.data_location == EXTERNAL:
+                put_inside(tensor, _elements(tensor, folder))
+        elif data.nbytes < HELD or tensor.data_type not in ELEMENT_TYPES:
+            put_inside(tensor, None)
+            tensor.raw_data = to_bytes(data)
+        else:
+            # Weights that nobody changed can be told by their location.
+            if not isinstance(folder, Held) or assembled.external.get(number) is not False:
+                set_location(tensor, f"weight {next(_locations)}", 0, data.nbytes)
+            held[location_of(tensor, tensor.name)[0]] = data
+    return Held(held, folder.mapped)
 
 
 def _weights(model: Any) -> Iterator[tuple[int, Any]]:
@@ -390,7 +420,7 @@ def _elements(tensor: Any, folder: Folder) -> np.ndarray[Any, Any] | None:
     return to_array(tensor, what)
 
 
-def _put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
+def put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
     """Make a tensor one of the model; without data its elements are written with the file."""
     if tensor.data_location != EXTERNAL:
         return

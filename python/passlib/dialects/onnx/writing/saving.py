@@ -14,7 +14,7 @@ import numpy as np
 import passlib._core as _core
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.nested import external_tensors
-from passlib.dialects.onnx.reading import Document, document_of, map_file, parse_model
+from passlib.dialects.onnx.reading import Content, Document, document_of, map_file, parse_model
 from passlib.dialects.onnx.soundness.acceptance import (
     MOST_KINDS,
     are_accepted,
@@ -30,7 +30,7 @@ from passlib.dialects.onnx.writing.assembly import (
     data_left_behind,
     folders_of,
 )
-from passlib.dialects.onnx.writing.options import converted, place
+from passlib.dialects.onnx.writing.options import converted, hold, place, put_inside
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.copying import write_array
@@ -128,7 +128,8 @@ def _store(
         files = _DataFiles(path, document, assembled, save, needed)
         inline = files.as_before() if placement is None else files.as_asked(placement, target)
         with partial.open("wb") as file:
-            if unchanged and placement is None and not files.moved:
+            as_read = unchanged and placement is None and not document.is_apart
+            if as_read and not files.moved:
                 file.write(document.data)
             else:
                 plain = {n: np.ascontiguousarray(array) for n, array in inline.items()}
@@ -203,6 +204,10 @@ class _DataFiles:
 
     def as_before(self) -> dict[int, np.ndarray[Any, Any]]:
         """Write weights where they were, and return those of the model by number."""
+        if self._document.is_apart:
+            for number in self._changed:
+                put_inside(self._tensors[number], None)
+            self._changed = {}
         inline = {n: array for n, array in self._arrays.items() if n not in self._changed}
         if self._document.has_external:
             self._write_again()
@@ -375,15 +380,16 @@ def save(
     to convert to. Raises `GraphError` or `UnsupportedError` if ONNX's checker would refuse the
     file, or the model has no form as ONNX.
     """
-    document, assembled = _assembled(model)
-    made = None
-    if opset is not None:
-        made = converted(assembled or as_in_file(document), opset, lambda: document.outline)
-    if made is not None:
-        assembled = made
-    elif assembled is not None:
-        _check(assembled, document)
+    document, assembled = _checked(model, opset)
     return _store(path, assembled, document, placement)
+
+
+def apart(model: ModelData, opset: int | None) -> Content:
+    """Serialize a model without its large weights, as `save` writes it."""
+    document, assembled = _checked(model, opset)
+    assembled = assembled or as_in_file(document)
+    weights = hold(assembled, document.folder)
+    return Content.of(assembled.model.SerializeToString(), weights)
 
 
 def is_refused(model: ModelData) -> bool:
@@ -412,6 +418,18 @@ def _assembled(model: ModelData) -> tuple[Document, Assembled | None]:
     return document, assemble_for_file(
         model.graph, model.attributes, document, params, model.omitted
     )
+
+
+def _checked(model: ModelData, opset: int | None) -> tuple[Document, Assembled | None]:
+    document, assembled = _assembled(model)
+    made = None
+    if opset is not None:
+        made = converted(assembled or as_in_file(document), opset, lambda: document.outline)
+    if made is not None:
+        return document, made
+    if assembled is not None:
+        _check(assembled, document)
+    return document, assembled
 
 
 def _check(assembled: Assembled, document: Document) -> None:

@@ -1,0 +1,226 @@
+"""Large weights of ONNX models, which no pass and no edit puts into a message or into memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, numpy_helper, parser
+
+import passlib
+import passlib._core as _core
+from passlib.dialects.onnx.writing import saving
+from passlib.errors import FormatError, UnsupportedError
+from passlib.library import python
+from passlib.model.edits import content_of
+from passlib.workbench.randomness import seeded
+from sanitized import unless_sanitized
+
+SIZE = 256
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((2, SIZE)).astype(np.float32)
+WEIGHTS = {
+    name: (RNG.standard_normal((SIZE, SIZE)) / 16).astype(np.float32)
+    for name in ("first", "second", "inner", "captured")
+}
+SETS = 'opset_import: ["" : 17, "own" : 1]'
+TEXT = f"""
+<ir_version: 8, {SETS}>
+g (float[2, {SIZE}] x, bool c) => (float[2, {SIZE}] y, float[2, {SIZE}] z)
+<float two = {{2.0}}> {{
+    a = MatMul(x, first) b = HardSwish(a) d = own.Act(b)
+    e = MatMul(d, second) f = HardSwish(e) y = own.Act(f)
+    z = If (c) <
+        then_branch = one () => (t) {{ p = MatMul(y, inner) q = Mul(p, two) t = Neg(q) }},
+        else_branch = two () => (u) {{ r = MatMul(y, captured) s = Identity(r) u = Abs(s) }}>
+}}
+<domain: "own", {SETS}> Act (v) => (w) {{ m = Identity(v) w = Mul(m, v) }}
+"""
+TAIL = f"""
+<ir_version: 8, {SETS}>
+g (float[2, {SIZE}] y) => (float[2, {SIZE}] last) {{ h = MatMul(y, first) last = Relu(h) }}
+"""
+LIMIT = 60_000
+"""Bytes of a message in these tests: fewer than one weight has."""
+
+
+def stored(path: Path, text: str, names: list[str]) -> Path:
+    """Store a model whose weights are in a data file."""
+    model = parser.parse_model(text)
+    for name in names:
+        model.graph.initializer.append(numpy_helper.from_array(WEIGHTS[name], name))
+    onnx.save(model, path, save_as_external_data=True, location=f"{path.stem}.data")
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> passlib.Model:
+    monkeypatch.setattr(saving, "INLINE_LIMIT", LIMIT)
+    path = stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS))
+    return passlib.load(path)
+
+
+def results(path: Path, **values: Any) -> list[Any]:
+    session = onnxruntime.InferenceSession(path)
+    given = {each.name: values[each.name] for each in session.get_inputs()}
+    return list(session.run(None, given))
+
+
+def flat(model: passlib.Model) -> passlib.Model:
+    return passlib.inline_functions(model)
+
+
+EDITS: dict[str, Callable[[passlib.Model], passlib.Model]] = {
+    "inlineFunctions": flat,
+    "outline": lambda model: passlib.outline(flat(model), least=2),
+    "outline and back": lambda model: flat(passlib.outline(flat(model), least=2)),
+    "decompose": lambda model: model.optimize_for("decompose", target="opset=13", quiet=True),
+    "with_opset": lambda model: flat(model).with_opset(21),
+    "to an older set": lambda model: flat(model).with_opset(13),
+    "simplify": passlib.simplify,
+    "seeded": lambda model: seeded(model) or model,
+    "pickle": lambda model: pickle.loads(pickle.dumps(flat(model))),
+}
+
+
+@pytest.mark.parametrize("where", ["as before", "in one file"])
+@pytest.mark.parametrize("edit", EDITS)
+def test_edits_of_a_model_that_no_message_holds(
+    edit: str, where: str, model: passlib.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = EDITS[edit](model)
+    target = tmp_path / "new" / "made.onnx"
+    target.parent.mkdir()
+    if where == "in one file":
+        monkeypatch.undo()
+        made.save(target, external_data=False)
+        assert len(list(target.parent.iterdir())) == 1
+    else:
+        made.save(target)
+    onnx.checker.check_model(target)
+    for c in (True, False):
+        before = results(tmp_path / "m.onnx", x=X, c=np.array(c))
+        after = results(target, x=X, c=np.array(c))
+        for one, other in zip(before, after, strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-5)
+
+
+def test_large_weights_are_next_to_the_message(model: passlib.Model) -> None:
+    content = content_of(model)
+    assert len(content) < LIMIT
+    assert sorted(content.weights.arrays) == sorted(
+        entry.value
+        for tensor in onnx.ModelProto.FromString(content).graph.initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    )
+    places = [_core.place_in_file(array) for array in content.weights.arrays.values()]
+    assert len(places) == 4
+    assert None not in places
+
+
+def test_merging(model: passlib.Model, tmp_path: Path) -> None:
+    tail = stored(tmp_path / "tail.onnx", TAIL, ["first"])
+    made = passlib.merge(model, tail, prefix="tail.")
+    made.save(tmp_path / "made.onnx")
+    y, _ = results(tmp_path / "m.onnx", x=X, c=np.array(True))
+    outputs = results(tmp_path / "made.onnx", x=X, c=np.array(True))
+    np.testing.assert_allclose(outputs[-1], np.maximum(y @ WEIGHTS["first"], 0), rtol=1e-4)
+
+
+def test_a_message_for_users_is_whole_or_refused(
+    model: passlib.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flattened = flat(model)
+    with pytest.raises(UnsupportedError, match="the model would have"):
+        flattened.to_onnx_proto()
+    monkeypatch.undo()
+    whole = {each.name: each for each in flattened.to_onnx_proto().graph.initializer}
+    np.testing.assert_array_equal(numpy_helper.to_array(whole["first"]), WEIGHTS["first"])
+
+
+def test_a_data_file_that_changed_is_noticed(model: passlib.Model, tmp_path: Path) -> None:
+    made = flat(model)
+    with (tmp_path / "m.data").open("r+b") as file:
+        file.write(b"changed!")
+    with pytest.raises(FormatError, match="changed"):
+        made.save(tmp_path / "made.onnx")
+
+
+def _large(folder: Path) -> Path:
+    """Store a model of 2.3 GB, whose data is a sparse file."""
+    rows, columns, count = 8192, 4096, 17
+    model = parser.parse_model(
+        f"<ir_version: 8, {SETS}> g (float[N, {rows}] x) => (float[N, {rows}] y) {{"
+        + "".join(f"m{i} = MatMul(x, w{i}) h{i} = HardSwish(m{i}) " for i in range(count))
+        + f"s = Sum({', '.join(f'h{i}' for i in range(count))}) y = Concat<axis = 1>(s, s) }}"
+    )
+    offset, size = 0, rows * columns * 4
+    for number in range(count):
+        tensor = TensorProto(name=f"w{number}", data_type=1, dims=(rows, columns), data_location=1)
+        for key, value in (("location", "data"), ("offset", offset), ("length", size)):
+            tensor.external_data.add(key=key, value=str(value))
+        model.graph.initializer.append(tensor)
+        offset += size
+    del model.opset_import[1:]
+    (folder / "large.onnx").write_bytes(model.SerializeToString())
+    (folder / "data").touch()
+    os.truncate(folder / "data", offset)
+    return folder / "large.onnx"
+
+
+LARGE = """
+import resource, sys
+import passlib
+resource.setrlimit(resource.RLIMIT_DATA, (400 << 20, 400 << 20))
+model = passlib.load(sys.argv[1])
+made = passlib.outline(model, least=2)
+assert any(node.op == "Layer" for node in made.symbol.nodes())
+made = passlib.inline_functions(made)
+made = made.optimize_for("decompose", target="opset=13", quiet=True)
+made = passlib.merge(made, passlib.load(sys.argv[1]), {"y": "x"}, prefix="second.")
+made = made.with_opset(13)
+assert sum(weight.nbytes for weight in made.args.values()) > 4 << 30
+assert all(node.op != "HardSwish" for node in made.symbol.nodes())
+"""
+
+
+@unless_sanitized("it limits memory")
+def test_edits_of_more_than_two_gigabytes_in_little_memory(tmp_path: Path) -> None:
+    path = _large(tmp_path)
+    run = subprocess.run(
+        [sys.executable, "-c", LARGE, path],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("room", [True, False])
+@pytest.mark.parametrize("name", ["toHalf", "quantizeWeights{block=0}"])
+def test_new_weights_are_moved_to_a_file(
+    name: str, room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = passlib.load(stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS)))
+    plain = model.optimize_for(name)
+    monkeypatch.setattr(python, "MOST_IN_MEMORY", 0)
+    if not room:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "no folder"))
+    made = model.optimize_for(name)
+    assert made.args.keys() == plain.args.keys()
+    new = {n: made.args[n] for n in plain.args if plain.args[n] is not model.args.get(n)}
+    for n, array in new.items():
+        np.testing.assert_array_equal(array, plain.args[n])
+    in_file = [n for n, array in new.items() if _core.place_in_file(np.asarray(array))]
+    assert bool(in_file) == room
