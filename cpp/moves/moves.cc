@@ -6,6 +6,7 @@ void Options::set(std::string_view name, bool value) {
   if (name == "empty_errors") empty_errors = value;
   if (name == "reorder_sums") reorder_sums = value;
   if (name == "conditions") conditions = value;
+  if (name == "reorder_weights") reorder_weights = value;
 }
 
 bool run(std::string_view name, Model* model, const Options& options) {
@@ -13,6 +14,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     cancelTransposes(model, options.empty_errors, options.reorder_sums);
   } else if (name == "foldShapes") {
     foldShapes(model, options.conditions);
+  } else if (name == "fuseSpaceToDepth") {
+    fuseSpaceToDepth(model, options.reorder_weights);
   } else if (name == "mergeConcats") {
     mergeConcats(model);
   } else if (name == "mergeFactors") {

@@ -14,6 +14,7 @@ struct Options {
   bool empty_errors = true;
   bool reorder_sums = false;
   bool conditions = false;
+  bool reorder_weights = false;
 
   /// Sets a member of this name, if there is one.
   void set(std::string_view name, bool value);
@@ -33,6 +34,10 @@ void propagateCasts(Model* model);
 
 /// Merges Slices of Slices, and replaces Slices that cover a value by Split.
 void mergeSlices(Model* model);
+
+/// Replaces Slices with steps in height and width, which a Concat joins, by SpaceToDepth.
+/// `reorder_weights`: those of a following Conv get another order, where else a Gather follows.
+void fuseSpaceToDepth(Model* model, bool reorder_weights);
 
 /// Merges successive operators that keep the order of the elements and change the shape.
 void mergeReshapes(Model* model);

@@ -1,3 +1,5 @@
+#include "moves/slices.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,18 +12,8 @@
 #include "rules/known.h"
 
 namespace passlib::moves {
-namespace {
 
 using facts::Shape;
-
-/// The part of one axis that a Slice takes.
-struct Range {
-  int64_t axis;
-  int64_t start;
-  int64_t end;
-  int64_t step;
-};
-using Ranges = std::vector<Range>;
 
 Range* rangeOf(Ranges* ranges, int64_t axis) {
   const auto found = std::find_if(ranges->begin(), ranges->end(),
@@ -29,7 +21,6 @@ Range* rangeOf(Ranges* ranges, int64_t axis) {
   return found == ranges->end() ? nullptr : &*found;
 }
 
-/// Returns what a Slice takes of each axis that it states; nothing if that is unknown.
 std::optional<Ranges> rangesOf(Model* model, const Node& node) {
   if (node.inputs.size() < 3) return std::nullopt;
   const std::optional<Shape> shape = model->shape(node.inputs[0]);
@@ -56,6 +47,8 @@ std::optional<Ranges> rangesOf(Model* model, const Node& node) {
   }
   return ranges;
 }
+
+namespace {
 
 /// Returns a sum of numbers that are at least 0; the largest number if that is less.
 int64_t sumOf(int64_t one, int64_t other) {

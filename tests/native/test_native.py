@@ -263,6 +263,25 @@ def test_same_bytes_of_rules(rule: Any, steps: str, tmp_path: Path) -> None:
         assert out.read_bytes() == by_python(path, steps)
 
 
+FOCUS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N, 1, H, W] x) => (float[N, 1, P, Q] y) <float[1, 4, 1, 1] w = {1, 2, 3, 4},
+  int64[2] a = {0, 0}, int64[2] b = {0, 1}, int64[2] c = {1, 0}, int64[2] d = {1, 1},
+  int64[2] end = {2147483647, 2147483647}, int64[2] axes = {2, 3}, int64[2] two = {2, 2}>
+{ p = Slice(x, a, end, axes, two) q = Slice(x, b, end, axes, two)
+  r = Slice(x, c, end, axes, two) s = Slice(x, d, end, axes, two)
+  t = Concat <axis = 1> (p, r, q, s) y = Conv(t, w) }"""
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [(FOCUS, "fuseSpaceToDepth"), (FOCUS, "fuseSpaceToDepth{reorder_weights=true}")],
+)
+def test_same_bytes_of_algorithms(text: str, steps: str, tmp_path: Path) -> None:
+    path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
+    assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+
+
 def without_doubtful_types(data: bytes) -> bytes:
     """Return a model with nested graphs without what these state of values, and of sequences."""
     model = onnx.ModelProto.FromString(data)

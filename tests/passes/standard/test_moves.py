@@ -385,6 +385,27 @@ def test_focus_of_integers_stays(tmp_path: Path) -> None:
     assert operators(made) == {"Slice": 6, "Concat": 1}
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_weights_of_focus(dtype: Any, tmp_path: Path) -> None:
+    """SpaceToDepth returns the Slices in the order c, e, d, f."""
+    model = onnx.ModelProto.FromString(parsed(FOCUS))
+    weight = np.arange(2 * 12 * 3).reshape(2, 12, 3, 1).astype(dtype)
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    model.graph.input[0].type.tensor_type.elem_type = model.graph.initializer[0].data_type
+    model.graph.output[0].type.tensor_type.elem_type = model.graph.initializer[0].data_type
+    made = after(model.SerializeToString(), "fuseSpaceToDepth", tmp_path, reorder_weights=True)
+    (reordered,) = onnx.ModelProto.FromString(made).graph.initializer
+    parts = weight.reshape(2, 4, 3, 3, 1)[:, [0, 2, 1, 3]]
+    assert np.array_equal(onnx.numpy_helper.to_array(reordered), parts.reshape(weight.shape))
+
+
+def test_focus_of_too_many_channels_stays(tmp_path: Path) -> None:
+    text = FOCUS.replace("float[N, 3, H, W]", f"float[N, {1 << 40}, H, W]")
+    data = parsed(text.replace("y = Conv(g, w)", "y = Neg(g)"))
+    made = after(data, "fuseSpaceToDepth", tmp_path)
+    assert operators(made) == {"Slice": 6, "Concat": 1, "Neg": 1}
+
+
 def test_factors_and_summands(tmp_path: Path) -> None:
     data = parsed(
         """g (float[N, 3] x) => (float[N, 3] y) <float two = {2}, float[3] c = {1, 2, 3}>

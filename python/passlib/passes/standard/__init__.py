@@ -11,7 +11,6 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     fold_constants,
     groups,
     half,
-    moves,
     names,
     quantize,
     rebuild_shapes,
