@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace passlib::rules {
 namespace {
@@ -98,9 +100,10 @@ bool broadcast(const Shape& left, const Shape& right, Shape* whole) {
   return true;
 }
 
-/// The elements of a vector of 64-bit integers, such as a shape that is an input.
+/// The elements of a vector of integers, such as a shape that is an input.
 std::optional<Shape> integersOf(const MXTensor& tensor) {
-  if (tensor.dtype != mxnet::ext::kInt64 || tensor.shape.size() != 1) return std::nullopt;
+  const bool is_index = tensor.dtype == mxnet::ext::kInt64 || tensor.dtype == mxnet::ext::kInt32;
+  if (!is_index || tensor.shape.size() != 1) return std::nullopt;
   Shape made;
   const std::size_t count = static_cast<std::size_t>(tensor.size());
   for (std::size_t pos = 0; pos < count; ++pos) made.push_back(integerAt(tensor, pos));
@@ -266,6 +269,160 @@ bool foldReshape(const MXTensor& input, Shape shape, const Allocate& allocate) {
   return true;
 }
 
+/// The same elements in another shape.
+bool foldView(const MXTensor& input, const Shape& shape, const Allocate& allocate) {
+  const MXTensor* made = allocate(shape, input.dtype);
+  if (made == nullptr) return false;
+  if (input.size() > 0)
+    std::memcpy(made->data_ptr, input.data_ptr,
+                static_cast<std::size_t>(input.size()) * bytesOf(input.dtype));
+  return true;
+}
+
+/// Which axes of a rank a list names; nothing if it names one twice, or one that is not there.
+std::optional<std::vector<char>> axesOf(const Shape& axes, std::size_t rank) {
+  std::vector<char> named(rank, 0);
+  for (int64_t axis : axes) {
+    if (axis < 0) axis += static_cast<int64_t>(rank);
+    if (axis < 0 || axis >= static_cast<int64_t>(rank)) return std::nullopt;
+    if (std::exchange(named[static_cast<std::size_t>(axis)], 1) != 0) return std::nullopt;
+  }
+  return named;
+}
+
+bool foldSqueeze(const MXTensor& input, const Shape& axes, const Allocate& allocate) {
+  const auto gone = axesOf(axes, input.shape.size());
+  if (!gone || axes.empty()) return false;
+  Shape shape;
+  for (std::size_t axis = 0; axis < gone->size(); ++axis) {
+    if ((*gone)[axis] == 0) shape.push_back(input.shape[axis]);
+    if ((*gone)[axis] != 0 && input.shape[axis] != 1) return false;
+  }
+  return foldView(input, shape, allocate);
+}
+
+bool foldUnsqueeze(const MXTensor& input, const Shape& axes, const Allocate& allocate) {
+  const auto added = axesOf(axes, input.shape.size() + axes.size());
+  if (!added) return false;
+  Shape shape;
+  std::size_t next = 0;
+  for (const char is_new : *added) shape.push_back(is_new != 0 ? 1 : input.shape[next++]);
+  return foldView(input, shape, allocate);
+}
+
+/// Takes every element from `starts` to `ends` along axes, in steps forward.
+bool foldSlice(const MXTensor& input, const Shape& starts, const Shape& ends, const Shape& axes,
+               const Shape& steps, const Allocate& allocate) {
+  const std::size_t rank = input.shape.size();
+  if (starts.size() != axes.size() || ends.size() != axes.size() || steps.size() != axes.size() ||
+      !axesOf(axes, rank)) {
+    return false;
+  }
+  const Shape own = strides(input.shape);
+  Shape shape = input.shape;
+  Shape places = own;
+  int64_t first = 0;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (steps[i] < 1) return false;
+    const std::size_t axis =
+        static_cast<std::size_t>(axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i]);
+    const int64_t size = input.shape[axis];
+    const auto bounded = [size](int64_t place) {
+      if (place < -size) return int64_t{0};
+      return std::min(place < 0 ? place + size : place, size);
+    };
+    const int64_t start = bounded(starts[i]);
+    const int64_t length = bounded(ends[i]) - start;
+    shape[axis] = length <= 0 ? 0 : (length - 1) / steps[i] + 1;
+    places[axis] = shape[axis] < 2 ? own[axis] : own[axis] * steps[i];
+    if (shape[axis] > 0) first += start * own[axis];
+  }
+  const MXTensor* made = allocate(shape, input.dtype);
+  if (made == nullptr) return false;
+  walk(shape, places, places, [&](std::size_t pos, std::size_t from, std::size_t) {
+    copyElement(input, static_cast<std::size_t>(first) + from, *made, pos);
+  });
+  return true;
+}
+
+bool foldGather(const MXTensor& input, const MXTensor& indices, int64_t axis,
+                const Allocate& allocate) {
+  const int64_t rank = static_cast<int64_t>(input.shape.size());
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank ||
+      (indices.dtype != mxnet::ext::kInt64 && indices.dtype != mxnet::ext::kInt32)) {
+    return false;
+  }
+  const auto place = input.shape.begin() + axis;
+  const int64_t size = *place;
+  std::vector<std::size_t> rows;
+  for (std::size_t pos = 0; pos < static_cast<std::size_t>(indices.size()); ++pos) {
+    const int64_t index = integerAt(indices, pos);
+    if (index < -size || index >= size) return false;
+    rows.push_back(static_cast<std::size_t>(index < 0 ? index + size : index));
+  }
+  Shape shape(input.shape.begin(), place);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), place + 1, input.shape.end());
+  const MXTensor* made = allocate(shape, input.dtype);
+  if (made == nullptr) return false;
+  std::size_t inner = bytesOf(input.dtype);
+  for (auto each = place + 1; each != input.shape.end(); ++each)
+    inner *= static_cast<std::size_t>(*each);
+  const std::size_t block = inner * static_cast<std::size_t>(size);
+  const char* source = static_cast<const char*>(input.data_ptr);
+  char* target = static_cast<char*>(made->data_ptr);
+  const std::size_t bytes = static_cast<std::size_t>(made->size()) * bytesOf(made->dtype);
+  for (const char* const end = target + bytes; target != end; source += block) {
+    for (const std::size_t row : rows) {
+      std::memcpy(target, source + row * inner, inner);
+      target += inner;
+    }
+  }
+  return true;
+}
+
+/// Converts numbers that the new type has, too, and truth values.
+bool foldCast(const MXTensor& input, int64_t to, const Allocate& allocate) {
+  const auto isPlain = [](int code) {
+    return code == 1 || code == 11 || code == 9 || isWhole(code);
+  };
+  const int source = onnxType(input.dtype);
+  const int target = to > 0 && to < 64 ? static_cast<int>(to) : 0;
+  if (!isPlain(source) || !isPlain(target) || input.dtype == mxnet::ext::kUint64) return false;
+  const auto isExact = [&](std::size_t pos) {
+    const double number = elementAt(input, pos);
+    if (target == 9) return !std::isnan(number);
+    if (!isReal(source)) {
+      const int64_t whole = integerAt(input, pos);
+      if (isWhole(target))
+        return bytesOf(arrayType(target)) == 8 ? target == 7 || whole >= 0 : fits(number, target);
+      // The number itself is rounded to 53 bits.
+      return std::fabs(number) < 0x1p63 && static_cast<int64_t>(number) == whole &&
+             (target == 11 || static_cast<double>(static_cast<float>(number)) == number);
+    }
+    if (isWhole(target)) return fits(number, target);
+    return target == 11 ? number == number
+                        : static_cast<double>(static_cast<float>(number)) == number;
+  };
+  const std::size_t count = static_cast<std::size_t>(input.size());
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    if (!isExact(pos)) return false;
+  }
+  const MXTensor* made = allocate(input.shape, arrayType(target));
+  if (made == nullptr) return false;
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    if (target == 9) {
+      setIntegerAt(*made, pos, elementAt(input, pos) != 0 ? 1 : 0);
+    } else if (isReal(source) || isReal(target)) {
+      setElementAt(*made, pos, elementAt(input, pos));
+    } else {
+      setIntegerAt(*made, pos, integerAt(input, pos));
+    }
+  }
+  return true;
+}
+
 bool foldExpand(const MXTensor& input, const Shape& shape, const Allocate& allocate) {
   Shape whole;
   for (const int64_t size : shape) {
@@ -337,6 +494,44 @@ bool foldNatively(const std::string& op, const std::map<std::string, Value>& set
   if (op == "ReduceSum" && count == 1 && settings.count("keepdims") != 0 &&
       settings.at("keepdims").number() == 0 && integers("axes") && !integers("axes")->empty())
     return foldSum(input, *integers("axes"), allocate);
+  const auto number = [&settings](const char* key) -> std::optional<int64_t> {
+    const auto found = settings.find(key);
+    return found == settings.end() ? std::nullopt : found->second.number();
+  };
+  /// Integers that are an attribute, or an input.
+  const auto listed = [&](const char* key, std::size_t place) -> std::optional<Shape> {
+    if (settings.count(key) != 0) return integers(key);
+    return place < count ? integersOf(*inputs[place]) : std::nullopt;
+  };
+  if (op == "Identity" && count == 1) return foldView(input, input.shape, allocate);
+  if (op == "Cast" && count == 1 && settings.size() == 1 && number("to"))
+    return foldCast(input, *number("to"), allocate);
+  if (op == "Squeeze" || op == "Unsqueeze") {
+    const std::optional<Shape> axes = listed("axes", 1);
+    if (!axes || count + settings.size() != 2) return false;
+    return op == "Squeeze" ? foldSqueeze(input, *axes, allocate)
+                           : foldUnsqueeze(input, *axes, allocate);
+  }
+  if (op == "Gather") {
+    const std::optional<int64_t> axis = settings.empty() ? 0 : number("axis");
+    return count == 2 && settings.size() < 2 && axis &&
+           foldGather(input, *inputs[1], *axis, allocate);
+  }
+  if (op == "Slice") {
+    const std::optional<Shape> starts = listed("starts", 1);
+    const std::optional<Shape> ends = listed("ends", 2);
+    if (!starts || !ends) return false;
+    Shape axes;
+    for (std::size_t i = 0; i < starts->size(); ++i) axes.push_back(static_cast<int64_t>(i));
+    Shape steps(starts->size(), 1);
+    for (const auto& [key, place, list] : {std::tuple("axes", 3, &axes), {"steps", 4, &steps}}) {
+      if (settings.count(key) == 0 && count <= static_cast<std::size_t>(place)) continue;
+      const std::optional<Shape> given = listed(key, static_cast<std::size_t>(place));
+      if (!given) return false;
+      *list = *given;
+    }
+    return foldSlice(input, *starts, *ends, axes, steps, allocate);
+  }
   // A shape is an attribute or the second input.
   const bool is_input = count == 2 && settings.empty();
   if (is_input ? op == "Transpose" : count != 1 || settings.size() > 1) return false;
