@@ -22,7 +22,7 @@ py::tuple runMove(const std::string& name, const GraphHandle& graph,
                   const AttributeTexts& attributes, const py::list& params, const py::object& file,
                   const Assumptions& assumptions, const std::unordered_set<std::string>& kept,
                   const py::function& allocate,
-                  const std::unordered_map<std::string, bool>& given) {
+                  const std::unordered_map<std::string, int64_t>& given) {
   const MatchedGraph lending(graph, attributes, params, false);
   std::unique_ptr<GraphKnowledge> knowledge;
   std::vector<std::pair<Node*, py::array>> made;

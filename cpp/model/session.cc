@@ -21,9 +21,8 @@ constexpr int kMxnetVersion = 10901;
 
 /// The standard passes that are written in Python are not here.
 constexpr const char* kPythonPasses[] = {
-    "constantsToWeights", "decompose", "foldConstants",     "inlineFunctions",
-    "nameUniquely",       "outline",   "quantizeWeights",   "rebuildShapes",
-    "resolveIf",          "toHalf",    "weightsToConstants"};
+    "constantsToWeights", "decompose",     "inlineFunctions", "nameUniquely", "outline",
+    "quantizeWeights",    "rebuildShapes", "resolveIf",       "toHalf",       "weightsToConstants"};
 
 bool isOfPython(const std::string& name) {
   return std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=

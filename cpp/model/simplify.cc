@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -18,8 +19,8 @@ constexpr std::size_t kShare = 100;
 constexpr std::size_t kBytesOfNode = 64;
 
 /// The standard passes that native hosts lack, with those that they follow.
-const std::map<std::string, std::string> kAbsent = {
-    {"foldConstants", ""}, {"resolveIf", "foldConstants"}, {"rebuildShapes", "removeDeadNodes"}};
+const std::map<std::string, std::string> kAbsent = {{"resolveIf", "foldConstants"},
+                                                    {"rebuildShapes", "removeDeadNodes"}};
 
 using Cost = std::pair<std::size_t, std::size_t>;  ///< operators, bytes of weights
 
@@ -43,8 +44,12 @@ bool hasTrigger(const Model& model, const Declaration& pass) {
                      [&counts](const std::string& op) { return counts.count(op) != 0; });
 }
 
-OptionList optionsOf(const Declaration& pass, bool exact) {
+/// `max_growth`: for passes that have this option.
+OptionList optionsOf(const Declaration& pass, bool exact, std::size_t max_growth) {
   OptionList options = pass.joined;
+  for (const OptionDeclaration& each : pass.options) {
+    if (each.name == "max_growth") options.emplace_back(each.name, std::to_string(max_growth));
+  }
   if (exact) return options;
   for (const auto& [key, text] : pass.rounding) {
     const auto same = [&key = key](const auto& each) { return each.first == key; };
@@ -119,7 +124,11 @@ Model simplified(
     for (const Declaration* pass : given.passes) {
       if (settled[pass] == now.graph) continue;
       Model made = now;
-      if (hasTrigger(now, *pass)) made = run(now, *pass, optionsOf(*pass, given.exact));
+      if (hasTrigger(now, *pass)) {
+        const std::size_t most = limit(start, cost, growth);
+        const std::size_t room = most - std::min(most, cost.second);
+        made = run(now, *pass, optionsOf(*pass, given.exact, room));
+      }
       const Cost reached = costOf(made);
       const bool grown = reached.second > std::max(cost.second, limit(start, reached, growth));
       if (reached < cost && !grown) {

@@ -1,6 +1,7 @@
 #include "model/standard.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -41,14 +42,19 @@ StandardStep readStep(const JsonVal& object) {
   return made;
 }
 
-/// The value of an option; `absent` if the pass does not have it.
-bool isTrue(const Declaration& declaration, const OptionList& options, const std::string& name,
-            bool absent = false) {
+/// The value of an option that is true or false, or an integer; `absent` if the pass does not have
+/// it.
+int64_t valueOf(const Declaration& declaration, const OptionList& options, const std::string& name,
+                int64_t absent = 0) {
+  const auto value = [](const std::string& text) -> int64_t {
+    if (text == "True" || text == "true") return 1;
+    return std::strtoll(text.c_str(), nullptr, 10);  // 0 for other words
+  };
   for (const auto& [key, text] : options) {
-    if (key == name) return text == "True";
+    if (key == name) return value(text);
   }
   for (const OptionDeclaration& each : declaration.options) {
-    if (each.name == name) return each.default_text == "true";
+    if (each.name == name) return value(each.default_text);
   }
   return absent;
 }
@@ -105,10 +111,10 @@ Model StandardPasses::run(const Model& model, std::size_t number, const OptionLi
   const Declaration& declaration = declarations_[number];
   moves::Options given;
   for (const OptionDeclaration& each : declaration.options) {
-    given.set(each.name, isTrue(declaration, options, each.name));
+    given.set(each.name, valueOf(declaration, options, each.name));
   }
   rules::Assumptions assumed = assumptions;
-  if (!isTrue(declaration, options, "large_sizes", true)) assumed.large_sizes = false;
+  if (valueOf(declaration, options, "large_sizes", 1) == 0) assumed.large_sizes = false;
   return edited(model, "pass " + quoted(declaration.name), [&](Edit* edit) {
     std::optional<NodeNames> kept;
     for (const StandardStep& step : steps_[number]) {
@@ -117,10 +123,10 @@ Model StandardPasses::run(const Model& model, std::size_t number, const OptionLi
       if (step.move.empty()) {
         StandardStep::Groups groups = step.groups;
         for (const auto& [option, more] : step.with) {
-          if (isTrue(declaration, options, option)) add(more, &groups);
+          if (valueOf(declaration, options, option) != 0) add(more, &groups);
         }
         for (const auto& [option, more] : step.without) {
-          if (!isTrue(declaration, options, option)) add(more, &groups);
+          if (valueOf(declaration, options, option) == 0) add(more, &groups);
         }
         edit->apply(book(), rulesOf(book(), groups), assumptions, stays);
       } else if (!edit->move(step.move, given, assumed, stays)) {

@@ -2,16 +2,19 @@
 
 namespace passlib::moves {
 
-void Options::set(std::string_view name, bool value) {
-  if (name == "empty_errors") empty_errors = value;
-  if (name == "reorder_sums") reorder_sums = value;
-  if (name == "conditions") conditions = value;
-  if (name == "reorder_weights") reorder_weights = value;
+void Options::set(std::string_view name, int64_t value) {
+  if (name == "empty_errors") empty_errors = value != 0;
+  if (name == "reorder_sums") reorder_sums = value != 0;
+  if (name == "conditions") conditions = value != 0;
+  if (name == "max_growth") max_growth = value;
+  if (name == "reorder_weights") reorder_weights = value != 0;
 }
 
 bool run(std::string_view name, Model* model, const Options& options) {
   if (name == "cancelTransposes") {
     cancelTransposes(model, options.empty_errors, options.reorder_sums);
+  } else if (name == "foldConstants") {
+    foldConstants(model, options.max_growth);
   } else if (name == "foldShapes") {
     foldShapes(model, options.conditions);
   } else if (name == "fuseSpaceToDepth") {

@@ -15,13 +15,19 @@ struct Options {
   bool reorder_sums = false;
   bool conditions = false;
   bool reorder_weights = false;
+  int64_t max_growth = 0;
 
   /// Sets a member of this name, if there is one.
-  void set(std::string_view name, bool value);
+  void set(std::string_view name, int64_t value);
 };
 
 /// Runs one of the passes below, by its name; false if there is none.
 bool run(std::string_view name, Model* model, const Options& options);
+
+/// Computes operators on constants: those of rules/folding.h, and those whose integers inference
+/// knows. `max_growth`: of the weights, in bytes; the largest results that exceed it stay
+/// operators.
+void foldConstants(Model* model, int64_t max_growth);
 
 /// Merges successive multiplications by constants, and successive additions of constants.
 void mergeFactors(Model* model);

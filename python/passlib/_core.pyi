@@ -334,7 +334,7 @@ def run_move(
     assumptions: Assumptions,
     kept: set[str],
     allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
-    options: dict[str, bool],
+    options: dict[str, int],
 ) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
     """Change a graph; return the new parameters, and the names of those that are gone."""
 

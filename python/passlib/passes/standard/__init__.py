@@ -8,7 +8,6 @@ from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
     constants,
     decompose,
-    fold_constants,
     groups,
     half,
     names,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import passlib._core as _core
 from passlib.library.python import Graph
@@ -35,7 +36,7 @@ def apply_groups(graph: Graph, groups: Collection[str], kept: Collection[str]) -
     apply_rules(_book(), graph, numbers, fold, remove_unused, kept)
 
 
-def apply_move(graph: Graph, move: str, kept: Collection[str], options: Mapping[str, bool]) -> None:
+def apply_move(graph: Graph, move: str, kept: Collection[str], options: Mapping[str, Any]) -> None:
     """Run an algorithm of the core; the operators with the names in kept stay."""
     known = {"large_sizes": True, "empty_errors": True, **(assumed() or {})}
     large = known["large_sizes"] and options.get("large_sizes", True)

@@ -10,9 +10,7 @@ import numpy as np
 
 from passlib._core import EditableNode, EditableValue
 from passlib.files.limits import current_limits
-from passlib.library.declared import Joins
 from passlib.library.python import Graph
-from passlib.passes.function import graph_pass
 from passlib.passes.standard.facts.certainty import (
     ELEMENTWISE,
     Certainty,
@@ -37,29 +35,15 @@ NOT_FOLDED = frozenset(
 )  # fmt: skip
 """Operators that draw random numbers, and those that keep weights small as integers."""
 
-_MEGABYTE = 1_000_000
-
 _FARTHEST = 64
 """Operators after an uncertain one that are looked at."""
 
 
-@graph_pass(
-    name="foldConstants",
-    dialects=["onnx", "mxnet", "nnvm"],
-    exact=True,
-    joins=Joins(["clean", "simplify"], cost="runs"),
-)
-def fold_constants(graph: Graph, *, max_growth: int = _MEGABYTE) -> None:
+def fold_constants(graph: Graph, *, max_growth: int) -> None:
     """Replace operators on constants by their results.
 
-    Operators of ONNX stay on values for which the specification and ONNX Runtime disagree.
-
-    Parameters
-    ----------
-    max_growth : int
-        Maximum growth of the weights in bytes; the largest results that exceed it stay operators.
-        Operators also stay if all results together, including intermediate ones, exceed
-        `passlib.limits(tensor_bytes=...)`.
+    Operators of ONNX stay on values for which the specification and ONNX Runtime disagree. Where a
+    host has no ONNX Runtime, the algorithm of the core runs, which computes fewer operators.
     """
     constants = _Onnx(graph) if graph.dialect == "onnx" else Weights(graph)
     _Folding(graph, constants, max_growth).run()

@@ -21,6 +21,7 @@ from passlib.passes.rewriting import lent_arrays
 from passlib.passes.rulebook import BOOKS
 from passlib.passes.standard.book import apply_groups, apply_move
 from passlib.passes.standard.families import linear, moves, no_ops
+from passlib.passes.standard.fold_constants import fold_constants
 
 _OTHER_DIALECTS: Mapping[str, Callable[[Graph], None]] = {
     "cancelTransposes": moves.cancel_transposes,
@@ -28,6 +29,10 @@ _OTHER_DIALECTS: Mapping[str, Callable[[Graph], None]] = {
     "mergeConcats": moves.merge_concats,
     "removeNoOps": no_ops.remove_no_ops,
 }
+
+
+_WITH_RUNTIME: Mapping[str, Callable[..., None]] = {"foldConstants": fold_constants}
+"""Passes that do more where ONNX Runtime can run."""
 
 
 class _StandardPass:
@@ -38,11 +43,14 @@ class _StandardPass:
         self._steps = steps
         self._options = {option.name: option.default for option in declaration.options or ()}
 
-    def __call__(self, graph: Graph, **given: bool) -> None:
+    def __call__(self, graph: Graph, **given: Any) -> None:
+        options = {**self._options, **given}
+        if self._name in _WITH_RUNTIME:
+            _WITH_RUNTIME[self._name](graph, **options)
+            return
         if graph.dialect != "onnx":
             _OTHER_DIALECTS[self._name](graph)
             return
-        options = {**self._options, **given}
         kept: set[str] | None = None
         for step in self._steps:
             if "keeps" in step and kept is None:
