@@ -11,7 +11,10 @@
  */
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "facts/family.h"
 #include "facts/memory.h"
@@ -60,24 +63,19 @@ class Merging {
   /// Assigns each node a class number. Inputs come first, so a node's text has the classes of its
   /// inputs in place of the nodes.
   void classify() {
-    // Sorted: texts of a file can be chosen so that a hash table is slow.
-    std::map<std::string, std::size_t> known;
+    // Sorted: texts of a file can be chosen so that a hash table is slow, and a hash of weights
+    // would read all of a file, where comparisons end at the first byte that differs.
+    std::map<std::pair<std::string, std::string_view>, std::size_t> known;
     for (Node* node : graph_->sorted()) {
       std::size_t number = classes_.size();
-      if (isMergeable(*node)) number = known.emplace(textOf(*node), number).first->second;
-      const bool joins = number < classes_.size();
-      if (joins && node->op == "null" && !sameBytes(*node, *classes_[number].front())) {
-        number = classes_.size();  // different weights with equal hashes
+      if (isMergeable(*node)) {
+        const std::string_view weight = node->op == "null" ? bytesOf(*node->tensor) : "";
+        number = known.emplace(std::pair(textOf(*node), weight), number).first->second;
       }
       if (number == classes_.size()) classes_.emplace_back();
       classes_[number].push_back(node);
       class_of_[static_cast<std::size_t>(table_.find(node))] = number;
     }
-  }
-
-  /// For two parameters of the same element type and shape.
-  static bool sameBytes(const Node& one, const Node& other) {
-    return bytesOf(*one.tensor) == bytesOf(*other.tensor);
   }
 
   bool isMergeable(const Node& node) const {
@@ -95,7 +93,7 @@ class Merging {
     text.add(node.op);
     text.addAttributes(node);
     if (node.op == "null") {
-      text.addTensor(*node.tensor);
+      text.addType(*node.tensor);
       return text.take();
     }
     text.addNumber(static_cast<std::size_t>(std::max(node.num_outputs, 1)));

@@ -1,7 +1,6 @@
 #include "node_text.h"
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -68,11 +67,10 @@ void NodeText::addAttributes(const Node& node) {
   }
 }
 
-void NodeText::addTensor(const MXTensor& tensor) {
+void NodeText::addType(const MXTensor& tensor) {
   addNumber(static_cast<std::size_t>(tensor.dtype));
   addNumber(tensor.shape.size());
   for (int64_t size : tensor.shape) addNumber(static_cast<std::size_t>(size));
-  addNumber(std::hash<std::string_view>()(bytesOf(tensor)));
 }
 
 std::string_view bytesOf(const MXTensor& tensor) {

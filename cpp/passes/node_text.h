@@ -19,8 +19,8 @@ class NodeText {
   void addNumber(std::size_t number);
   /// Adds all attributes, sorted, except those about the origin or name of a node.
   void addAttributes(const Node& node);
-  /// Adds element type and shape of a dense tensor, and a hash of its bytes.
-  void addTensor(const MXTensor& tensor);
+  /// Adds element type and shape of a dense tensor.
+  void addType(const MXTensor& tensor);
   std::string take() { return std::move(text_); }
 
  private:

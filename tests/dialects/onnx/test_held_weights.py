@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -156,9 +155,9 @@ def test_a_data_file_that_changed_is_noticed(model: passlib.Model, tmp_path: Pat
         made.save(tmp_path / "made.onnx")
 
 
-def _large(folder: Path) -> Path:
-    """Store a model of 2.3 GB, whose data is a sparse file."""
-    rows, columns, count = 8192, 4096, 17
+def _large(folder: Path, count: int) -> Path:
+    """Store a model of weights of 128 MB each, whose data is a sparse file."""
+    rows, columns = 8192, 4096
     model = parser.parse_model(
         f"<ir_version: 8, {SETS}> g (float[N, {rows}] x) => (float[N, {rows}] y) {{"
         + "".join(f"m{i} = MatMul(x, w{i}) h{i} = HardSwish(m{i}) " for i in range(count))
@@ -173,8 +172,11 @@ def _large(folder: Path) -> Path:
         offset += size
     del model.opset_import[1:]
     (folder / "large.onnx").write_bytes(model.SerializeToString())
-    (folder / "data").touch()
-    os.truncate(folder / "data", offset)
+    with (folder / "data").open("wb") as file:
+        for number in range(count):
+            file.seek(number * size)
+            file.write(np.float32(number + 1).tobytes())
+        file.truncate(offset)
     return folder / "large.onnx"
 
 
@@ -196,9 +198,34 @@ assert all(node.op != "HardSwish" for node in made.symbol.nodes())
 
 @unless_sanitized("it limits memory")
 def test_edits_of_more_than_two_gigabytes_in_little_memory(tmp_path: Path) -> None:
-    path = _large(tmp_path)
+    _run(LARGE, _large(tmp_path, 17))
+
+
+UNREAD = """
+import re, sys
+import passlib
+from passlib.runtime import export
+model = passlib.load(sys.argv[1])
+export._INLINE_LIMIT = 0
+passlib.simplify(model).save(sys.argv[1] + ".simple.onnx", durable=False)
+model.with_opset(21).to_onnx(sys.argv[1] + ".converted.onnx")
+with open("/proc/self/status") as status:
+    megabytes = int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1]) >> 10
+assert megabytes < 300, f"{megabytes} MB"
+"""
+
+
+@unless_sanitized("it measures memory")
+def test_unchanged_weights_are_not_read(tmp_path: Path) -> None:
+    path = _large(tmp_path, 4)
+    _run(UNREAD, path)
+    made = passlib.load(f"{path}.simple.onnx").args
+    assert sorted(float(made[f"w{i}"][0, 0]) for i in range(4)) == [1, 2, 3, 4]
+
+
+def _run(script: str, path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", LARGE, path],
+        [sys.executable, "-c", script, path],
         check=False,
         capture_output=True,
         text=True,

@@ -142,21 +142,21 @@ def _quantized(
     """
     moved = np.moveaxis(array, axis, -1)
     shape = moved.shape
-    if block:
-        count = -(-shape[-1] // block)
-        rows = np.zeros((*shape[:-1], count * block), array.dtype)
-        rows[..., : shape[-1]] = moved
-        rows = rows.reshape(-1, block)
-    else:
-        rows = moved.reshape(-1, shape[-1]).T
-    whole = np.empty(rows.shape, form.dtype)
-    scales = np.empty(len(rows), array.dtype)
-    zeros = np.empty(len(rows), form.dtype)
+    lines = moved.reshape(-1, shape[-1])
+    lines = lines if block else lines.T
+    length = block or lines.shape[1]
+    count = -(-lines.shape[1] // length) if length else 1  # rows with a scale, of a line
+    whole = np.empty((len(lines) * count, length), form.dtype)
+    scales = np.empty(len(whole), array.dtype)
+    zeros = np.empty(len(whole), form.dtype)
     largest = squares = power = 0.0
-    step = max(_AT_ONCE // max(rows.shape[1], 1), 1)
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        numbers = rows[part].astype(np.float64)
+    step = max(_AT_ONCE // max(count * length, 1), 1)
+    for start in range(0, len(lines), step):
+        some = lines[start : start + step]
+        part = slice(start * count, (start + len(some)) * count)
+        numbers = np.zeros((len(some), count * length))
+        numbers[:, : lines.shape[1]] = some
+        numbers = numbers.reshape(-1, length)
         if not np.isfinite(numbers).all():
             return None
         integers, scales[part], middle = _rounded(numbers, array.dtype, form)
