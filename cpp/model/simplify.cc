@@ -19,8 +19,7 @@ constexpr std::size_t kShare = 100;
 constexpr std::size_t kBytesOfNode = 64;
 
 /// The standard passes that native hosts lack, with those that they follow.
-const std::map<std::string, std::string> kAbsent = {{"resolveIf", "foldConstants"},
-                                                    {"rebuildShapes", "removeDeadNodes"}};
+const std::map<std::string, std::string> kAbsent = {{"resolveIf", "foldConstants"}};
 
 using Cost = std::pair<std::size_t, std::size_t>;  ///< operators, bytes of weights
 

@@ -29,6 +29,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     mergeSlices(model);
   } else if (name == "propagateCasts") {
     propagateCasts(model);
+  } else if (name == "rebuildShapes") {
+    rebuildShapes(model);
   } else {
     return false;
   }

@@ -48,6 +48,9 @@ void fuseSpaceToDepth(Model* model, bool reorder_weights);
 /// Merges successive operators that keep the order of the elements and change the shape.
 void mergeReshapes(Model* model);
 
+/// Makes shape tensors of parts of shapes and of constants, with as few operators as possible.
+void rebuildShapes(Model* model);
+
 /// Replaces computations on dimensions by their results, and computed shapes of Reshape by
 /// constants. `conditions`: also those of If.
 void foldShapes(Model* model, bool conditions);

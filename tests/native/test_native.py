@@ -378,9 +378,20 @@ g (float[N, 1, H, W] x) => (float[N, 1, P, Q] y) <float[1, 4, 1, 1] w = {1, 2, 3
   t = Concat <axis = 1> (p, r, q, s) y = Conv(t, w) }"""
 
 
+SIZES = """<ir_version: 8, opset_import: ["" : 14]>
+g (float[3, N, M] x) => (float[P, Q, R] y)
+<int64[1] a = {1}, int64[1] b = {2}, int64[1] c = {-1}>
+{ s = Shape(x) m = Gather <axis = 0> (s, a) n = Gather <axis = 0> (s, b)
+  t = Concat <axis = 0> (m, n, c) y = Reshape(x, t) }"""
+
+
 @pytest.mark.parametrize(
     ("text", "steps"),
-    [(FOCUS, "fuseSpaceToDepth"), (FOCUS, "fuseSpaceToDepth{reorder_weights=true}")],
+    [
+        (FOCUS, "fuseSpaceToDepth"),
+        (FOCUS, "fuseSpaceToDepth{reorder_weights=true}"),
+        (SIZES, "rebuildShapes"),
+    ],
 )
 def test_same_bytes_of_algorithms(text: str, steps: str, tmp_path: Path) -> None:
     path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"

@@ -196,6 +196,30 @@ CASES: dict[str, tuple[str, str, str, dict[str, int]]] = {
         "float[N, M, 2, 3] x",
         {"Shape": 1, "Concat": 1, "Reshape": 1},
     ),
+    "sizes that are there twice": (
+        "rebuildShapes",
+        (f"<int64 a = {{0}}, {I1} c = {{0}}, {I1} d = {{-1}}>"
+        "{ s = Shape(x) t = Gather(s, a) v = Unsqueeze(t, c) l = Concat <axis = 0> (v, d)"
+        "  m = Concat <axis = 0> (v, d) p = Reshape(x, l) q = Reshape(x, m) y = Add(p, q) }"),
+        "float[N, 2] x",
+        {"Shape": 1, "Concat": 1, "Reshape": 2, "Add": 1},
+    ),
+    # The second size is that of a value that needs it.
+    "sizes of a later value": (
+        "rebuildShapes",
+        (f"<{I2} f = {{1, 2}}>"
+        "{ s = Shape(x) l = Mul(s, f) z = ConstantOfShape(l) y = Neg(z) }"),
+        "float[N, M] x",
+        {"Shape": 1, "Mul": 1, "ConstantOfShape": 1, "Neg": 1},
+    ),
+    "sizes of more axes than are taken apart": (
+        "rebuildShapes",
+        (f"<int64 a = {{0}}, {I1} c = {{0}}, int64[8] d = {{1, 1, 1, 1, 1, 1, 1, 1}}>"
+        "{ s = Shape(x) t = Gather(s, a) v = Unsqueeze(t, c) l = Concat <axis = 0> (v, d)"
+        "  y = Reshape(x, l) }"),
+        "float[N] x",
+        {"Shape": 1, "Gather": 1, "Unsqueeze": 1, "Concat": 1, "Reshape": 1},
+    ),
     "integers with a scale for each row": (
         "fuseDequantize",
         ("<int8[2, 3] w = {-128, 0, 127, 1, -1, 5}, float[2, 1] f = {-0.5, 3}>"
@@ -274,6 +298,26 @@ def test_what_is_left_computes_the_same(name: str, tmp_path: Path) -> None:
         assert (want is None) == (have is None), n
         if want is not None and have is not None:
             assert same_bits(have, want)
+
+
+@pytest.mark.parametrize(
+    ("opset", "parts"),
+    [(9, {"Slice": 1}), (10, {"Slice": 1}), (14, {"Slice": 1}), (15, {}), (21, {})],
+)
+def test_parts_of_shapes(opset: int, parts: dict[str, int], tmp_path: Path) -> None:
+    """Shape returns a part itself from operator set 15 on, and Slice has attributes before 10."""
+    data = parsed(
+        f"""<ir_version: 8, opset_import: ["" : {opset}]> g (float[3, N, 2, M] x) => (float y)
+        <{I1} a = {{1}}, {I1} b = {{2}}, {I1} c = {{3}}>
+        {{
+          s = Shape(x) n = Gather <axis = 0> (s, a) two = Gather <axis = 0> (s, b)
+          m = Gather <axis = 0> (s, c) l = Concat <axis = 0> (n, two, m) y = ConstantOfShape(l)
+        }}"""
+    )
+    made = after(data, "rebuildShapes", tmp_path)
+    assert operators(made) == {"Shape": 1, "ConstantOfShape": 1} | parts
+    x = np.zeros((3, 4, 2, 5), np.float32)
+    assert same_bits(results(made, {"x": x}), results(data, {"x": x}))
 
 
 STATES = {

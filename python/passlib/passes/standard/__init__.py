@@ -12,6 +12,5 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     half,
     names,
     quantize,
-    rebuild_shapes,
     resolve_if,
 )

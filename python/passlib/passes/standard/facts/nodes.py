@@ -40,11 +40,6 @@ def integers(node: EditableNode, key: str) -> list[int] | None:
     return None if found is None else [int(item) for item in json.loads(found)]
 
 
-def text(node: EditableNode, key: str, preset: str) -> str:
-    """Return a string attribute."""
-    return str(node.attrs.get(key, preset))
-
-
 def is_constant(graph: Graph, node: EditableNode) -> bool:
     """Whether a node is a variable with a known value that callers cannot set."""
     if not node.is_variable or _DEFAULT in node.attrs or OUTER in node.attrs:
@@ -92,7 +87,6 @@ class Model:
         self.graph = graph
         imports = json.loads(graph.attributes["opset_import"])
         self.opset = int(imports.get("", imports.get("ai.onnx", 1)))
-        self._same: dict[EditableValue, EditableValue] = {}
         self.gone: set[EditableNode] = set()
         self._names: NameSource | None = None
 
@@ -118,39 +112,16 @@ class Model:
         """Return the value that represents an omitted optional input."""
         return (self.graph.find(ABSENT) or self.graph.add_variable(ABSENT)).outputs[0]
 
-    def add_like(
-        self,
-        value: EditableValue,
-        op: str,
-        inputs: Sequence[EditableValue],
-        attributes: Mapping[str, Any] | None = None,
-    ) -> EditableValue:
-        """Add an ONNX operator whose result equals a value."""
-        made = self.add(f"{value.node.name}_{op.lower()}", op, inputs, attributes).outputs[0]
-        self.note_same(made, value)
-        return made
-
-    def note_same(self, made: EditableValue, value: EditableValue) -> None:
-        """Record that a new value equals one of before the pass."""
-        self._same[made] = self.known(value)
-
-    def known(self, value: EditableValue) -> EditableValue:
-        """Return the value of before the pass that a value equals, or itself."""
-        return self._same.get(value, value)
-
     def add(
         self,
         wish: str,
         op: str,
         inputs: Sequence[EditableValue],
         attributes: Mapping[str, Any] | None = None,
-        num_outputs: int = 1,
     ) -> EditableNode:
         """Add an ONNX operator under a free name like ``wish``."""
         texts = {key: str(item) for key, item in (attributes or {}).items()}
-        return self.graph.add_node(
-            op, inputs, texts, name=self._fresh(wish), num_outputs=num_outputs
-        )
+        return self.graph.add_node(op, inputs, texts, name=self._fresh(wish))
 
     def _fresh(self, wish: str) -> str:
         if self._names is None:

@@ -52,7 +52,7 @@ class Shapes:
         if value is None:
             return None
         array = self.model.array(value)
-        return self._facts.shape(self.model.known(value)) if array is None else array.shape
+        return self._facts.shape(value) if array is None else array.shape
 
     def rank(self, value: EditableValue | None) -> int | None:
         """Return the rank of a value, or None."""
@@ -76,7 +76,6 @@ class Shapes:
         if array is not None:
             whole = array.size <= MOST_ELEMENTS and array.dtype.kind in "iub"
             return _objects([int(item) for item in array.flat], array.shape) if whole else None
-        value = self.model.known(value)
         items, shape = self._facts.items(value), self._facts.shape(value)
         if items is None or shape is None:
             return None
@@ -93,7 +92,7 @@ class Shapes:
         array = self.model.array(value)
         if array is not None:
             return CODES.get(array.dtype.name, 0)
-        return self._facts.type(self.model.known(value))
+        return self._facts.type(value)
 
 
 def _objects(items: Any, shape: tuple[int, ...]) -> Content:
