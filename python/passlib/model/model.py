@@ -737,9 +737,6 @@ class Model:
         UnsupportedError
             The model is of another dialect, or an operator has no form in this version.
 
-        Notes
-        -----
-        The weights of the result are in the model's file, unless `save` is told otherwise.
         """
         from passlib.model.edits import with_opset
 

@@ -127,6 +127,27 @@ def test_large_weights_are_next_to_the_message(model: passlib.Model) -> None:
     assert None not in places
 
 
+@pytest.mark.parametrize("edit", [flat, lambda model: flat(model).with_opset(21)])
+def test_weights_of_data_files_go_to_a_data_file(
+    edit: Callable[[passlib.Model], passlib.Model], tmp_path: Path
+) -> None:
+    path = stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS))
+    message = onnx.load(path, load_external_data=False)
+    one, other = message.graph.initializer[-2:]  # which share their data
+    del other.external_data[:]
+    other.external_data.extend(one.external_data)
+    path.write_bytes(message.SerializeToString())
+    model = passlib.load(path)
+    target = tmp_path / "new.onnx"
+    edit(model).save(target)
+    assert target.stat().st_size < LIMIT
+    data = (tmp_path / "new.onnx.data").stat().st_size
+    assert 3 * WEIGHTS["first"].nbytes <= data < 4 * WEIGHTS["first"].nbytes
+    for c in (True, False):
+        before, after = (results(file, x=X, c=np.array(c)) for file in (path, target))
+        np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-5)
+
+
 def test_merging(model: passlib.Model, tmp_path: Path) -> None:
     tail = stored(tmp_path / "tail.onnx", TAIL, ["first"])
     made = passlib.merge(model, tail, prefix="tail.")

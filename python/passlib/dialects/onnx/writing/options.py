@@ -392,11 +392,23 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
             put_inside(tensor, None)
             tensor.raw_data = to_bytes(data)
         else:
+            was_in_file = is_from_file(tensor, folder)
             # Weights that nobody changed can be told by their location.
             if not isinstance(folder, Held) or assembled.external.get(number) is not False:
-                set_location(tensor, f"weight {next(_locations)}", 0, data.nbytes)
+                location = f"{_FROM_FILE if was_in_file else ''}weight {next(_locations)}"
+                set_location(tensor, location, 0, data.nbytes)
             held[location_of(tensor, tensor.name)[0]] = data
     return Held(held, folder.mapped)
+
+
+_FROM_FILE: Final = "file/"
+
+
+def is_from_file(tensor: Any, folder: Folder) -> bool:
+    """Whether a weight is in a data file, or was in one before it was held."""
+    if tensor.data_location != EXTERNAL:
+        return False
+    return not isinstance(folder, Held) or location_of(tensor, "")[0].startswith(_FROM_FILE)
 
 
 def _weights(model: Any) -> Iterator[tuple[int, Any]]:

@@ -30,7 +30,13 @@ from passlib.dialects.onnx.writing.assembly import (
     data_left_behind,
     folders_of,
 )
-from passlib.dialects.onnx.writing.options import converted, hold, place, put_inside
+from passlib.dialects.onnx.writing.options import (
+    converted,
+    hold,
+    is_from_file,
+    place,
+    put_inside,
+)
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, GraphError, UnsupportedError
 from passlib.files.copying import write_array
@@ -204,19 +210,28 @@ class _DataFiles:
 
     def as_before(self) -> dict[int, np.ndarray[Any, Any]]:
         """Write weights where they were, and return those of the model by number."""
+        large = []
         if self._document.is_apart:
+            folder = self._document.folder
+            large = [n for n in self._changed if is_from_file(self._tensors[n], folder)]
             for number in self._changed:
                 put_inside(self._tensors[number], None)
             self._changed = {}
         inline = {n: array for n, array in self._arrays.items() if n not in self._changed}
         if self._document.has_external:
             self._write_again()
-        if self._size(inline) > INLINE_LIMIT:
+        if self._size(inline) - sum(inline[n].nbytes for n in large) > INLINE_LIMIT:
             large = [n for n, array in inline.items() if array.nbytes >= _SMALL]
+        if large:
             target = self._free_name(self._path.parent)
             with self._create(target) as file:
+                written: dict[tuple[int, int], tuple[int, int]] = {}
                 for number in large:
-                    self._append(file, number, target.name)
+                    key = (inline[number].ctypes.data, inline[number].nbytes)
+                    if key in written:  # weights that shared their data still do
+                        external.set_location(self._tensors[number], target.name, *written[key])
+                    else:
+                        written[key] = self._append(file, number, target.name)
             for number in large:
                 del inline[number]
         return inline
