@@ -42,11 +42,14 @@ StandardStep readStep(const JsonVal& object) {
   return made;
 }
 
-/// The value of an option that is true or false, or an integer; `absent` if the pass does not have
-/// it.
-int64_t valueOf(const Declaration& declaration, const OptionList& options, const std::string& name,
-                int64_t absent = 0) {
-  const auto value = [](const std::string& text) -> int64_t {
+/// The value of an option that is true or false, or an integer; of "option=text", whether it is
+/// this text. `absent` if the pass does not have it.
+int64_t valueOf(const Declaration& declaration, const OptionList& options,
+                const std::string& condition, int64_t absent = 0) {
+  const std::size_t end = condition.find('=');
+  const std::string name = condition.substr(0, end);
+  const auto value = [&](const std::string& text) -> int64_t {
+    if (end != std::string::npos) return text == condition.substr(end + 1) ? 1 : 0;
     if (text == "True" || text == "true") return 1;
     return std::strtoll(text.c_str(), nullptr, 10);  // 0 for other words
   };
@@ -128,6 +131,7 @@ Model StandardPasses::run(const Model& model, std::size_t number, const OptionLi
         for (const auto& [option, more] : step.without) {
           if (valueOf(declaration, options, option) == 0) add(more, &groups);
         }
+        if (groups.empty()) continue;
         edit->apply(book(), rulesOf(book(), groups), assumptions, stays);
       } else if (!edit->move(step.move, given, assumed, stays)) {
         throw PassError("there is no algorithm " + quoted(step.move));

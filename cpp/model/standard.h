@@ -22,8 +22,8 @@ struct StandardStep {
 
   std::string move;                       ///< of moves/moves.h, or ""
   Groups groups;                          ///< in any case
-  std::map<std::string, Groups> with;     ///< further ones where an option is true
-  std::map<std::string, Groups> without;  ///< further ones where it is false
+  std::map<std::string, Groups> with;     ///< further ones where an option is true, or a text
+  std::map<std::string, Groups> without;  ///< further ones where it is not
   std::string keeps;                      ///< of moves/kept.h, or ""
 };
 

@@ -1139,9 +1139,12 @@ std::optional<std::string> Value::attribute() const {
       return truth ? "1" : "0";
     case kInteger:
       return number() ? std::optional<std::string>(std::to_string(*number())) : std::nullopt;
-    case kReal:
+    case kReal: {
       if (!std::isfinite(static_cast<float>(real))) return std::nullopt;  // attributes have no such
-      return mxnet::ext::JsonVal::real(static_cast<float>(real)).dump();
+      const std::string made = mxnet::ext::JsonVal::real(static_cast<float>(real)).dump();
+      // An operator without a schema has no other sign of the type.
+      return made.find_first_of(".eE") == std::string::npos ? made + ".0" : made;
+    }
     case kText:
       return text;
     case kType:

@@ -346,7 +346,8 @@ def rule_examples() -> list[Any]:
             passes.update(dict.fromkeys(step.get("groups", ()), declared["name"]))
             for key, value in (("if", "true"), ("unless", "false")):
                 for option, groups in step.get(key, {}).items():
-                    text = f"{declared['name']}{{{option}={value}}}"
+                    setting = option if "=" in option else f"{option}={value}"
+                    text = f"{declared['name']}{{{setting}}}"
                     passes.update(dict.fromkeys(groups, text))
     return [
         pytest.param(rule, passes[rule.group], id=rule.name)

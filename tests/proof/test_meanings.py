@@ -98,6 +98,20 @@ CASES: list[tuple[Any, ...]] = [
     ("com.microsoft::FastGelu", {}, [X, ("float32", (4,))]),
     ("com.microsoft::BiasGelu", {}, [X, ("float32", (4,))]),
     ("com.microsoft::QuickGelu", {}, [X]), ("com.microsoft::QuickGelu", {"alpha": 1.5}, [X]),
+    *(("com.microsoft::FusedMatMul", attributes, [("float32", one), ("float32", other)])
+      for attributes, one, other in (
+        ({}, (2, 3, 4), (2, 4, 5)), ({"alpha": 0.5, "transB": 1}, (2, 1, 3, 4), (3, 5, 4)),
+        ({"alpha": 1.5, "transA": 1}, (4, 3), (4, 5)))),
+    *(("com.microsoft::SkipLayerNormalization", {"epsilon": 0.1},
+       [("float32", shape), ("float32", skip), *[("float32", (4,))] * 3])
+      for shape, skip in (((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (1, 3, 4)), ((2, 3, 4), (3, 4)),
+                          ((3, 4), (3, 4)))),
+    *(("com.microsoft::MultiHeadAttention", {"num_heads": 2, **attributes},
+       [None if shape is None else ("float32", shape) for shape in shapes])
+      for attributes, shapes in (
+        ({}, ((2, 3, 8), (2, 5, 8), (2, 5, 8))),
+        ({"scale": 0.3}, ((2, 3, 8), (2, 2, 5, 4), (2, 2, 5, 4))),
+        ({}, ((2, 3, 8), (2, 5, 8), (2, 5, 8), None, None, (1, 2, 3, 5))))),
     *(("DepthToSpace", {"blocksize": 2, "mode": mode}, [("float32", (2, 8, 2, 3))])
       for mode in ("DCR", "CRD")),
     ("DepthToSpace", {"blocksize": 2}, [("float32", (1, 4, 2, 1))]),

@@ -60,7 +60,7 @@ def check(rule: Rule, number: int) -> Iterator[tuple[str, str]]:
         return
     place = f"{rule.name} {number} ({', '.join(drawn.changes)}): "
     try:
-        made = rule.rules(original, only=[rule.name])
+        made = rule.rules(original, only=[rule.name], target=rule.target)
         if _structure(made) == _structure(original):
             yield "kept", ""
             return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 WIDTH, HEADS, SIZE = 32, 4, 8
@@ -293,3 +295,16 @@ def feeds(model: bytes, batch: int, rows: int = 6, frames: int = 9) -> dict[str,
         else:
             found[value.name] = random.standard_normal(shape).astype(np.float32)
     return found
+
+
+def operators(model: bytes) -> Counter[str]:
+    """Count the operators of a model."""
+    return Counter(node.op_type for node in onnx.load_from_string(model).graph.node)
+
+
+def results(model: bytes, feeds: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
+    """Run a model as it is in ONNX Runtime."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model, options).run(None, feeds)  # type: ignore[no-any-return]

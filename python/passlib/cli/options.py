@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -309,6 +310,11 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:1,3,?",
         help="simplify for this shape; ? stays open (repeatable)",
     )
+    parser.add_argument(
+        "--target",
+        choices=("onnx", "onnxruntime"),
+        help="simplify with operators that only this runtime has",
+    )
     add_libraries(parser)
 
 
@@ -392,6 +398,11 @@ def pipeline_of(
     pipeline = Pipeline([*pipeline.steps, *rules])
     if arguments.skip:
         pipeline = Pipeline(_without(pipeline.steps, arguments.skip))
+    if arguments.target is not None:
+        from passlib.passes.simplification import targeting
+
+        change = partial(targeting, name=arguments.target)
+        pipeline = Pipeline(_changed(pipeline.steps, change, "--target", "fuseLayers{target=...}"))
     return fixed_for(pipeline, arguments.fix_shape) if is_fixed else pipeline
 
 
@@ -400,7 +411,12 @@ def fixed_for(pipeline: Pipeline, texts: Sequence[str]) -> Pipeline:
     from passlib.passes import Pipeline
 
     shapes = shapes_of(texts, "--fix-shape")
-    return Pipeline(_fixed(pipeline.steps, shapes)) if shapes else pipeline
+    if not shapes:
+        return pipeline
+    from passlib.passes.simplification import fixing
+
+    change = partial(fixing, shapes=shapes)
+    return Pipeline(_changed(pipeline.steps, change, "--fix-shape", "passlib set-shape"))
 
 
 def _runs_passes(name: str) -> bool:
@@ -412,17 +428,14 @@ def _runs_passes(name: str) -> bool:
     return any(option.name == "skip" for option in options)
 
 
-def _fixed(steps: Steps, shapes: Mapping[str, Sequence[int | None]]) -> Steps:
-    """Return steps of which the first named pipeline is for inputs of these shapes."""
+def _changed(steps: Steps, change: Callable[[Step], Step], option: str, other: str) -> Steps:
+    """Return steps of which the first named pipeline is changed, or raise a UsageError."""
     from passlib.library import pipeline
-    from passlib.passes.simplification import fixing
 
     for place, step in enumerate(steps):
         if isinstance(step, pipeline.Step) and _runs_passes(step.name):
-            return (*steps[:place], fixing(step, shapes), *steps[place + 1 :])
-    raise UsageError(
-        "--fix-shape: simplify and clean use it, and --passes has neither; use passlib set-shape"
-    )
+            return (*steps[:place], change(step), *steps[place + 1 :])
+    raise UsageError(f"{option}: simplify and clean use it, and --passes has neither; use {other}")
 
 
 def _without(steps: Steps, skipped: Sequence[str]) -> Steps:

@@ -510,12 +510,14 @@ class Model:
         max_rounds: int = 16,
         skip: Collection[str] = (),
         fixed: Mapping[str, Sequence[int | None]] | None = None,
+        target: Literal["onnx", "onnxruntime"] = "onnx",
     ) -> Model:
         """Return a model with fewer operators that computes the same; this one stays unchanged.
 
         Parameters, results and errors are those of `passlib.simplify`.
         """
         options: dict[str, Any] = {"cost": cost, "max_growth": max_growth, "max_rounds": max_rounds}
+        options["target"] = target
         options["skip"] = tuple(names_of("skip", skip))
         options["fixed"] = as_mapping("fixed", fixed, "(1, 3, 224, 224)")
         made: Model = pipelines()["clean" if exact else "simplify"].run(self, options)

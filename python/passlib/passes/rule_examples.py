@@ -363,7 +363,7 @@ def problems(rule: Any, opset: int | None = None) -> Iterator[str]:
         try:
             before = build(example.before, chosen)
             after = build(example.after, chosen, before)
-            found = rule.rules(before.model, only=[rule.name])
+            found = rule.rules(before.model, only=[rule.name], target=rule.target)
             text = difference(found, after, chosen)
             wrong = [text] if text else list(_numbers(before, found, exact=rule.exact))
         except (PasslibError, ValueError, KeyError, OverflowError) as error:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import passlib._core as _core
 from passlib.dialects import find
@@ -36,6 +36,8 @@ from passlib.passes.cost import COSTS, Cost, CostName, cost_of, has_nested, rank
 Watch = Callable[[Step, Model, Callable[[], Model]], Model]
 """Runs a function as one step on a model."""
 
+TARGETS: Final = ("onnx", "onnxruntime")
+
 _OPTIONS: Final = (
     Option("fixed", "text", (), "shapes of inputs, such as x:1,3,224,224", is_list=True),
     Option("skip", "text", (), "passes to skip", is_list=True),
@@ -45,6 +47,7 @@ _OPTIONS: Final = (
         "maximum growth of the weights in bytes (default: 1 %, at most 1 MB)", low=0,
     ),
     Option("max_rounds", "integer", 16, "maximum number of rounds", low=1),
+    Option("target", "text", "onnx", "runtime whose own operators are made", TARGETS),
 )  # fmt: skip
 
 _LARGEST_GROWTH = 1_000_000
@@ -66,6 +69,7 @@ def simplify(
     max_rounds: int = 16,
     skip: Collection[str] = (),
     fixed: Mapping[str, Sequence[int | None]] | None = None,
+    target: Literal["onnx", "onnxruntime"] = "onnx",
 ) -> Model:
     """Return an equivalent model with fewer operators.
 
@@ -94,6 +98,9 @@ def simplify(
     fixed : mapping of str to shape, optional
         Shapes of the inputs of an ONNX model, which the result states; ``None`` leaves a dimension
         open. Values computed from them become constants.
+    target : {"onnx", "onnxruntime"}
+        Make ONNX's operators only, or fused operators of com.microsoft, too, which only ONNX
+        Runtime has. With ``exact`` there are none.
 
     Raises
     ------
@@ -101,7 +108,7 @@ def simplify(
         The model cannot be loaded, a pass failed, ``fixed`` names an unknown input or contradicts
         the model's shape, or the model is not ONNX.
     ValueError
-        ``cost`` is invalid.
+        ``cost`` or ``target`` is invalid.
 
     Examples
     --------
@@ -110,7 +117,13 @@ def simplify(
     """
     found = as_model(model)
     return found.simplify(
-        exact=exact, cost=cost, max_growth=max_growth, max_rounds=max_rounds, skip=skip, fixed=fixed
+        exact=exact,
+        cost=cost,
+        max_growth=max_growth,
+        max_rounds=max_rounds,
+        skip=skip,
+        fixed=fixed,
+        target=target,
     )
 
 
@@ -264,15 +277,18 @@ class _Run:
         max_growth: int | None = None,
         max_rounds: int = 16,
         skip: Collection[str] = (),
+        target: str = "onnx",
     ) -> None:
-        if cost not in COSTS:
-            raise ValueError(f"cost must be one of {', '.join(COSTS)}, not {cost!r}")
+        for name, value, known in (("cost", cost, COSTS), ("target", target, TARGETS)):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         self.watch = watch
         self._pipeline = pipeline
         self._cost: CostName = cost
         self._max_growth = max_growth
         self._max_rounds = max_rounds
         self._skip = skip
+        self._target = target
         self._careful = False  # drop each step whose result cannot be saved
 
     def rounds(self, model: Model) -> Model:
@@ -286,7 +302,7 @@ class _Run:
     def _rounds(self, model: Model) -> Model:
         exact = self._pipeline.exact
         passes = [
-            (backend, _options(backend.declaration, exact))
+            (backend, _options(backend.declaration, exact, self._target))
             for backend in _ordered(self._pipeline)
             if backend.declaration.name not in self._skip
             and backend.declaration.is_for(model.dialect)
@@ -343,14 +359,17 @@ class _Run:
         return self.watch(step, model, lambda: apply(backend, skip_infer=True, **options))
 
 
-def _options(declaration: Declaration, exact: bool) -> dict[str, Any]:
+def _options(declaration: Declaration, exact: bool, target: str) -> dict[str, Any]:
     """Return the options of a pass in a pipeline; ``max_growth`` is updated before each call."""
     assert declaration.joins is not None
     options = dict(declaration.joins.options)
     if not exact:
         options.update(declaration.joins.rounding)
-    if any(option.name == "max_growth" for option in declaration.options or ()):
+    names = {option.name for option in declaration.options or ()}
+    if "max_growth" in names:
         options["max_growth"] = 0
+    if "target" in names and target != "onnx":
+        options["target"] = target
     return options
 
 
@@ -403,6 +422,13 @@ def skipping(step: Step, names: list[str]) -> Step:
 def fixing(step: Step, shapes: Mapping[str, Sequence[int | None]]) -> Step:
     """Return the step of a named pipeline with more shapes of inputs."""
     return _extended(step, "fixed", text_of_shapes(shapes))
+
+
+def targeting(step: Step, name: str) -> Step:
+    """Return the step of a named pipeline for a target."""
+    (made,) = steps_of((step.name, {**dict(step.options), "target": name}))
+    assert isinstance(made, Step)
+    return replace(made, place=step.place)
 
 
 def _extended(step: Step, name: str, items: list[str]) -> Step:

@@ -79,7 +79,7 @@ def _tried(rule: Rule, number: int) -> Counterexample | int:
     except Exception:  # a model that onnx or ONNX Runtime refuses
         return 0
     try:
-        made = rule.rules(original, only=[rule.name])
+        made = rule.rules(original, only=[rule.name], target=rule.target)
         changed = _bytes_of(made)
     except (PasslibError, RuntimeError) as error:
         cause: BaseException = error

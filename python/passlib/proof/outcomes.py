@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from passlib.errors import PasslibError, short_repr
 from passlib.passes.rules import Rule, Rules, books
-from passlib.proof import meanings
+from passlib.proof import meanings, microsoft
 from passlib.proof.counterexamples import Counterexample, search
 from passlib.proof.prover import Proof, _operations
 from passlib.proof.prover import prove as prove_on_symbols
@@ -100,7 +100,8 @@ def _shared() -> tuple[str, frozenset[str]]:
 def _definitions() -> dict[str, tuple[str, frozenset[str]]]:
     """Return the code that defines each name of the meanings, and the names that it uses."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
-    for statement in _plain("meanings").body:
+    modules = [each.__name__.rpartition(".")[2] for each in (meanings, microsoft)]
+    for statement in (statement for each in modules for statement in _plain(each).body):
         used = frozenset(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
         targets = [*getattr(statement, "targets", []), getattr(statement, "target", None)]
         names = [getattr(statement, "name", ""), *(getattr(each, "id", "") for each in targets)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import parser
 
@@ -17,6 +15,7 @@ import transformers
 from passlib.model.edits import content_of
 from passlib.passes.cost import cost_of
 from passlib.passes.standard.groups import more_layers
+from transformers import operators, results
 
 # Operators of two blocks: as exported, and after simplify with operator sets 17, 20 and 23.
 COUNTS = {
@@ -37,17 +36,6 @@ def blocks(name: str, opset: int) -> tuple[bytes, bytes]:
     after = content_of(pl.load(before).simplify())
     assert after is not None
     return before, after
-
-
-def operators(model: bytes) -> Counter[str]:
-    return Counter(node.op_type for node in onnx.load_from_string(model).graph.node)
-
-
-def results(model: bytes, feeds: dict[str, object]) -> list[np.ndarray]:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model, options).run(None, feeds)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("opset", OPSETS)

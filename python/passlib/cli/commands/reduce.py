@@ -218,6 +218,7 @@ def _how(arguments: argparse.Namespace) -> str:
         ("--passes", [] if arguments.passes is None else [arguments.passes]),
         ("--rules", arguments.rules),
         ("--skip", arguments.skip),
+        ("--target", [] if arguments.target is None else [arguments.target]),
         ("-l", arguments.library),
     ):
         words += [word for value in values for word in (option, value)]

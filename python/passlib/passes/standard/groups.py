@@ -60,11 +60,18 @@ class _StandardPass:
                 apply_move(graph, step["move"], names, options)
                 continue
             groups = list(step["groups"])
-            for option, more in step.get("if", {}).items():
-                groups += more if options[option] else []
-            for option, more in step.get("unless", {}).items():
-                groups += [] if options[option] else more
-            apply_groups(graph, groups, names)
+            for condition, more in step.get("if", {}).items():
+                groups += more if _holds(condition, options) else []
+            for condition, more in step.get("unless", {}).items():
+                groups += [] if _holds(condition, options) else more
+            if groups:
+                apply_groups(graph, groups, names)
+
+
+def _holds(condition: str, options: Mapping[str, Any]) -> bool:
+    """Whether an option is true; of ``option=text``, whether it is this text."""
+    name, _, text = condition.partition("=")
+    return options[name] == (text or True)
 
 
 def _register() -> None:
