@@ -57,7 +57,7 @@ for _name in ("Relu", "Sigmoid", "Tanh", "LeakyRelu"):
         return str(drawing(name, product_and_sum(drawing, x)))
 
 
-@fusion("Gemm and sum", "Gemm", (8, 16))
+@fusion("Gemm and sum", "Gemm FusedGemm", (8, 16))
 def _gemm_sum(drawing: Drawing, x: str) -> str:
     product = drawing("Gemm", x, drawing.random(16, 16))
     return str(drawing("Add", product, drawing("Relu", x)))
