@@ -173,6 +173,8 @@ REFUSED = [
     (9, 11, "Upsample", "y = Upsample (x, r)", "float[2, 6, 8]"),
     (10, 12, "Dropout", "z, m = Dropout (x) y = Cast <to = 1> (m)", "float[2, 3, 4]"),
     (6, 7, "Mul", "y = Mul <axis = 1, broadcast = 1> (x, w)", "float[2, 3, 4]"),
+    (18, 28, "ReduceLogSum", "c = Cast<to = 7>(x) y = ReduceLogSum(c)", "int64[1, 1, 1]"),
+    (18, 28, "ReduceLogSumExp", "y = ReduceLogSumExp(t)", "int64[1]"),
 ]
 
 

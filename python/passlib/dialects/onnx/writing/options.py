@@ -122,19 +122,26 @@ class _Around:
         return found - {""}
 
     @cached_property
-    def shapes(self) -> dict[str, list[int | None]]:
-        """The sizes of values, as far as inference knows them; None for an unknown size."""
+    def types(self) -> dict[str, Any]:
+        """The tensor types of values, as far as inference knows them."""
         model = self._model
         with suppress(GraphError):
             model = inferred(copy_of(model))
         return {
-            value.name: [
-                each.dim_value if each.HasField("dim_value") else None
-                for each in value.type.tensor_type.shape.dim
-            ]
+            value.name: value.type.tensor_type
             for graph in graphs_within(model.graph)
             for value in (*graph.input, *graph.value_info, *graph.output)
-            if value.type.tensor_type.HasField("shape")
+        }
+
+    @cached_property
+    def shapes(self) -> dict[str, list[int | None]]:
+        """The sizes of values, as far as inference knows them; None for an unknown size."""
+        return {
+            name: [
+                each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim
+            ]
+            for name, kind in self.types.items()
+            if kind.HasField("shape")
         }
 
     @cached_property
@@ -206,6 +213,17 @@ def _pooling(node: Any, around: _Around, upward: bool) -> str:
     return ""
 
 
+_INTEGERS: Final = frozenset(code for code, name in ELEMENT_TYPES.items() if "int" in name)
+
+
+def _integers(node: Any, around: _Around, upward: bool) -> str:
+    # ONNX's function for ReduceLogSumExp cuts log(exp(2)), which is less than 2, to 1.
+    # The result has the type of the input, which is not in `types` if that is a weight.
+    names = (node.input[0], node.output[0])
+    kinds = {around.types[name].elem_type for name in names if name in around.types}
+    return "" if _INTEGERS.isdisjoint(kinds) else "it takes no integers from set 28 on"
+
+
 _Rule = Callable[[Any, _Around, bool], str]
 
 _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
@@ -214,6 +232,8 @@ _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
     ("Dropout", 12, _dropout),
     ("Hardmax", 13, _softmax),
     ("LogSoftmax", 13, _softmax),
+    ("ReduceLogSum", 28, _integers),
+    ("ReduceLogSumExp", 28, _integers),
     ("Resize", 11, lambda *_: "it takes other elements from set 11 on"),
     ("Softmax", 13, _softmax),
 )
