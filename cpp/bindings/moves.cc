@@ -43,6 +43,7 @@ py::tuple runMove(const std::string& name, const GraphHandle& graph,
     made.emplace_back(node, array);
   };
   hooks.kept = kept;
+  hooks.file = originalsOf(file);
   moves::Model model(hooks);
   moves::Options options;
   for (const auto& [key, value] : given) options.set(key, value);

@@ -77,6 +77,7 @@ bool Edit::move(std::string_view name, const moves::Options& options,
     allocate(node, shape, type);
   };
   hooks.kept = kept;
+  hooks.file = model_.file->originals();
   editor_.nodes(graph_);
   moves::Model model(hooks);
   return moves::run(name, &model, options);

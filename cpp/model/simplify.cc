@@ -18,9 +18,6 @@ constexpr std::size_t kShare = 100;
 /// The minimum size of an operator in a file, with its names.
 constexpr std::size_t kBytesOfNode = 64;
 
-/// The standard passes that native hosts lack, with those that they follow.
-const std::map<std::string, std::string> kAbsent = {{"resolveIf", "foldConstants"}};
-
 using Cost = std::pair<std::size_t, std::size_t>;  ///< operators, bytes of weights
 
 Cost costOf(const Model& model) {
@@ -78,8 +75,7 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
   }
   std::map<std::string, std::vector<Joined>> followers;
   for (const Joined& each : found) {
-    std::string after = each.pass->after;
-    while (names.count(after) == 0 && kAbsent.count(after) != 0) after = kAbsent.at(after);
+    const std::string& after = each.pass->after;
     followers[names.count(after) != 0 ? after : ""].push_back(each);
   }
   std::vector<Joined> roots = followers[""];

@@ -6,8 +6,11 @@
 #include <cstring>
 
 #include "facts/node_view.h"
+#include "facts/onnx_source.h"
 #include "graph/attributes.h"
 #include "moves/kernels.h"
+#include "onnx/parts/attribute.h"
+#include "onnx/parts/tensor.h"
 #include "rules/engine.h"
 #include "rules/known.h"
 
@@ -28,7 +31,24 @@ bool isConstant(const Node& node) {
   return id.data() != nullptr && id.substr(0, 6) != "input.";
 }
 
+/// What a variable of a nested graph was in the file; null for others.
+const onnx::Original* nestedOriginal(const onnx::Originals* file, const Node& node) {
+  if (file == nullptr || !isVariable(node) || has(node, "__outer__")) return nullptr;
+  const std::string_view id = attributeOf(node, "__id__");
+  if (std::count(id.begin(), id.end(), '.') < 2) return nullptr;
+  return file->find(id);
+}
+
 }  // namespace
+
+bool isAbsent(const Node& node) { return node.name == kAbsent; }
+
+const NodeEntry* outerValue(const Node& variable, const Node& node) {
+  std::size_t place = 0;
+  const std::string_view number = attributeOf(variable, "__outer__");
+  if (!onnx::parsePosition(number, &place) || place >= node.inputs.size()) return nullptr;
+  return &node.inputs[place];
+}
 
 bool isOperator(const Node& node, std::string_view op) {
   return node.op == op && isOwnDomain(node);
@@ -64,7 +84,7 @@ std::optional<int64_t> integerOf(const Node& node, std::string_view key, int64_t
 }
 
 const NodeEntry* given(const Node& node, std::size_t number) {
-  if (number >= node.inputs.size() || node.inputs[number].node->name == kAbsent) return nullptr;
+  if (number >= node.inputs.size() || isAbsent(*node.inputs[number].node)) return nullptr;
   return &node.inputs[number];
 }
 
@@ -198,6 +218,20 @@ int Model::type(const NodeEntry& value) {
   return known.isTensor() ? known.type : 0;
 }
 
+facts::Fact Model::nestedFact(const Node& node) const {
+  if (nestedOriginal(hooks_.file.get(), node) == nullptr) return {};
+  return facts::OnnxSource(hooks_.file).describe(node);
+}
+
+std::optional<Integers> Model::nestedNumbers(const Node& node) const {
+  const facts::Fact fact = nestedFact(node);
+  const std::vector<facts::Dim>* const items = facts::wholeItems(fact);
+  if (items == nullptr) return std::nullopt;
+  Integers numbers;
+  for (const facts::Dim& item : *items) numbers.push_back(item.number());
+  return numbers;
+}
+
 bool Model::runs(std::string_view op, const NodeEntry& value) {
   return hasKernel(op, type(value), opset_);
 }
@@ -261,6 +295,61 @@ void Model::noteOrigin(Node* made, const Node& node) {
   if (rules.data() != nullptr) made->attrs[MX_STR_RULES] = std::string(rules);
 }
 
+NodeEntry Model::absent() {
+  const std::vector<Node*>& all = nodes();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const Node* node) { return isAbsent(*node); });
+  if (found != all.end()) return NodeEntry(*found, 0);
+  return NodeEntry(owner().addNode(hooks_.graph, "null", kAbsent, {}, 0), 0);
+}
+
+void Model::noteMoved(const std::vector<Node*>& nodes) {
+  for (Node* node : nodes) {
+    if (named_) names_.insert(node->name);
+    setElements(node);
+  }
+}
+
+void Model::setElements(Node* constant) {
+  const onnx::Original* const original = nestedOriginal(hooks_.file.get(), *constant);
+  if (original == nullptr) return;
+  const auto set = [&](int type, const Integers& dims, const void* data) {
+    hooks_.allocate(constant, dims, rules::arrayType(type));
+    const MXTensor& made = *constant->tensor;
+    const std::size_t bytes = static_cast<std::size_t>(made.size()) * rules::bytesOf(made.dtype);
+    if (bytes != 0) std::memcpy(made.data_ptr, data, bytes);
+  };
+  onnx::Bytes message = original->message();
+  if (original->what == onnx::Original::kConstant) {
+    const onnx::Range range = original->record().attributes;
+    if (range.count != 1) return;
+    const onnx::Attribute& value = original->graph->level.attributes[range.first].attribute;
+    const Integers ints = onnx::numbersOf<int64_t>(value);
+    const std::vector<float> floats = onnx::numbersOf<float>(value);
+    if (value.kind == onnx::Kind::kInt) set(facts::kInt64, {}, &value.whole);
+    if (value.kind == onnx::Kind::kFloat) set(facts::kFloat, {}, &value.real);
+    if (value.kind == onnx::Kind::kInts)
+      set(facts::kInt64, {static_cast<int64_t>(ints.size())}, ints.data());
+    if (value.kind == onnx::Kind::kFloats)
+      set(facts::kFloat, {static_cast<int64_t>(floats.size())}, floats.data());
+    if (value.kind != onnx::Kind::kTensor) return;
+    message = value.content;
+  } else if (original->what != onnx::Original::kInitializer) {
+    return;
+  }
+  const onnx::Tensor tensor = onnx::readTensor(message);
+  if (tensor.external) return;
+  const onnx::Elements elements = onnx::checkElements(
+      tensor, [&] { return "tensor " + std::string(attributeOf(*constant, "__id__")); });
+  if (elements.type == nullptr) return;
+  std::string copied;
+  if (!tensor.has_raw) {
+    copied.resize(elements.count * elements.type->size);
+    onnx::copyElements(tensor, elements, copied.data());
+  }
+  set(tensor.type, tensor.dims, tensor.has_raw ? elements.raw.data() : copied.data());
+}
+
 void Model::forgetFacts() {
   inferred_ = false;
   same_.clear();
@@ -272,11 +361,18 @@ void Model::replace(Node* node, const NodeEntry& by) {
   removeUnused({node});
 }
 
+void Model::replace(Node* node, const std::vector<NodeEntry>& by) {
+  const int count = owner().knownOutputs(*hooks_.graph, node);
+  for (int i = 0; i < std::min(count, static_cast<int>(by.size())); ++i)
+    owner().replace(hooks_.graph, NodeEntry(node, i), by[static_cast<std::size_t>(i)]);
+  removeUnused({node});
+}
+
 void Model::removeUnused(std::vector<Node*> pending) {
   while (!pending.empty()) {
     Node* node = pending.back();
     pending.pop_back();
-    if (isGone(node) || node->name == kAbsent || owner().isUsed(*hooks_.graph, node)) continue;
+    if (isGone(node) || isAbsent(*node) || owner().isUsed(*hooks_.graph, node)) continue;
     if (isVariable(*node) && !isConstant(*node)) continue;
     if (isVariable(*node)) gone_constants_.push_back(node->name);
     for (const NodeEntry& input : node->inputs) pending.push_back(input.node);

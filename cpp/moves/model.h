@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "facts/fact.h"
 #include "graph/edited.h"
 #include "graph/text_table.h"
+#include "onnx/original/originals.h"
 
 namespace passlib::moves {
 
@@ -32,7 +34,8 @@ struct Hooks {
   std::function<const facts::Fact&(const NodeEntry&)> fact;
   /// Sets the tensor of a new variable to memory for a parameter.
   std::function<void(Node*, const std::vector<int64_t>&, MXDType)> allocate;
-  std::unordered_set<std::string> kept;  ///< names of operators that must stay
+  std::unordered_set<std::string> kept;           ///< names of operators that must stay
+  std::shared_ptr<const onnx::Originals> file{};  ///< that which the graph came from, or null
 };
 
 /// Whether a node is this operator of ONNX's own.
@@ -51,6 +54,10 @@ std::optional<Integers> integersOf(const Node& node, std::string_view key);
 std::optional<int64_t> integerOf(const Node& node, std::string_view key, int64_t preset);
 /// An input of a node; null if it is omitted.
 const NodeEntry* given(const Node& node, std::size_t number);
+/// Whether a node stands for omitted inputs.
+bool isAbsent(const Node& node);
+/// The input of a node that a variable of its nested graph stands for; null for other variables.
+const NodeEntry* outerValue(const Node& variable, const Node& node);
 /// The permutation of a Transpose of a value of this rank; nothing if it states another one.
 std::optional<Integers> permutationOf(const Node& node, std::size_t rank);
 bool isSorted(const Integers& numbers);
@@ -101,6 +108,10 @@ class Model {
   /// The axes of a node from its attribute or its second input; nothing if they are computed or
   /// omitted.
   std::optional<Integers> axes(const Node& node);
+  /// What the file states of a parameter or a constant of a nested graph; nothing of other nodes.
+  facts::Fact nestedFact(const Node& node) const;
+  /// The elements of a small constant of integers in a nested graph.
+  std::optional<Integers> nestedNumbers(const Node& node) const;
   /// Whether ONNX Runtime has a kernel of an operator for the type of a value.
   bool runs(std::string_view op, const NodeEntry& value);
 
@@ -125,12 +136,18 @@ class Model {
   void connect(const NodeEntry& value, Node* node, int input) {
     owner().connect(graph(), value, node, input);
   }
+  /// The value that represents an omitted input.
+  NodeEntry absent();
+  /// Notes nodes that came from a nested graph, and sets the tensors of constants among them.
+  void noteMoved(const std::vector<Node*>& nodes);
   /// Infers the graph anew at the next question.
   void forgetFacts();
   /// Notes that a new operator stands for another one.
   static void noteOrigin(Node* made, const Node& node);
   /// Replaces the first output of a node, and removes the node with those that only it needed.
   void replace(Node* node, const NodeEntry& by);
+  /// The same for its first outputs.
+  void replace(Node* node, const std::vector<NodeEntry>& by);
   /// Removes unused nodes among these, and nodes that only they needed; keeps inputs of the model.
   void removeUnused(std::vector<Node*> pending);
 
@@ -145,6 +162,7 @@ class Model {
   }
   const facts::Fact& fact(const NodeEntry& value);
   std::string fresh(const std::string& wish);
+  void setElements(Node* constant);
 
   const Hooks& hooks_;
   int64_t opset_ = 1;

@@ -31,6 +31,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     propagateCasts(model);
   } else if (name == "rebuildShapes") {
     rebuildShapes(model);
+  } else if (name == "resolveIf") {
+    resolveIf(model);
   } else {
     return false;
   }

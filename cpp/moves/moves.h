@@ -51,6 +51,9 @@ void mergeReshapes(Model* model);
 /// Makes shape tensors of parts of shapes and of constants, with as few operators as possible.
 void rebuildShapes(Model* model);
 
+/// Replaces If with a known condition by its branch, and Loop with one iteration by its body.
+void resolveIf(Model* model);
+
 /// Replaces computations on dimensions by their results, and computed shapes of Reshape by
 /// constants. `conditions`: also those of If.
 void foldShapes(Model* model, bool conditions);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +82,31 @@ def test_if(name: str, tmp_path: Path) -> None:
     made = after(data, "resolveIf", tmp_path)
     assert operators(made) == expected
     assert same_bits(results(made, {"x": X}), results(data, {"x": X}))
+
+
+CONSTANTS = [
+    ("int64", "value_int = 7", np.array(7)),
+    ("int64[3]", "value_ints = [7, -8, 9]", np.array([7, -8, 9])),
+    ("float", "value_float = 2.5", np.array(2.5, np.float32)),
+    ("float[2]", "value_floats = [2.5, -1.5]", np.array([2.5, -1.5], np.float32)),
+    ("int32[2]", "value = int32[2] {1, -2}", np.array([1, -2], np.int32)),
+]
+
+
+@pytest.mark.parametrize(("kind", "stated", "wanted"), CONSTANTS)
+def test_constants_of_a_branch_become_weights(
+    kind: str, stated: str, wanted: np.ndarray[Any, Any], tmp_path: Path
+) -> None:
+    data = parsed(
+        f"""g (float[N] x) => ({kind} y) <bool c = {{1}}>
+        {{
+          y = If (c) <then_branch = t () => (u) {{ u = Constant <{stated}> () }},
+                      else_branch = e () => (v) {{ v = Constant <{stated}> () }}>
+        }}"""
+    )
+    made = after(data, "resolveIf", tmp_path)
+    assert "If" not in operators(made)
+    assert same_bits(results(made, {"x": X[0]}), [wanted])
 
 
 def test_nothing_is_done_where_an_input_decides(tmp_path: Path) -> None:

@@ -188,12 +188,6 @@ def constant_array(document: Document, key: str) -> np.ndarray[Any, Any] | None:
     return _of_node(message, key) if kind == "node" and message.op_type == "Constant" else None
 
 
-def parameter_rank(document: Document, key: str) -> int:
-    """Return the number of axes that a nested graph states for a parameter; 0 if it states none."""
-    kind, message = _find(document, key)
-    return len(message.type.tensor_type.shape.dim) if kind == "input" else 0
-
-
 def named_by_reader(document: Document, key: str, name: str) -> bool:
     """Whether an operator has the name of its place, since the file has none, or one twice.
 

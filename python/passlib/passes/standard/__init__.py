@@ -12,5 +12,4 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     half,
     names,
     quantize,
-    resolve_if,
 )

@@ -21,14 +21,6 @@ def operator(node: EditableNode) -> str:
     return node.kind
 
 
-def given(node: EditableNode, number: int) -> EditableValue | None:
-    """Return an input of a node; None if omitted."""
-    inputs = node.inputs
-    if number >= len(inputs) or inputs[number].node.name == ABSENT:
-        return None
-    return inputs[number]
-
-
 def integer(node: EditableNode, key: str, preset: int) -> int:
     """Return an integer attribute."""
     return int(node.attrs.get(key, preset))
@@ -99,18 +91,9 @@ class Model:
             return None
         return self.graph.args.get(node.name)
 
-    def scalar(self, value: EditableValue | None) -> Any:
-        """Return the element of a constant with one element, or None."""
-        array = self.array(value)
-        return None if array is None or array.size != 1 else array.reshape(-1)[0]
-
     def add_constant(self, wish: str, array: Any) -> EditableValue:
         """Add a weight under a free name like ``wish``."""
         return self.graph.add_parameter(self._fresh(wish), array).outputs[0]
-
-    def absent(self) -> EditableValue:
-        """Return the value that represents an omitted optional input."""
-        return (self.graph.find(ABSENT) or self.graph.add_variable(ABSENT)).outputs[0]
 
     def add(
         self,
@@ -127,11 +110,6 @@ class Model:
         if self._names is None:
             self._names = NameSource({node.name for node in self.graph.nodes})
         return self._names.fresh(wish)
-
-    def note_new(self, nodes: Sequence[EditableNode]) -> None:
-        """Register nodes that were added in another way."""
-        if self._names is not None:
-            self._names.used.update(node.name for node in nodes)
 
     def replace(self, node: EditableNode, by: EditableValue | Sequence[EditableValue]) -> None:
         """Replace the outputs of a node, and remove it with the nodes that only it needed."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import Assumptions, Dim, EditableValue, EditedFacts, has_kernel
+from passlib._core import Assumptions, Dim, EditableValue, EditedFacts
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
 from passlib.passes.rewriting import lent_arrays
@@ -54,19 +54,10 @@ class Shapes:
         array = self.model.array(value)
         return self._facts.shape(value) if array is None else array.shape
 
-    def rank(self, value: EditableValue | None) -> int | None:
-        """Return the rank of a value, or None."""
-        shape = self.shape(value)
-        return None if shape is None else len(shape)
-
     def dtype(self, value: EditableValue) -> np.dtype[Any] | None:
         """Return the dtype of a value; None if unknown or not numeric."""
         name = ELEMENT_TYPES.get(self._type(value))
         return None if name is None else dtypes.as_dtype(name)
-
-    def runs(self, op: str, value: EditableValue) -> bool:
-        """Whether ONNX Runtime has a kernel of an operator for the dtype of a value."""
-        return has_kernel(op, self._type(value), self.model.opset)
 
     def content(self, value: EditableValue | None) -> Content | None:
         """Return the elements of a small integer tensor as int and Dim, or None."""
@@ -80,13 +71,6 @@ class Shapes:
         if items is None or shape is None:
             return None
         return _objects(items, tuple(int(size) for size in shape if isinstance(size, int)))
-
-    def whole(self, value: EditableValue | None) -> list[int] | None:
-        """Return the elements of a value if all are known integers."""
-        content = self.content(value)
-        if content is None or not all(isinstance(item, int) for item in content.flat):
-            return None
-        return [int(item) for item in content.flat]
 
     def _type(self, value: EditableValue) -> int:
         array = self.model.array(value)
