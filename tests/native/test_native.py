@@ -386,12 +386,21 @@ g (float[3, N, M] x) => (float[P, Q, R] y)
   t = Concat <axis = 0> (m, n, c) y = Reshape(x, t) }"""
 
 
+COURSE = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N, 3] x) => (float[N, 3] y, float[P, N, 3] z) <int64 one = {1}, bool c = {1}>
+{ y, z = Loop(one, , x) <body = b (int64 i, bool go, float[N, 3] v) => (go2, w, u) {
+    go2 = Identity(go) k = Constant <value_floats = [1.5, 2.5, 3.5]> () u = Add(v, k)
+    w = If(c) <then_branch = t () => (p) <float[3] f = {1, 2, 3}> { p = Mul(u, f) },
+               else_branch = e () => (q) { q = Neg(u) }> }> }"""
+
+
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
         (FOCUS, "fuseSpaceToDepth"),
         (FOCUS, "fuseSpaceToDepth{reorder_weights=true}"),
         (SIZES, "rebuildShapes"),
+        (COURSE, "resolveIf"),
     ],
 )
 def test_same_bytes_of_algorithms(text: str, steps: str, tmp_path: Path) -> None:
