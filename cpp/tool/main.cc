@@ -53,10 +53,10 @@ struct UsageError : std::runtime_error {
 
 /// Options of the Python command that this one does not have.
 constexpr const char* kOfPython[] = {
-    "--fix-shape", "--opset",   "--verify-each",   "--check",   "--check-each", "--shape",
-    "--inputs",    "--rtol",    "--atol",          "--exact",   "--time",       "--dump",
-    "--report",    "--certify", "--rewrite-limit", "--isolate", "--timeout",    "--jobs",
-    "--scheduler", "--json",    "--traceback"};
+    "--fix-shape", "--opset",     "--verify-each", "--check",         "--check-each", "--shape",
+    "--inputs",    "--rtol",      "--atol",        "--exact",         "--target",     "--time",
+    "--dump",      "--report",    "--certify",     "--rewrite-limit", "--isolate",    "--timeout",
+    "--jobs",      "--scheduler", "--json",        "--traceback"};
 
 struct Arguments {
   std::string model;
