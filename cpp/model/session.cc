@@ -121,7 +121,13 @@ KnownPass pipelineOf(const std::string& name, const std::string& description, bo
   rounds.description = "maximum number of rounds";
   rounds.low = 1;
   rounds.low_text = "1";
-  declaration.options = {skip, growth, rounds};
+  OptionDeclaration target;
+  target.name = "target";
+  target.kind = "text";
+  target.default_text = "onnx";
+  target.choices = {"onnx", "onnxruntime"};
+  target.description = "runtime whose own operators are made";
+  declaration.options = {skip, growth, rounds, target};
   KnownPass pass;
   pass.is_pipeline = true;
   pass.is_standard = true;
@@ -290,6 +296,7 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
     const long long number = std::strtoll(text.c_str(), nullptr, 10);
     if (key == "max_rounds") given.max_rounds = number;
     if (key == "max_growth") given.max_growth = static_cast<std::size_t>(number);
+    if (key == "target") given.target = text;
   }
   for (const std::string& name : skippedBy(options)) {
     const auto named = [&name](const Declaration* each) { return each->name == name; };

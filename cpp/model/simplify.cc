@@ -40,13 +40,14 @@ bool hasTrigger(const Model& model, const Declaration& pass) {
                      [&counts](const std::string& op) { return counts.count(op) != 0; });
 }
 
-/// `max_growth`: for passes that have this option.
-OptionList optionsOf(const Declaration& pass, bool exact, std::size_t max_growth) {
+/// The options of a pass in a pipeline, whose weights may grow by so many bytes.
+OptionList optionsOf(const Declaration& pass, const Simplification& given, std::size_t room) {
   OptionList options = pass.joined;
   for (const OptionDeclaration& each : pass.options) {
-    if (each.name == "max_growth") options.emplace_back(each.name, std::to_string(max_growth));
+    if (each.name == "max_growth") options.emplace_back(each.name, std::to_string(room));
+    if (each.name == "target") options.emplace_back(each.name, given.target);
   }
-  if (exact) return options;
+  if (given.exact) return options;
   for (const auto& [key, text] : pass.rounding) {
     const auto same = [&key = key](const auto& each) { return each.first == key; };
     options.erase(std::remove_if(options.begin(), options.end(), same), options.end());
@@ -122,7 +123,7 @@ Model simplified(
       if (hasTrigger(now, *pass)) {
         const std::size_t most = limit(start, cost, growth);
         const std::size_t room = most - std::min(most, cost.second);
-        made = run(now, *pass, optionsOf(*pass, given.exact, room));
+        made = run(now, *pass, optionsOf(*pass, given, room));
       }
       const Cost reached = costOf(made);
       const bool grown = reached.second > std::max(cost.second, limit(start, reached, growth));

@@ -21,6 +21,7 @@ struct Simplification {
   bool exact = false;                      ///< whether every bit of the results stays
   int64_t max_rounds = 16;
   std::optional<std::size_t> max_growth;  ///< bytes; nothing for 1 %, at most 1 MB
+  std::string target = "onnx";            ///< the runtime whose own operators are made
 };
 
 /// Returns those declarations that join a pipeline, each after the pass that it names, or at the

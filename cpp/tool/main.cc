@@ -35,6 +35,8 @@ constexpr const char* kHelp =
     "  --passes TEXT            pipeline, \"a, repeat<4>(b)\" (default: simplify)\n"
     "  --rules FILE             apply these rules, after --passes (repeatable)\n"
     "  --skip NAME              skip this pass (repeatable)\n"
+    "  --target {onnx,onnxruntime}\n"
+    "                           simplify with operators that only this runtime has\n"
     "  -l FILE, --library FILE  library with passes (repeatable)\n"
     "  --override               let these files replace passes of the same name\n"
     "  --list-passes            list the passes and their options\n"
@@ -53,10 +55,10 @@ struct UsageError : std::runtime_error {
 
 /// Options of the Python command that this one does not have.
 constexpr const char* kOfPython[] = {
-    "--fix-shape", "--opset",     "--verify-each", "--check",         "--check-each", "--shape",
-    "--inputs",    "--rtol",      "--atol",        "--exact",         "--target",     "--time",
-    "--dump",      "--report",    "--certify",     "--rewrite-limit", "--isolate",    "--timeout",
-    "--jobs",      "--scheduler", "--json",        "--traceback"};
+    "--fix-shape", "--opset",   "--verify-each",   "--check",   "--check-each", "--shape",
+    "--inputs",    "--rtol",    "--atol",          "--exact",   "--time",       "--dump",
+    "--report",    "--certify", "--rewrite-limit", "--isolate", "--timeout",    "--jobs",
+    "--scheduler", "--json",    "--traceback"};
 
 struct Arguments {
   std::string model;
@@ -65,6 +67,7 @@ struct Arguments {
   bool has_passes = false;
   std::vector<std::string> rules;
   std::vector<std::string> skip;
+  std::string target;
   std::vector<std::string> libraries;
   bool override_names = false;
   bool list = false;
@@ -115,6 +118,8 @@ Arguments parse(int count, char** words) {
       made.rules.push_back(take());
     } else if (word == "--skip") {
       made.skip.push_back(take());
+    } else if (word == "--target") {
+      made.target = take();
     } else if (word == "-l" || word == "--library") {
       made.libraries.push_back(take());
     } else if (has_value) {
@@ -244,6 +249,16 @@ void listPasses(const api::Session& session) {
   }
 }
 
+/// A name or a value as pipelines spell any text.
+std::string inQuotes(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
 /// The step of a file of rules.
 std::string stepOf(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -255,18 +270,18 @@ std::string stepOf(const std::string& path) {
                      ": the name of a file of rules ends in .rules; -l loads libraries");
   }
   name.erase(name.size() - suffix.size());
-  std::string quoted = "\"";
-  for (const char c : name) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
+  return inQuotes(name);
 }
 
 std::string pipelineOf(const Arguments& given, const api::Session& session) {
   std::string text = given.passes;
   for (const std::string& path : given.rules) text += (text.empty() ? "" : ", ") + stepOf(path);
-  if (!given.has_passes && given.rules.empty()) text = "simplify";
+  const bool simplifies = !given.has_passes && given.rules.empty();
+  if (simplifies) text = "simplify";
+  if (!given.target.empty()) {
+    if (!simplifies) throw UsageError("--target: write --passes simplify{target=...} instead");
+    text += "{target=" + inQuotes(given.target) + "}";
+  }
   if (text.empty()) return text;
   std::vector<const char*> names;
   for (const std::string& name : given.skip) names.push_back(name.c_str());

@@ -49,6 +49,13 @@ CHAIN = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2, 3] x) => (float[2, 3] y) { a = Relu(x) b = Relu(a) y = Relu(b) }"""
 
 
+GELU = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[n, 4] x) => (float[n, 4] y)
+<float t = {3}, float a = {0.044715}, float b = {0.7978845608}, float o = {1}, float h = {0.5}>
+{ p = Pow(x, t) q = Mul(p, a) r = Add(x, q) s = Mul(r, b) u = Tanh(s) v = Add(u, o)
+  w = Mul(x, v) y = Mul(w, h) }"""
+
+
 class Run(NamedTuple):
     """What the command did."""
 
@@ -133,6 +140,13 @@ class TestCommand:
         assert out.read_bytes() == by_python(twice, "simplify{skip=[removeNoOps]}")
         assert "Identity" in [node.op_type for node in onnx.load(out).graph.node]
 
+    def test_target(self, tmp_path: Path) -> None:
+        model = write(GELU, tmp_path / "gelu.onnx")
+        out = tmp_path / "out.onnx"
+        assert run(model, "-o", out, "--quiet", "--target", "onnxruntime") == (0, "", "")
+        assert [node.op_type for node in onnx.load(out).graph.node] == ["FastGelu"]
+        assert out.read_bytes() == by_python(model, "simplify{target=onnxruntime}")
+
     def test_empty_pipeline(self, twice: Path) -> None:
         out = twice.with_name("out.onnx")
         assert run(twice, "-o", out, "--passes", "", "--quiet") == (0, "", "")
@@ -180,6 +194,8 @@ class TestCommand:
             (("--passes", "simplify{skip=[nothing]}"), 1, "there is no pass 'nothing'"),
             (("--passes", "clean{max_rounds=0}"), 1, "takes a whole number of at least 1, not '0'"),
             (("--skip", "nothing"), 1, "no pass 'nothing' to skip"),
+            (("--target", "tpu"), 1, "takes one of onnx, onnxruntime, not 'tpu'"),
+            (("--target", "onnx", "--passes", "clean"), 1, "--passes simplify{target=...}"),
             (("--passes", "removeDeadNodes{level=2}"), 1, "has no option 'level'"),
             (("--passes", "removeDeadNodes{verbose=2}"), 1, "takes true or false, not '2'"),
             (("--passes", "removeDeadNodes", "--skip", "b"), 1, "no pass 'b' to skip"),
