@@ -71,7 +71,7 @@ class _StandardPass:
 def _holds(condition: str, options: Mapping[str, Any]) -> bool:
     """Whether an option is true; of ``option=text``, whether it is this text."""
     name, _, text = condition.partition("=")
-    return options[name] == (text or True)
+    return bool(options[name] == (text or True))
 
 
 def _register() -> None:
