@@ -312,8 +312,9 @@ def add_passes(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--target",
+        metavar="NAME",
         choices=("onnx", "onnxruntime"),
-        help="simplify with operators that only this runtime has",
+        help="onnxruntime: simplify with its own operators, too",
     )
     add_libraries(parser)
 

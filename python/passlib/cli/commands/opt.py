@@ -42,7 +42,7 @@ EXAMPLE = "passlib opt model.onnx -o out.onnx --check --report out.html"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     # The list of all options follows.
     parser.usage = "%(prog)s [options] -o OUT MODEL [MODEL ...]"
-    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help=argparse.SUPPRESS)
     parser.add_argument(
         "-o",
         "--output",
