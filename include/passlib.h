@@ -71,7 +71,8 @@ PASSLIB_API void passlib_free(void* memory);
 /* Options of a session. Set `size` to sizeof(passlib_session_options), everything else to 0. */
 typedef struct passlib_session_options {
   size_t size;
-  /* Path of the library of standard passes; null for the one that is installed with libpasslib. */
+  /* Path of the library of standard passes, beside which the folder `rules` has the others; null
+     for the one that is installed with libpasslib. */
   const char* standard_passes;
 } passlib_session_options;
 

@@ -43,7 +43,7 @@ struct Declaration {
   std::vector<std::string> triggers;   ///< operators without one of which it changes no graph
   std::vector<std::string> pipelines;  ///< that it joins
   std::string after;                   ///< the pass of the pipelines behind which it runs
-  /// What the pipelines give it, and what besides where results may change by rounding.
+  /// The options that the pipelines set, and further ones where results may change by rounding.
   std::vector<std::pair<std::string, std::string>> joined;
   std::vector<std::pair<std::string, std::string>> rounding;
   std::string cost;  ///< what its time grows with: "nodes", "weights" or "runs"

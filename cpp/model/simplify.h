@@ -15,7 +15,7 @@
 
 namespace passlib::model {
 
-/// What the passes of a pipeline are, and how far it goes.
+/// The passes of a pipeline, and its limits.
 struct Simplification {
   std::vector<const Declaration*> passes;  ///< in their order
   bool exact = false;                      ///< whether every bit of the results stays

@@ -31,7 +31,7 @@ const std::unordered_set<std::string_view> kFolded = {
 const std::unordered_set<std::string_view> kStay = {"DequantizeLinear", "Dropout",
                                                     "DynamicQuantizeLinear", "QuantizeLinear"};
 
-/// All results together, also those that no other operator needs, take at most so many bytes.
+/// The limit of the bytes of all results together, intermediate ones included.
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 /// The attributes of an operator; nothing unless all are integers, and lists of them.

@@ -31,7 +31,7 @@ bool isConstant(const Node& node) {
   return id.data() != nullptr && id.substr(0, 6) != "input.";
 }
 
-/// What a variable of a nested graph was in the file; null for others.
+/// The original of a variable of a nested graph; null for other nodes.
 const onnx::Original* nestedOriginal(const onnx::Originals* file, const Node& node) {
   if (file == nullptr || !isVariable(node) || has(node, "__outer__")) return nullptr;
   const std::string_view id = attributeOf(node, "__id__");

@@ -108,7 +108,8 @@ class Model {
   /// The axes of a node from its attribute or its second input; nothing if they are computed or
   /// omitted.
   std::optional<Integers> axes(const Node& node);
-  /// What the file states of a parameter or a constant of a nested graph; nothing of other nodes.
+  /// The fact that the file states of a parameter or a constant of a nested graph; an empty one for
+  /// other nodes.
   facts::Fact nestedFact(const Node& node) const;
   /// The elements of a small constant of integers in a nested graph.
   std::optional<Integers> nestedNumbers(const Node& node) const;

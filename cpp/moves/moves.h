@@ -9,7 +9,7 @@
 
 namespace passlib::moves {
 
-/// What a pass may change besides the graph; each looks at its own.
+/// The options of all passes. Each pass reads its own.
 struct Options {
   bool empty_errors = true;
   bool reorder_sums = false;

@@ -1,4 +1,4 @@
-// What Slices take of their inputs.
+// The parts of their inputs that Slices take.
 #ifndef PASSLIB_MOVES_SLICES_H_
 #define PASSLIB_MOVES_SLICES_H_
 

@@ -112,7 +112,7 @@ bool reorderWeights(Model* model, const NodeEntry& value, const Blocks& blocks) 
   }
   const NodeEntry made = model->addConstant(conv->name + "_weight", weight->shape, weight->dtype);
   const std::size_t bytes = static_cast<std::size_t>(weight->size()) * item;
-  // What is moved as one: the weights of an output for all channels at one place.
+  // A part is moved at once: the weights of an output for all channels at one place.
   const std::size_t rows = static_cast<std::size_t>(weight->shape[0]) * count;
   const std::size_t part = rows == 0 ? 0 : bytes / rows;
   const auto* from = static_cast<const char*>(weight->data_ptr);

@@ -1,4 +1,4 @@
-// What a model would do if a value had a certain number of axes.
+// Whether a model fails if a value has a certain number of axes.
 #ifndef PASSLIB_MOVES_TRIAL_H_
 #define PASSLIB_MOVES_TRIAL_H_
 

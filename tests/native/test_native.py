@@ -126,7 +126,7 @@ class TestCommand:
         assert len(onnx.load(out).graph.node) == 1
 
     def test_simplify(self, twice: Path) -> None:
-        """It is what runs without --passes; --skip reaches the passes in it."""
+        """The command runs simplify without --passes, and --skip reaches the passes in it."""
         out = twice.with_name("out.onnx")
         for words in ([], ["--passes", "simplify"]):
             assert run(twice, "-o", out, "--quiet", *words) == (0, "", "")
@@ -340,7 +340,7 @@ def test_constants_that_stay(text: str, tmp_path: Path) -> None:
 
 
 def test_constants_that_are_too_large(tmp_path: Path) -> None:
-    """Of a chain to a small result, no intermediate one is made; a large result stays."""
+    """The operator of a large result stays; that of a small one is computed."""
     path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
     path.write_bytes(
         onnx.parser.parse_model(

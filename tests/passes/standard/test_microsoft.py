@@ -32,7 +32,6 @@ def blocks(name: str, opset: int) -> tuple[bytes, bytes]:
     """Return a model of two blocks, and what simplify makes of it for ONNX Runtime."""
     before = transformers.BLOCKS[name](opset)
     after = content_of(pl.load(before).simplify(target="onnxruntime"))
-    assert after is not None
     return before, after
 
 
@@ -48,28 +47,19 @@ def test_operators_of_two_blocks(name: str, opset: int) -> None:
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("name", FUSED)
 def test_numbers_and_open_sizes_stay(name: str, opset: int) -> None:
-    before, after = blocks(name, opset)
-    for batch, rows in ((1, 6), (8, 5), (3, 7), (2, 1)):
-        if rows != 6 and name == "gpt":
-            continue  # whose mask has six rows
-        feeds = transformers.feeds(before, batch, rows)
-        for mine, its in zip(results(after, feeds), results(before, feeds), strict=True):
-            np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
-    first, second = (onnx.load_from_string(each).graph for each in (before, after))
-    assert list(first.input) == list(second.input)
-    assert list(first.output) == list(second.output)
+    transformers.assert_equal(name, *blocks(name, opset), ((1, 6), (8, 5), (3, 7), (2, 1)))
 
 
 @pytest.mark.parametrize("name", FUSED)
 def test_a_second_time_changes_nothing(name: str) -> None:
     after = blocks(name, 17)[1]
     again = content_of(pl.load(after).simplify(target="onnxruntime"))
-    assert operators(again or b"") == operators(after)
+    assert operators(again) == operators(after)
 
 
 @pytest.mark.parametrize("low", [-1e4, np.finfo(np.float32).min, -np.inf])
 def test_values_that_a_mask_hides(low: float) -> None:
-    """Of whole rows, too, unless their results are no numbers."""
+    """Masks of whole rows keep the results, too, unless these are no numbers."""
     text = """(float[b, n, 8] x, float[b, 2, m, 4] k, float[b, 2, m, 4] v, float[b, 1, n, m] mask)
         => (float[b, n, 8] y)
         <int64[4] heads = {0, -1, 2, 4}, int64[3] rows = {0, -1, 8}, float two = {2}> {
@@ -78,7 +68,7 @@ def test_values_that_a_mask_hides(low: float) -> None:
         p = Softmax(a) o = MatMul(p, v) u = Transpose<perm = [0, 2, 1, 3]>(o)
         y = Reshape(u, rows) }"""
     before = parser.parse_model(HEAD + text).SerializeToString()
-    after = content_of(pl.load(before).simplify(target="onnxruntime")) or b""
+    after = content_of(pl.load(before).simplify(target="onnxruntime"))
     assert list(operators(after)) == ["MultiHeadAttention"]
     random = np.random.default_rng(0)
     feeds: dict[str, object] = {
@@ -199,10 +189,10 @@ NORMALIZED = """(float[b, n, 4] x, float[b, n, 4] z) => (float[b, n, 4] y, float
 def test_a_sum_that_is_normalized_and_used_again() -> None:
     """On a CPU this is slower than the parts: only if it is asked for."""
     before = parser.parse_model(HEAD + NORMALIZED).SerializeToString()
-    plain = content_of(pl.load(before).simplify(target="onnxruntime")) or b""
+    plain = content_of(pl.load(before).simplify(target="onnxruntime"))
     assert operators(plain) == operators(before)
     rules = pl.Rules.load(BOOK, name="sums")
-    after = content_of(pl.load(before).optimize_for(rules, target="onnxruntime")) or b""
+    after = content_of(pl.load(before).optimize_for(rules, target="onnxruntime"))
     assert list(operators(after)) == ["SkipLayerNormalization"]
     random = np.random.default_rng(0)
     for batch, rows in ((1, 3), (8, 7)):
@@ -218,7 +208,7 @@ def test_a_whole_number_is_a_real_attribute() -> None:
     text = """(float[b, 3] x) => (float[b, 3] y) <float two = {2}> {
         a = Mul(x, two) s = Sigmoid(a) y = Mul(x, s) }"""
     before = parser.parse_model(HEAD + text).SerializeToString()
-    after = content_of(pl.load(before).simplify(target="onnxruntime")) or b""
+    after = content_of(pl.load(before).simplify(target="onnxruntime"))
     (node,) = onnx.load_from_string(after).graph.node
     assert (node.op_type, node.attribute[0].f) == ("QuickGelu", 2.0)
 
@@ -228,7 +218,7 @@ def test_bodies_of_functions_import_the_domain() -> None:
         g (float[2, 3] x) => (float[2, 3] y) { a = own.f(x) y = own.f(a) }
         <domain: "own", opset_import: ["" : 17]> f (x) => (y) { s = Sigmoid(x) y = Mul(x, s) }"""
     before = parser.parse_model(text).SerializeToString()
-    after = content_of(pl.load(before).simplify(target="onnxruntime")) or b""
+    after = content_of(pl.load(before).simplify(target="onnxruntime"))
     feeds: dict[str, object] = {"x": np.arange(-3, 3, dtype=np.float32).reshape(2, 3)}
     np.testing.assert_allclose(results(after, feeds)[0], results(before, feeds)[0], rtol=1e-5)
 

@@ -33,11 +33,11 @@ class Shapes:
     They are inferred at the first question; the graph must not have changed until then.
     """
 
-    def __init__(self, model: Model, *, large_sizes: bool = True) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         assumed = kept() or {}
         self._assumptions = Assumptions(
-            large_sizes and assumed.get("large_sizes", True), assumed.get("empty_errors", True)
+            assumed.get("large_sizes", True), assumed.get("empty_errors", True)
         )
 
     @cached_property
