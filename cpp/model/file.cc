@@ -55,13 +55,13 @@ Array arrayOf(const Constant& constant, const std::shared_ptr<const void>& owner
 
 std::shared_ptr<File> File::open(const std::string& path) {
   const std::shared_ptr<File> made(new File);
-  made->folder_ = std::make_unique<Folder>(folderOf(path));
+  made->folder_ = std::make_shared<Folder>(folderOf(path));
   made->mapping_ = mapFile(path);
   if (made->mapping_ != nullptr) {
     made->bytes_ = onnx::Bytes(made->mapping_->data(), made->mapping_->size());
   }
   try {
-    return finish(made);
+    return finish(made, nullptr);
   } catch (const FormatError& error) {
     throw FormatError(path + ": " + error.what(), error.offset);
   }
@@ -71,10 +71,18 @@ std::shared_ptr<File> File::of(std::string bytes) {
   const std::shared_ptr<File> made(new File);
   made->memory_ = std::make_shared<const std::string>(std::move(bytes));
   made->bytes_ = *made->memory_;
-  return finish(made);
+  return finish(made, nullptr);
 }
 
-std::shared_ptr<File> File::finish(std::shared_ptr<File> file) {
+std::shared_ptr<File> File::of(std::string bytes, const File& like) {
+  const std::shared_ptr<File> made(new File);
+  made->memory_ = std::make_shared<const std::string>(std::move(bytes));
+  made->bytes_ = *made->memory_;
+  made->folder_ = like.folder_;
+  return finish(made, &like);
+}
+
+std::shared_ptr<File> File::finish(std::shared_ptr<File> file, const File* like) {
   file->read_ = onnx::readModel(file->bytes_);
   if (file->read_.has_external && file->folder_ == nullptr) {
     throw UnsupportedError(
@@ -100,6 +108,7 @@ std::shared_ptr<File> File::finish(std::shared_ptr<File> file) {
       file->arrays_[std::string(constant.name)] = arrayOf(constant, owner);
     }
   }
+  if (like != nullptr) file->users_ = like->users_;
   file->read_.constants = {};
   return file;
 }

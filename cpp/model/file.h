@@ -25,6 +25,8 @@ class File {
   static std::shared_ptr<File> open(const std::string& path);
   /// Reads a copy of bytes.
   static std::shared_ptr<File> of(std::string bytes);
+  /// The same for a part of another file, or a changed one, whose data files it has.
+  static std::shared_ptr<File> of(std::string bytes, const File& like);
 
   onnx::Bytes bytes() const { return bytes_; }
   const onnx::Model& read() const { return read_; }
@@ -50,9 +52,9 @@ class File {
 
  private:
   File() = default;
-  static std::shared_ptr<File> finish(std::shared_ptr<File> file);
+  static std::shared_ptr<File> finish(std::shared_ptr<File> file, const File* like);
 
-  std::unique_ptr<Folder> folder_;
+  std::shared_ptr<Folder> folder_;
   std::map<std::string, std::size_t> users_;
   std::shared_ptr<const FileMapping> mapping_;  ///< or null
   std::shared_ptr<const std::string> memory_;   ///< in place of the mapping

@@ -304,7 +304,7 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
                        given.passes.end());
   }
   const rules::Assumptions assumptions{given.exact, given.exact};
-  return simplified(
+  return simplifiedWithNested(
       model, given, [&](const Model& now, const Declaration& pass, const OptionList& texts) {
         std::size_t place = 0;
         return runKnown(now, find(pass.name), pass.checked(texts, &place), assumptions, printed);

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "model/nested.h"
+
 namespace passlib::model {
 
 namespace {
@@ -24,6 +26,7 @@ Cost costOf(const Model& model) {
   Cost cost{0, 0};
   for (const auto& [op, count] : countOperators(*model.graph->get())) cost.first += count;
   for (const auto& [name, array] : model.arrays) cost.second += array.size();
+  cost.second += nestedBytes(model);
   return cost;
 }
 
@@ -33,11 +36,13 @@ std::size_t limit(const Cost& start, const Cost& now, std::size_t growth) {
   return start.second + growth + kBytesOfNode * fewer;
 }
 
+/// Whether the main graph has an operator that a pass needs.
 bool hasTrigger(const Model& model, const Declaration& pass) {
   if (pass.triggers.empty()) return true;
-  const auto counts = countOperators(*model.graph->get());
-  return std::any_of(pass.triggers.begin(), pass.triggers.end(),
-                     [&counts](const std::string& op) { return counts.count(op) != 0; });
+  const std::shared_ptr<const Graph> graph = model.graph->get();
+  return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&pass](const Node* node) {
+    return std::find(pass.triggers.begin(), pass.triggers.end(), node->op) != pass.triggers.end();
+  });
 }
 
 /// The options of a pass in a pipeline, whose weights may grow by so many bytes.
@@ -105,9 +110,7 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
   return ordered;
 }
 
-Model simplified(
-    const Model& model, const Simplification& given,
-    const std::function<Model(const Model&, const Declaration&, const OptionList&)>& run) {
+Model simplified(const Model& model, const Simplification& given, const RunPass& run) {
   Model now = model;
   Cost cost = costOf(now);
   const Cost start = cost;
@@ -136,6 +139,22 @@ Model simplified(
       }
     }
     if (!changed) break;
+  }
+  return now;
+}
+
+// Recursion is as deep as graphs are nested, which messages limit.
+Model simplifiedWithNested(const Model& model, const Simplification& given, const RunPass& run) {
+  const auto smaller = [&](const Model& part) -> std::optional<Model> {
+    Model after = simplifiedWithNested(part, given, run);
+    if (!(costOf(after) < costOf(part))) return std::nullopt;
+    return after;
+  };
+  Model now = simplified(model, given, run);
+  while (hasNested(now)) {
+    const std::optional<Model> inside = withNested(now, smaller);
+    if (!inside || !(costOf(*inside) < costOf(now))) break;
+    now = simplified(*inside, given, run);
   }
   return now;
 }

@@ -31,11 +31,15 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
                                              const std::vector<const Declaration*>& all,
                                              const std::vector<bool>& is_standard);
 
+/// Runs a pass.
+using RunPass = std::function<Model(const Model&, const Declaration&, const OptionList&)>;
+
 /// Runs passes until the number of operators, then the size of the weights, stops falling. The
-/// result of a pass is kept only if it lowers this cost. `run` runs one.
-Model simplified(
-    const Model& model, const Simplification& given,
-    const std::function<Model(const Model&, const Declaration&, const OptionList&)>& run);
+/// result of a pass is kept only if it lowers this cost.
+Model simplified(const Model& model, const Simplification& given, const RunPass& run);
+
+/// The same, then on nested graphs as models of their own, and again while the cost falls.
+Model simplifiedWithNested(const Model& model, const Simplification& given, const RunPass& run);
 
 }  // namespace passlib::model
 

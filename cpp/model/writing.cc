@@ -148,12 +148,7 @@ class Assembly {
   onnx::Pieces pieces() const { return writer_->assemble(onnx::kWhole); }
 
   /// The model without the elements of initializers that are aside.
-  std::string message() const {
-    const onnx::Pieces pieces = writer_->assemble(onnx::kWithoutArrays);
-    std::string made(pieces.size(), '\0');
-    pieces.copyTo(made.data());
-    return made;
-  }
+  std::string message() const { return writer_->assemble(onnx::kWithoutArrays).copy(); }
 
   /// The elements of initializers that are aside, by number.
   std::vector<onnx::Payload> payloads() {
@@ -311,24 +306,10 @@ class Assembly {
 
   /// A TypeProto. Sizes that have a name in the file keep it; others that are open have none.
   std::string serialized(const facts::Fact& fact) {
-    namespace numbers = onnx::numbers;
     if (!named_) named_ = namesOfSizes();
-    std::string shape;
-    for (const facts::Dim& dim : *fact.shape) {
-      std::string size;
-      if (dim.isNumber()) {
-        onnx::appendNumber(numbers::kDimValue, static_cast<uint64_t>(dim.number()), &size);
-      } else if (dim.name() != nullptr && named_->count(*dim.name()) != 0) {
-        onnx::appendBody(numbers::kDimParam, *dim.name(), &size);
-      }
-      onnx::appendBody(numbers::kDim, size, &shape);
-    }
-    std::string tensor;
-    onnx::appendNumber(numbers::kElementType, static_cast<uint64_t>(fact.type), &tensor);
-    onnx::appendBody(numbers::kShape, shape, &tensor);
-    std::string type;
-    onnx::appendBody(numbers::kTensorType, tensor, &type);
-    return type;
+    return typeMessage(fact, [this](const facts::Dim& dim) {
+      return dim.name() != nullptr && named_->count(*dim.name()) != 0;
+    });
   }
 
   /// The names that the file gives to sizes of inputs.
@@ -450,6 +431,13 @@ void makeFolders(const std::string& path) {
   }
 }
 
+void requireInMemory(std::size_t size) {
+  if (size <= kMostBytes) return;
+  throw UnsupportedError("the model has " + std::to_string(size) +
+                         " bytes, and one in memory may have at most " +
+                         std::to_string(kMostBytes) + "; save it as a file");
+}
+
 /// The bytes of the file, for a model that is unchanged.
 onnx::Pieces fileOf(const Model& model) {
   onnx::Pieces whole;
@@ -483,6 +471,29 @@ void commit(const Model& model, const onnx::Pieces& content, const Placed& place
 }
 
 }  // namespace
+
+std::string typeMessage(const facts::Fact& fact,
+                        const std::function<bool(const facts::Dim&)>& named) {
+  namespace numbers = onnx::numbers;
+  std::string tensor;
+  onnx::appendNumber(numbers::kElementType, static_cast<uint64_t>(fact.type), &tensor);
+  if (fact.shape) {
+    std::string shape;
+    for (const facts::Dim& dim : *fact.shape) {
+      std::string size;
+      if (dim.isNumber()) {
+        onnx::appendNumber(numbers::kDimValue, static_cast<uint64_t>(dim.number()), &size);
+      } else if (dim.isKnown() && named(dim)) {
+        onnx::appendBody(numbers::kDimParam, facts::print(dim), &size);
+      }
+      onnx::appendBody(numbers::kDim, size, &shape);
+    }
+    onnx::appendBody(numbers::kShape, shape, &tensor);
+  }
+  std::string type;
+  onnx::appendBody(numbers::kTensorType, tensor, &type);
+  return type;
+}
 
 void save(const Model& model, const std::string& path) {
   model.file->check();
@@ -526,16 +537,33 @@ Allocated serialize(const Model& model, std::size_t* size) {
     pieces = assembly->pieces();
   }
   *size = pieces.size();
-  if (*size > kMostBytes) {
-    throw UnsupportedError("the model has " + std::to_string(*size) +
-                           " bytes, and one in memory may have at most " +
-                           std::to_string(kMostBytes) + "; save it as a file");
-  }
+  requireInMemory(*size);
   Allocated made(static_cast<char*>(std::malloc(*size + 1)), &std::free);  // of 0 it may be null
   if (made == nullptr) throw std::bad_alloc();
   pieces.copyTo(made.get());
   model.file->check();
   return made;
+}
+
+std::string contentOf(const Model& model) {
+  model.file->check();
+  Assembly assembly(model);
+  if (!isFile(model)) assembly.finish();
+  if (!model.file->read().has_external) {
+    const onnx::Pieces whole = assembly.pieces();
+    requireInMemory(whole.size());
+    return whole.copy();
+  }
+  const std::string message = assembly.message();
+  const std::vector<onnx::Payload> payloads = assembly.payloads();
+  onnx::Relocation inside;
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    const onnx::WrittenInitializer& each = assembly.writer().graph().initializers[i];
+    if (each.aside && each.external != onnx::External::kUnchanged) inside.payloads[i] = payloads[i];
+  }
+  const onnx::Pieces whole = onnx::relocate(message, inside);
+  requireInMemory(whole.size());
+  return whole.copy();
 }
 
 bool altersReferences(const Model& model) {

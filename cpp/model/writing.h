@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "facts/fact.h"
 #include "model/model.h"
 
 namespace passlib::model {
@@ -21,6 +23,14 @@ using Allocated = std::unique_ptr<char, decltype(&std::free)>;
 
 /// The same into memory of `size` bytes.
 Allocated serialize(const Model& model, std::size_t* size);
+
+/// The same, but data in other files stays there, and the result refers to them.
+std::string contentOf(const Model& model);
+
+/// Returns the TypeProto of a tensor of a known element type. Of the open sizes, those that `named`
+/// accepts have a name.
+std::string typeMessage(const facts::Fact& fact,
+                        const std::function<bool(const facts::Dim&)>& named);
 
 /// Whether writing the model would change a value to which training information or a parameter of
 /// an annotation refers.

@@ -425,6 +425,74 @@ def test_same_bytes_of_algorithms(text: str, steps: str, tmp_path: Path) -> None
     assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
 
 
+NESTED = {
+    "constants in both branches": """(bool c, float[2, 3] x) => (float[2, 3] y)
+<float[3] w = {1, 2, 3}, int64[2] s = {2, 3}> {
+  y = If(c) <
+    then_branch = t () => (float[2, 3] p) <float[3] w2 = {4, 5, 6}>
+      { i = Identity(w) a = Add(i, w2) b = Reshape(x, s) p = Mul(b, a) },
+    else_branch = e () => (float[2, 3] q) { d = Neg(x) f = Neg(d) g = Abs(f)
+      q = Identity(g) }> }""",
+    "an output that is a constant": """(bool c, float[2] x) => (float[2] y)
+<float[2] w = {1, 2}> {
+  y = If(c) <
+    then_branch = t () => (float[2] p) { a = Add(w, w) p = Mul(a, w) },
+    else_branch = e () => (float[2] q) { b = Identity(x) q = Identity(b) }> }""",
+    "a body of Loop": """(int64 m, float[2, 3] x) => (float[2, 3] y, float[r, 2, 3] z)
+<bool on = {1}, float[3] w = {1, 2, 3}, float[3] v = {0.5, 2, 4}> {
+  u = Relu(x)
+  y, z = Loop(m, on, x) <body = b (int64 i, bool go, float[2, 3] state)
+    => (bool go2, float[2, 3] next, float[2, 3] each) {
+    go2 = Identity(go) k = Mul(w, v) a = Mul(state, k) d = Transpose <perm = [1, 0]> (a)
+    f = Transpose <perm = [1, 0]> (d) next = Add(f, u) g = Neg(next) each = Neg(g) }> }""",
+    "a body of Scan": """(float[2, 3] x, float[4, 2, 3] parts) => (float[2, 3] y, float[4, 6] z) {
+  y, z = Scan(x, parts) <num_scan_inputs = 1, body = b (float[2, 3] state, float[2, 3] part)
+    => (float[2, 3] next, float[6] each) {
+    next = Add(state, part) s = Shape(part) n = ReduceProd <keepdims = 1> (s)
+    each = Reshape(next, n) }> }""",
+    "nested in nested": """(bool c, int64 m, float[3] x) => (float[3] y)
+<bool on = {1}, float[3] w = {1, 2, 3}> {
+  y = If(c) <
+    then_branch = t () => (float[3] p) {
+      a = Relu(x)
+      b = Identity(a)
+      p = Loop(m, on, b) <body = l (int64 i, bool go, float[3] state) => (bool go2, float[3] next) {
+        go2 = Identity(go) k = Add(w, w) j = Identity(a) h = Mul(state, k)
+        next = If(go) <
+          then_branch = t2 () => (float[3] p2) { f = Neg(h) g = Neg(f) p2 = Add(g, j) },
+          else_branch = e2 () => (float[3] q2) { d = Identity(h) q2 = Abs(d) }> }> },
+    else_branch = e () => (float[3] q) { r = Identity(x) q = Exp(r) }> }""",
+    "names of the graph around": """(bool c, float[4, 4] x) => (float[2, 4] y, float[4, 4] z)
+<int64[1] o = {0}, int64[1] l = {2}, int64[1] e4 = {4}, int64[1] ax = {0}> {
+  p_split_sizes = Abs(x)
+  a_value = Neg(x)
+  z = Add(a_value, p_split_sizes)
+  y = If(c) <
+    then_branch = t () => (float[2, 4] p) <float[1] w = {2}, float[1] v = {3}>
+      { a = Add(w, v) b = Mul(x, a) d = Slice(b, o, l, ax) f = Slice(b, l, e4, ax) p = Add(d, f) },
+    else_branch = e () => (float[2, 4] q) { g = Slice(x, o, l, ax) q = Identity(g) }> }""",
+    "a value of an unknown type": """(bool c, seq(float[2]) x) => (float[2] y) <int64 o = {0}> {
+  y = If(c) <
+    then_branch = t () => (float[2] p) { a = SequenceAt(x, o) b = Neg(a) p = Neg(b) },
+    else_branch = e () => (float[2] q) <float[2] w = {1, 2}> { d = Neg(w) q = Neg(d) }> }""",
+    "an initializer that the branch also names": """(bool c, float[2] x) => (float[2] y)
+<float[2] w = {1, 2}, float[2] one = {1, 1}> {
+  y = If(c) <
+    then_branch = t () => (float[2] p) { a = Mul(x, one) b = Add(a, w) p = Sub(b, w) },
+    else_branch = e () => (float[2] q) <float[2] k = {1, 2}> { d = Add(k, w) q = Div(x, d) }> }""",
+}
+
+
+@pytest.mark.parametrize("steps", ["simplify", "clean", "simplify{max_rounds=1}"])
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+def test_nested_graphs(text: str, steps: str, tmp_path: Path) -> None:
+    """Simplify enters nested graphs and writes what the Python package does."""
+    head = '<ir_version: 8, opset_import: ["" : 17]>\ng '
+    path, out = write(head + text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
+    assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+
+
 def without_doubtful_types(data: bytes) -> bytes:
     """Return a model with nested graphs without what these state of values, and of sequences."""
     model = onnx.ModelProto.FromString(data)
@@ -447,7 +515,8 @@ EXTERNAL = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1, 8, 9, 9] x, bool c) => (float[1, 8, 7, 7] z)
 <float[8, 8, 3, 3] w, float[8] s, float[8] o, float[8] m, float[8] v, float[3000] spare>
 { a = Conv(x, w) b = BatchNormalization(a, s, o, m, v)
-  z = If(c) <then_branch = t () => (float[1, 8, 7, 7] d) <float[1, 8, 7, 7] n> { d = Add(b, n) },
+  z = If(c) <then_branch = t () => (float[1, 8, 7, 7] d) <float[1, 8, 7, 7] n>
+               { k = Mul(n, n) d = Add(b, k) },
              else_branch = e () => (float[1, 8, 7, 7] f) { f = Neg(b) }> }"""
 
 
@@ -502,7 +571,7 @@ class TestDataInOtherFiles:
     @pytest.mark.parametrize("several", [False, True])
     @pytest.mark.parametrize("out", ["out.onnx", "model.onnx", "other/out.onnx"])
     @pytest.mark.parametrize(
-        "steps", ["removeDeadNodes", "foldBatchNormalization", "mergeEqualNodes"]
+        "steps", ["removeDeadNodes", "foldBatchNormalization", "mergeEqualNodes", "simplify"]
     )
     def test_same_files(
         self, tmp_path: Path, steps: str, out: str, several: bool, nested: bool

@@ -94,6 +94,15 @@ std::string withPlace(Bytes tensor, const DataPlace& place) {
   return made;
 }
 
+std::string withoutPlace(Bytes tensor) {
+  std::string made;
+  const auto keep = [](const Field& field) {
+    return field.number != kExternalData && field.number != kDataLocation;
+  };
+  appendFields(tensor, keep, &made);
+  return made;
+}
+
 std::string withLocation(Bytes tensor, const std::string& location) {
   std::string made;
   Field field;

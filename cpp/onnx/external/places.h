@@ -29,6 +29,9 @@ DataPlace placeOf(Bytes tensor, const std::string& what);
 /// Returns a tensor with another place. Other entries stay, but for a checksum of the old data.
 std::string withPlace(Bytes tensor, const DataPlace& place);
 
+/// Returns a tensor that states no place.
+std::string withoutPlace(Bytes tensor);
+
 /// Returns the tensor of a model in another file: its location is replaced where it is another
 /// path.
 std::string withLocation(Bytes tensor, const std::string& location);

@@ -9,26 +9,10 @@
 #include <string>
 
 #include "onnx/external/places.h"
-#include "onnx/wire/computed.h"
-#include "onnx/wire/output.h"
 #include "onnx/wire/schema.h"
+#include "onnx/wire/splices.h"
 
 namespace passlib::onnx {
-
-/// The elements of a tensor.
-struct Payload {
-  Bytes data;
-  const Computed* computed = nullptr;  ///< in place of `data`
-
-  std::size_t size() const { return computed != nullptr ? computed->size() : data.size(); }
-  void appendTo(Pieces* pieces) const {
-    if (computed != nullptr) {
-      pieces->append(computed);
-    } else {
-      pieces->append(data);
-    }
-  }
-};
 
 /// New places and data for the tensors of a model.
 struct Relocation {

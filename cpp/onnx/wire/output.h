@@ -80,6 +80,11 @@ class Pieces {
   }
   /// Copies all bytes to memory of that size.
   void copyTo(char* target) const;
+  std::string copy() const {
+    std::string made(size(), '\0');
+    copyTo(made.data());
+    return made;
+  }
   /// Visits Bytes, and Computed.
   template <typename Visit>
   void forEach(Visit visit) const {

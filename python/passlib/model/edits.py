@@ -524,7 +524,7 @@ def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> 
     shared = {
         tensor.name
         for tensor in made.initializer
-        if tensor.name in captured and _same(tensor, outside.initializers.get(tensor.name))
+        if tensor.name in captured and tensor == outside.initializers.get(tensor.name)
     }
     known = {*shared, *(value.name for value in made.input), *fixed}
     renamed = {}
@@ -542,15 +542,6 @@ def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> 
     del graph.node[:], graph.initializer[:], graph.value_info[:]
     graph.node.extend(made.node)
     graph.initializer.extend(kept)
-
-
-def _same(left: Any, right: Any) -> bool:
-    return right is not None and (
-        left is right
-        or (left.data_type == right.data_type and list(left.dims) == list(right.dims)
-            and left.raw_data == right.raw_data and left.external_data == right.external_data
-            and bool(left.raw_data or left.external_data))
-    )  # fmt: skip
 
 
 def names_of(graph: Any) -> Iterator[str]:

@@ -1,0 +1,29 @@
+// Nested graphs of a model's nodes, changed as models of their own.
+#ifndef PASSLIB_MODEL_NESTED_H_
+#define PASSLIB_MODEL_NESTED_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "model/model.h"
+
+namespace passlib::model {
+
+/// Gets a model whose graph is a part of another one, and returns one that computes the same.
+/// Nothing if the part stays; it also stays after an error, but for those of the system.
+using ChangePart = std::function<std::optional<Model>(const Model&)>;
+
+/// Whether a node of the main graph has nested graphs.
+bool hasNested(const Model& model);
+
+/// The bytes of the weights and constants of the file that nested graphs have.
+std::size_t nestedBytes(const Model& model);
+
+/// Changes the nested graphs of the nodes of a model's main graph, with the values that they
+/// capture as inputs and weights. Returns nothing if all stay. Throws as `save`.
+std::optional<Model> withNested(const Model& model, const ChangePart& change);
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_NESTED_H_
