@@ -21,11 +21,11 @@ namespace {
 using rules::Value;
 using Settings = std::map<std::string, Value>;
 
-/// Operators that rules::foldNatively computes exactly.
+/// Operators that rules::foldNatively computes exactly, and Split, which is several Slices.
 const std::unordered_set<std::string_view> kFolded = {
-    "Add",     "Cast", "Concat",    "Div",       "Expand",    "Gather", "Identity",
-    "Max",     "Min",  "Mul",       "Neg",       "Reshape",   "Slice",  "Sqrt",
-    "Squeeze", "Sub",  "Transpose", "Unsqueeze", "Reciprocal"};
+    "Add",     "Cast", "Concat",    "Div",       "Expand",     "Gather", "Identity",
+    "Max",     "Min",  "Mul",       "Neg",       "Reshape",    "Slice",  "Sqrt",
+    "Squeeze", "Sub",  "Transpose", "Unsqueeze", "Reciprocal", "Split"};
 
 /// Operators that keep weights small, or whose results are no facts.
 const std::unordered_set<std::string_view> kStay = {"DequantizeLinear", "Dropout",
@@ -82,40 +82,62 @@ class Folding {
     MXDType type = mxnet::ext::kUNSET;
     Integers sizes;
     int64_t bytes = 0;
-    std::optional<Settings> settings;  ///< of an operator that is computed
-    std::optional<Integers> content;   ///< as inference knows it
-    const MXTensor* array = nullptr;   ///< once it is computed
+    std::optional<Integers> content;  ///< as inference knows it
+    const MXTensor* array = nullptr;  ///< once it is computed
+  };
+
+  struct Operator {
+    std::optional<Settings> settings;  ///< if it is computed
+    std::vector<Result> results;
   };
 
   /// Whether a value is a constant, or will be one.
   bool isKnown(const NodeEntry& value) const {
-    return model_.array(value) != nullptr || results_.count(value.node) != 0;
+    return model_.array(value) != nullptr || operators_.count(value.node) != 0;
+  }
+
+  Result& resultOf(const NodeEntry& value) {
+    return operators_.at(value.node).results[static_cast<std::size_t>(value.entry)];
   }
 
   void find() {
     int64_t total = 0;
     for (Node* node : model_.sorted()) {
       if (isVariable(*node) || !isFree(*node) || !isOwnDomain(*node) || isCopy(node)) continue;
-      if (!node->subgraphs.empty() || node->num_outputs > 1 || isOneOf(*node, kStay)) continue;
+      if (!node->subgraphs.empty() || isOneOf(*node, kStay)) continue;
+      if (node->num_outputs > 1 && node->op != "Split") continue;
       if (!std::all_of(node->inputs.begin(), node->inputs.end(),
                        [this](const NodeEntry& input) { return isKnown(input); })) {
         continue;
       }
-      Result result;
-      if (isOneOf(*node, kFolded)) result.settings = settingsOf(*node);
-      const NodeEntry value(node, 0);
-      result.content = model_.whole(value);
-      const std::optional<Integers> sizes = sizesOf(value);
-      if (!sizes || (!result.settings && !result.content)) continue;
-      result.type = rules::arrayType(model_.type(value));
-      result.sizes = *sizes;
-      const std::optional<int64_t> bytes = sizeOf(result.sizes, result.type);
-      if (!bytes || rules::bytesOf(result.type) == 0 || *bytes > kMostBytes - total) continue;
-      total += *bytes;
-      result.bytes = *bytes;
+      Operator made;
+      if (isOneOf(*node, kFolded)) made.settings = settingsOf(*node);
+      int64_t sum = total;
+      for (int i = 0; i < std::max(node->num_outputs, 1); ++i) {
+        std::optional<Result> result = describe(NodeEntry(node, i), kMostBytes - sum);
+        if (!result || (!made.settings && !result->content)) break;
+        sum += result->bytes;
+        made.results.push_back(*std::move(result));
+      }
+      if (made.results.size() != static_cast<std::size_t>(std::max(node->num_outputs, 1))) continue;
+      total = sum;
       folded_.push_back(node);
-      results_[node] = std::move(result);
+      operators_[node] = std::move(made);
     }
+  }
+
+  /// A result that is not computed yet; nothing unless its size is known, and at most `most`.
+  std::optional<Result> describe(const NodeEntry& value, int64_t most) {
+    const std::optional<Integers> sizes = sizesOf(value);
+    if (!sizes) return std::nullopt;
+    Result result;
+    result.content = model_.whole(value);
+    result.type = rules::arrayType(model_.type(value));
+    result.sizes = *sizes;
+    const std::optional<int64_t> bytes = sizeOf(result.sizes, result.type);
+    if (!bytes || rules::bytesOf(result.type) == 0 || *bytes > most) return std::nullopt;
+    result.bytes = *bytes;
+    return result;
   }
 
   /// Whether an operator gives a constant the name of an output, and has no other use.
@@ -136,55 +158,92 @@ class Folding {
     return sizes;
   }
 
-  /// Whether an operator that stays, or an output, needs a result.
-  bool isNeeded(Node* node) const {
-    if (model_.computesOutput(node)) return true;
-    const std::vector<Node*> users = model_.users(node);
-    return std::any_of(users.begin(), users.end(),
-                       [this](Node* user) { return results_.count(user) == 0; });
+  /// Whether an operator that stays, or an output, needs a value.
+  bool isNeeded(const NodeEntry& value) const {
+    if (model_.isOutput(value)) return true;
+    const std::vector<NodeEntry> uses = model_.owner().usesOf(value.node, value.entry);
+    return std::any_of(uses.begin(), uses.end(), [this](const NodeEntry& use) {
+      return !model_.isGone(use.node) && operators_.count(use.node) == 0;
+    });
+  }
+
+  /// The results of an operator that are needed.
+  std::vector<NodeEntry> neededOf(Node* node) const {
+    std::vector<NodeEntry> needed;
+    for (std::size_t i = 0; i < operators_.at(node).results.size(); ++i) {
+      const NodeEntry value(node, static_cast<int>(i));
+      if (isNeeded(value)) needed.push_back(value);
+    }
+    return needed;
   }
 
   /// The operators of the largest results, if the results are too large together.
-  std::vector<Node*> tooLarge(std::size_t count) const {
+  std::vector<Node*> tooLarge(std::size_t count) {
     int64_t grown = 0;
-    std::vector<Node*> needed;
+    std::vector<NodeEntry> needed;
     std::unordered_set<Node*> weights;
     for (Node* node : folded_) {
       for (const NodeEntry& input : node->inputs) {
         if (isVariable(*input.node)) weights.insert(input.node);
       }
-      if (!isNeeded(node)) continue;
-      grown += results_.at(node).bytes;
-      needed.push_back(node);
+      for (const NodeEntry& value : neededOf(node)) {
+        grown += resultOf(value).bytes;
+        needed.push_back(value);
+      }
     }
     for (Node* weight : weights) {
-      if (isNeeded(weight)) continue;
+      if (isNeeded(NodeEntry(weight, 0))) continue;
       const MXTensor& array = *weight->tensor;
       grown -= array.size() * static_cast<int64_t>(rules::bytesOf(array.dtype));
     }
     if (grown <= max_growth_) return {};
-    std::stable_sort(needed.begin(), needed.end(), [this](const Node* one, const Node* other) {
-      return results_.at(one).bytes > results_.at(other).bytes;
+    std::stable_sort(needed.begin(), needed.end(), [this](const auto& one, const auto& other) {
+      return resultOf(one).bytes > resultOf(other).bytes;
     });
-    needed.resize(std::min(needed.size(), count));
-    return needed;
+    std::vector<Node*> largest;
+    for (std::size_t i = 0; i < std::min(needed.size(), count); ++i)
+      largest.push_back(needed[i].node);
+    return largest;
   }
 
   /// Computes the results; returns an operator that cannot be computed, or none.
   std::vector<Node*> failed() {
     for (Node* node : folded_) {
-      Result& result = results_.at(node);
-      if (result.array == nullptr && !compute(node, &result)) return {node};
+      Operator& made = operators_.at(node);
+      if (made.results[0].array != nullptr) continue;
+      std::vector<const MXTensor*> inputs;
+      for (const NodeEntry& input : node->inputs) {
+        const MXTensor* const constant = model_.array(input);
+        inputs.push_back(constant != nullptr ? constant : resultOf(input).array);
+      }
+      const bool done = node->op == "Split"
+                            ? split(*node, *inputs[0], &made.results)
+                            : compute(node->op, made.settings, inputs, &made.results[0]);
+      if (!done) return {node};
     }
     return {};
   }
 
-  bool compute(Node* node, Result* result) {
-    std::vector<const MXTensor*> inputs;
-    for (const NodeEntry& input : node->inputs) {
-      const MXTensor* const constant = model_.array(input);
-      inputs.push_back(constant != nullptr ? constant : results_.at(input.node).array);
+  /// Computes parts of an array, whose sizes inference knows.
+  bool split(const Node& node, const MXTensor& input, std::vector<Result>* results) {
+    const auto rank = static_cast<int64_t>(input.shape.size());
+    int64_t axis = integerOf(node, "axis", 0).value_or(0);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return false;
+    int64_t start = 0;
+    for (Result& result : *results) {
+      if (static_cast<int64_t>(result.sizes.size()) != rank) return false;
+      const int64_t end = start + result.sizes[static_cast<std::size_t>(axis)];
+      const auto list = [](int64_t number) { return Value::of(std::vector<facts::Dim>{number}); };
+      const Settings slice = {{"starts", list(start)}, {"ends", list(end)}, {"axes", list(axis)}};
+      if (!compute("Slice", slice, {&input}, &result)) return false;
+      start = end;
     }
+    return start == input.shape[static_cast<std::size_t>(axis)];
+  }
+
+  bool compute(const std::string& op, const std::optional<Settings>& settings,
+               const std::vector<const MXTensor*>& inputs, Result* result) {
     const auto allocate = [&](const Integers& shape, MXDType type) -> const MXTensor* {
       if (shape != result->sizes || type != result->type) return nullptr;
       buffers_.emplace_back(new char[static_cast<std::size_t>(result->bytes)]);
@@ -192,8 +251,7 @@ class Folding {
       result->array = &arrays_.back();
       return result->array;
     };
-    if (result->settings && rules::foldNatively(node->op, *result->settings, inputs, allocate))
-      return true;
+    if (settings && rules::foldNatively(op, *settings, inputs, allocate)) return true;
     if (!result->content) return false;
     const MXTensor* const made = allocate(result->sizes, result->type);
     if (made == nullptr || made->size() != static_cast<int64_t>(result->content->size()))
@@ -205,32 +263,35 @@ class Folding {
 
   /// Lets operators stay, and those that need their results.
   void drop(const std::vector<Node*>& nodes) {
-    for (const Node* node : nodes) results_.erase(node);
+    for (const Node* node : nodes) operators_.erase(node);
     const auto stays = [this](const Node* each) {
       const auto isKnownInput = [this](const NodeEntry& input) { return isKnown(input); };
       if (!std::all_of(each->inputs.begin(), each->inputs.end(), isKnownInput))
-        results_.erase(each);
-      return results_.count(each) == 0;
+        operators_.erase(each);
+      return operators_.count(each) == 0;
     };
     folded_.erase(std::remove_if(folded_.begin(), folded_.end(), stays), folded_.end());
   }
 
   void replace() {
-    std::vector<std::pair<Node*, NodeEntry>> made;
+    std::vector<std::pair<NodeEntry, NodeEntry>> made;
     for (Node* node : folded_) {
-      if (!isNeeded(node)) continue;
-      if (node->op == "Identity" && isVariable(*node->inputs[0].node)) {
-        made.emplace_back(node, node->inputs[0]);
-        continue;
+      for (const NodeEntry& value : neededOf(node)) {
+        if (node->op == "Identity" && isVariable(*node->inputs[0].node)) {
+          made.emplace_back(value, node->inputs[0]);
+          continue;
+        }
+        const Result& result = resultOf(value);
+        const std::string end = node->num_outputs < 2 ? "" : "_" + std::to_string(value.entry);
+        const NodeEntry constant =
+            model_.addConstant(node->name + end + "_value", result.sizes, result.type);
+        const auto bytes = static_cast<std::size_t>(result.bytes);
+        if (bytes != 0) std::memcpy(constant.node->tensor->data_ptr, result.array->data_ptr, bytes);
+        made.emplace_back(value, constant);
       }
-      const MXTensor& array = *results_.at(node).array;
-      const NodeEntry value = model_.addConstant(node->name + "_value", array.shape, array.dtype);
-      const auto bytes = static_cast<std::size_t>(results_.at(node).bytes);
-      if (bytes != 0) std::memcpy(value.node->tensor->data_ptr, array.data_ptr, bytes);
-      made.emplace_back(node, value);
     }
-    for (const auto& [node, value] : made) {
-      model_.owner().replace(model_.graph(), NodeEntry(node, 0), value);
+    for (const auto& [value, constant] : made) {
+      model_.owner().replace(model_.graph(), value, constant);
     }
     model_.removeUnused(folded_);
   }
@@ -238,7 +299,7 @@ class Folding {
   Model& model_;
   int64_t max_growth_;
   std::vector<Node*> folded_;  ///< each after its inputs
-  std::unordered_map<const Node*, Result> results_;
+  std::unordered_map<const Node*, Operator> operators_;
   std::vector<std::unique_ptr<char[]>> buffers_;
   std::deque<MXTensor> arrays_;
 };

@@ -251,6 +251,7 @@ def test_same_bytes(case: Any, tmp_path: Path) -> None:
 CONSTANTS = [
     "float[2, 6] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}",
     "int64[2] s = {3, 4}",
+    "int64[2] parts = {2, 4}",
     "int64[1] one = {1}",
     "int64[1] two = {2}",
     "int64[1] last = {-1}",
@@ -274,6 +275,9 @@ FOLDED = [
     "a = Gather<axis = 1>(w, rows)",
     "a = Gather(w, last)",
     "a = Concat<axis = 0>(w, w)",
+    "b, a = Split<axis = -1>(w, parts)",
+    "b, a = Split(w)",
+    "b, d, e = Split<axis = 1>(w) a = Concat<axis = 0>(e, b)",
     "a = Cast<to = 11>(w)",
     "a = Cast<to = 7>(w)",
     "a = Cast<to = 7>(f)",
