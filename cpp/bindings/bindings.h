@@ -57,14 +57,12 @@ void bindOnnxWriter(pybind11::module_* m);
 /// Adds GraphFacts. Needs OnnxFile.
 void bindFacts(pybind11::module_* m);
 
-/// Adds Dim and EditedFacts. Needs EditableGraph.
-void bindKnowledge(pybind11::module_* m);
-
-/// Adds RuleBook and rule_functions. Needs EditableGraph.
+/// Adds RuleBook and rule_functions.
 void bindRules(pybind11::module_* m);
 
-/// Adds the passes of cpp/moves and the table of kernels. Needs EditableGraph and Assumptions.
-void bindMoves(pybind11::module_* m);
+/// Adds Edit, Dim, EditedFacts, StandardPasses and the table of kernels. Needs EditableGraph and
+/// RuleBook.
+void bindEdits(pybind11::module_* m);
 
 /// Adds differing_arrays and same_arrays.
 void bindArrays(pybind11::module_* m);

@@ -10,9 +10,8 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindExitGate(&m);
   passlib::bindGraphs(&m);
   passlib::bindEditing(&m);
-  passlib::bindKnowledge(&m);
   passlib::bindRules(&m);
-  passlib::bindMoves(&m);
+  passlib::bindEdits(&m);
   passlib::bindSteps(&m);
   passlib::bindLibraries(&m);
   passlib::bindLending(&m);

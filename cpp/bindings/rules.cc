@@ -1,13 +1,8 @@
 // passlib._core.RuleBook: rules in text for Python.
-#include <pybind11/functional.h>
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
 #include "bindings/common.h"
-#include "bindings/editing/handles.h"
-#include "bindings/editing/knowledge.h"
-#include "bindings/editing/matched.h"
 #include "rules/attributes.h"
 #include "rules/engine.h"
 #include "rules/terms.h"
@@ -16,63 +11,10 @@ namespace passlib {
 namespace {
 
 namespace py = pybind11;
-using mxnet::ext::MXDType;
-using rules::Applied;
 using rules::Book;
 using rules::Expression;
-using rules::Known;
 using rules::Rule;
 using rules::Statement;
-
-/// Allocates arrays of new parameters: `allocate(shape, code)` returns one.
-class Owner {
- public:
-  Owner(const GraphHandle& graph, MatchedArrays* arrays, const py::object& file,
-        const Assumptions& assumptions, py::function allocate)
-      : graph_(graph),
-        arrays_(*arrays),
-        facts_(graph.graph, originalsOf(file), assumptions),
-        allocate_(std::move(allocate)) {}
-
-  rules::Hooks hooks() {
-    rules::Hooks made;
-    made.add_node = [this](Graph* where, const std::string& name, const std::string& op) {
-      return graph_.owner->addNode(where, op, name, {}, 0);
-    };
-    made.remove_node = [this](Graph* where, Node* node) {
-      graph_.owner->noteRemoved(node);
-      if (where == graph_.graph && node->op == "null") gone_.append(decode(node->name));
-    };
-    made.allocate = [this](Node* node, const std::vector<int64_t>& shape, MXDType type) {
-      const auto array = allocate_(py::cast(shape), static_cast<int>(type)).cast<py::array>();
-      node->tensor = arrays_.keep(array, static_cast<int>(type));
-      made_.emplace_back(node, array);
-    };
-    made.known = [this](const NodeEntry& entry) { return facts_.of(entry); };
-    made.added = [this](Graph* where, Node* node) { facts_.add(where, node); };
-    return made;
-  }
-
-  /// The new parameters that are left, by their names, which may be those of what they replace.
-  py::dict parameters() const {
-    py::dict left;
-    for (const auto& [node, array] : made_) {
-      if (!graph_.owner->isRemoved(node)) left[decode(node->name)] = array;
-    }
-    return left;
-  }
-
-  /// The names of the variables that were removed, some of which may be new ones.
-  const py::list& gone() const { return gone_; }
-
- private:
-  GraphHandle graph_;
-  MatchedArrays& arrays_;
-  GraphKnowledge facts_;
-  py::function allocate_;
-  std::vector<std::pair<Node*, py::array>> made_;
-  py::list gone_;
-};
 
 py::object expressionOf(const Expression& expression) {
   py::list inputs;
@@ -217,31 +159,6 @@ std::unique_ptr<Book> makeBook(const std::string& text, const std::string& file)
   }
 }
 
-py::tuple applyRules(const Book& book, const GraphHandle& graph, const AttributeTexts& attributes,
-                     const py::list& params, const std::vector<std::size_t>& chosen,
-                     const py::object& file, const Assumptions& assumptions,
-                     const std::unordered_set<std::string>& kept, const py::function& allocate) {
-  const MatchedGraph lending(graph, attributes, params, false);
-  const NotedEdit edit{graph.owner.get()};
-  Owner owner(graph, lending.arrays(), file, assumptions, allocate);
-  rules::Hooks hooks = owner.hooks();
-  hooks.kept = kept;
-  const Applied applied = book.apply(graph.graph, chosen, hooks);
-  py::list folds;
-  for (Node* node : applied.folds) folds.append(NodeHandle{graph.owner, graph.graph, node});
-  py::list left;
-  for (Node* node : applied.left) left.append(NodeHandle{graph.owner, graph.graph, node});
-  return py::make_tuple(applied.counts, owner.parameters(), owner.gone(), folds, left);
-}
-
-std::string whyNot(const Book& book, const NodeHandle& node, const GraphHandle& graph,
-                   const AttributeTexts& attributes, const py::list& params, std::size_t rule,
-                   const py::object& file) {
-  const MatchedGraph lending(graph, attributes, params, false);
-  Owner owner(graph, lending.arrays(), file, {}, py::function());
-  return book.why(graph.graph, node.live(), rule, owner.hooks());
-}
-
 }  // namespace
 
 void bindRules(py::module_* m) {
@@ -253,12 +170,7 @@ void bindRules(py::module_* m) {
                                for (const Rule& rule : book.rules()) made.append(ruleOf(rule));
                                return made;
                              })
-      .def("sides", &sidesOf, py::arg("number"))
-      .def("apply", &applyRules, py::arg("graph"), py::arg("attributes"), py::arg("params"),
-           py::arg("chosen"), py::arg("file"), py::arg("assumptions"), py::arg("kept"),
-           py::arg("allocate"))
-      .def("why", &whyNot, py::arg("node"), py::arg("graph"), py::arg("attributes"),
-           py::arg("params"), py::arg("rule"), py::arg("file"));
+      .def("sides", &sidesOf, py::arg("number"));
   m->def(
       "moved_input",
       [](const std::string& op, const std::string& attribute, int64_t opset) -> py::object {

@@ -89,6 +89,7 @@ Node* EditedGraph::addNode(Graph* graph, const std::string& op, std::string name
                      " already; a variable needs a name of its own");
   }
   name = freeName(*graph, name);
+  noteChange();
   Node* node = graph->addNode(name, op);
   namesOf(*graph).insert(name);
   if (variable) graph->inputs.push_back(node);
@@ -133,6 +134,7 @@ void EditedGraph::noteOrigin(Node* heir, Node* node, bool last) {
 void EditedGraph::setInputs(Graph* graph, Node* node, const std::vector<NodeEntry>& inputs) {
   requireLive(node);
   for (const NodeEntry& input : inputs) requireValue(input);
+  noteChange();
   for (const NodeEntry& input : node->inputs) heirs_.emplace(input.node, node);
   detachInputs(node);
   for (const NodeEntry& input : inputs) {
@@ -147,6 +149,7 @@ void EditedGraph::connect(Graph* graph, const NodeEntry& value, Node* node, int 
     Node* const before = node->inputs[static_cast<std::size_t>(input)].node;
     if (before != value.node) heirs_.emplace(before, node);
   }
+  noteChange();
   graph->connect(value.node, value.entry, node, input);
   node->inputs[static_cast<std::size_t>(input)].version = value.version;
 }
@@ -154,6 +157,7 @@ void EditedGraph::connect(Graph* graph, const NodeEntry& value, Node* node, int 
 std::size_t EditedGraph::replace(Graph* graph, const NodeEntry& from, const NodeEntry& target) {
   requireValue(from);
   requireValue(target);
+  noteChange();
   noteOrigin(target.node, from.node, true);
   heirs_[from.node] = target.node;
   dropRemoved(from.node);
@@ -197,6 +201,7 @@ void EditedGraph::remove(Graph* graph, const std::vector<Node*>& nodes) {
   for (const Node* node : nodes) requireLive(node);
   const std::unordered_set<const Node*> gone(nodes.begin(), nodes.end());
   requireUnused(*graph, gone);
+  noteChange();
   std::vector<Node*>& listed = listed_[graph];
   for (Node* node : nodes) {
     if (!removed_.insert(node).second) continue;
@@ -301,6 +306,7 @@ const std::vector<Node*>& EditedGraph::nodes(Graph* graph) {
 void EditedGraph::setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs) {
   if (outputs.empty()) throw std::invalid_argument("a graph needs an output");
   for (const NodeEntry& output : outputs) requireValue(output);
+  noteChange();
   graph->outputs = outputs;
   heads_.erase(graph);
 }
@@ -313,6 +319,7 @@ void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
     throw GraphError("node " + quoted(node->name) + " cannot be renamed to " + quoted(name) +
                      ", which is the name of another node");
   }
+  noteChange();
   names.erase(node->name);
   names.insert(name);
   node->name = name;
@@ -334,6 +341,7 @@ std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t
     requireValue(value);
     by_variable.emplace(variable, value);
   }
+  noteChange();
   std::vector<NodeEntry> results = nested->outputs;
   nested->outputs.clear();
   heads_.erase(nested);
@@ -368,6 +376,7 @@ std::unique_ptr<Graph> EditedGraph::part(const std::vector<NodeEntry>& values) {
   for (const NodeEntry& value : values) requireValue(value);
   const NodeTable table(graph_->nodes);
   std::unique_ptr<Graph> copy = copyGraph(*graph_);
+  copy->attrs.clear();
   copy->outputs.clear();
   for (const NodeEntry& value : values) {
     const int64_t place = table.find(value.node);

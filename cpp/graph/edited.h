@@ -93,11 +93,19 @@ class EditedGraph {
   /// Whether a node was removed, though others may still list it as a user.
   bool isRemoved(const Node* node) const { return removed_.count(node) != 0; }
   /// Notes a node that the matcher of patterns removes from its graph.
-  void noteRemoved(const Node* node) { removed_.insert(node); }
+  void noteRemoved(const Node* node) {
+    noteChange();
+    removed_.insert(node);
+  }
   /// Notes that nodes were renamed without `rename`.
   void noteNames() { named_ = nullptr; }
   /// Notes that graphs may have other outputs, which the matcher of patterns sets.
   void noteOutputs() { heads_.clear(); }
+
+  /// Counts the changes. The graph is as it was as long as the number stays the same.
+  std::size_t changes() const { return changes_; }
+  /// Notes a change that was made without a function of this class.
+  void noteChange() { ++changes_; }
 
   /// Returns the graph and refuses everything afterwards.
   std::unique_ptr<Graph> close();
@@ -120,6 +128,7 @@ class EditedGraph {
   std::vector<std::string> originsOf(Node* node) const;
 
   std::unique_ptr<Graph> graph_;
+  std::size_t changes_ = 0;
   std::string editor_;
   bool types_known_;
   ReadTypes types_;

@@ -1,135 +1,177 @@
 #include "model/edit.h"
 
-#include <memory>
-#include <stdexcept>
+#include <algorithm>
 
-#include "errors.h"
-#include "graph/check.h"
-#include "library/memory.h"
-#include "library/pass.h"
+#include "moves/kept.h"
 #include "moves/model.h"
 
 namespace passlib::model {
 
 using mxnet::ext::MXDType;
-using mxnet::ext::MXTensor;
 
-Edit::Edit(const Model& model, const std::string& what)
-    : model_(model),
-      what_(what),
-      before_(namesOfVariables(*model.graph->get())),
-      max_depth_(mostNestedGraphs(model.graph.get())),
-      editor_(model.graph->take(), what, false, {}),
-      graph_(editor_.root()) {
-  GraphTexts attributes = model.attributes;
-  attributes["dialect"] = "\"onnx\"";
+namespace {
+
+constexpr int kMostRounds = 16;
+
+bool same(const rules::Assumptions& left, const rules::Assumptions& right) {
+  return left.large_sizes == right.large_sizes && left.empty_errors == right.empty_errors;
+}
+
+}  // namespace
+
+Edit::Edit(std::shared_ptr<EditedGraph> editor, const GraphTexts& attributes,
+           std::shared_ptr<const onnx::Originals> file, Allocate allocate)
+    : editor_(std::move(editor)),
+      graph_(editor_->root()),
+      file_(std::move(file)),
+      allocate_(std::move(allocate)) {
+  editor_->requireOpen();
   graph_->attrs = parseAttributes(attributes);
+}
+
+Edit::~Edit() {
+  if (editor_->root() == nullptr) return;
+  mxnet::ext::host::takeBackParams(graph_);
+  graph_->attrs.clear();
+}
+
+void Edit::lend(const TextMap<Tensor>& weights) {
   for (Node* node : graph_->inputs) {
-    const auto found = model.arrays.find(node->name);
-    if (found == model.arrays.end()) continue;
-    arrays_.push_back(computed(found->second));
-    const Array& array = arrays_.back();
-    node->tensor =
-        keep(const_cast<char*>(array.data.data()), array.dims, rules::arrayType(array.type));
+    const auto found = weights.find(node->name);
+    if (found == weights.end()) continue;
+    tensors_.push_back(found->second);
+    node->tensor = &tensors_.back();
   }
 }
 
-void Edit::apply(const rules::Book& book, const std::vector<std::size_t>& chosen,
-                 const rules::Assumptions& assumptions, const NodeNames& kept) {
-  editor_.nodes(graph_);  // completes removals
-  rules::GraphKnowledge knowledge(graph_, model_.file->originals(), assumptions);
-  rules::Hooks hooks;
-  hooks.add_node = [this](Graph* where, const std::string& name, const std::string& op) {
-    return editor_.addNode(where, op, name, {}, 0);
+std::shared_ptr<rules::GraphKnowledge> Edit::knowledge(const rules::Assumptions& assumptions) {
+  const std::size_t changes = editor_->changes();
+  if (knowledge_ == nullptr || known_changes_ != changes || !same(assumptions_, assumptions)) {
+    editor_->nodes(graph_);  // completes removals
+    knowledge_ = std::make_shared<rules::GraphKnowledge>(graph_, file_, assumptions);
+    assumptions_ = assumptions;
+    known_changes_ = changes;
+  }
+  return knowledge_;
+}
+
+const NodeNames& Edit::keptNames(const std::string& what) {
+  const std::size_t changes = editor_->changes();
+  const auto known = kept_.find(what);
+  if (known != kept_.end() && known->second.first == changes) return known->second.second;
+  editor_->nodes(graph_);
+  return (kept_[what] = {changes, moves::keptNames(what, graph_)}).second;
+}
+
+rules::Hooks Edit::hooks(const rules::Assumptions& assumptions) {
+  const std::shared_ptr<rules::GraphKnowledge> known = knowledge(assumptions);
+  rules::Hooks made;
+  made.add_node = [this](Graph* where, const std::string& name, const std::string& op) {
+    return editor_->addNode(where, op, name, {}, 0);
   };
-  hooks.remove_node = [this](Graph*, Node* node) { editor_.noteRemoved(node); };
-  hooks.allocate = [this](Node* node, const std::vector<int64_t>& shape, MXDType type) {
+  made.remove_node = [this](Graph* where, Node* node) {
+    editor_->noteRemoved(node);
+    if (where == graph_ && node->op == "null") gone_.push_back(node->name);
+  };
+  made.allocate = [this](Node* node, const Shape& shape, MXDType type) {
     allocate(node, shape, type);
   };
-  hooks.known = [&knowledge](const NodeEntry& entry) { return knowledge.of(entry); };
-  hooks.added = [&knowledge](Graph* where, Node* node) { knowledge.add(where, node); };
-  hooks.kept = kept;
-  const rules::Applied applied = book.apply(graph_, chosen, hooks);
-  editor_.noteNames();
-  editor_.noteOutputs();
+  made.known = [known](const NodeEntry& entry) { return known->of(entry); };
+  made.added = [known](Graph* where, Node* node) { known->add(where, node); };
+  return made;
+}
+
+std::vector<Node*> Edit::applyOnce(const rules::Book& book, const std::vector<std::size_t>& chosen,
+                                   const rules::Assumptions& assumptions, const NodeNames& kept,
+                                   std::vector<std::size_t>* counts) {
+  rules::Hooks given = hooks(assumptions);
+  given.kept = kept;
+  const rules::Applied applied = book.apply(graph_, chosen, given);
+  const bool any = std::any_of(applied.counts.begin(), applied.counts.end(),
+                               [](std::size_t count) { return count != 0; });
+  if (any) editor_->noteChange();
+  editor_->noteNames();
+  editor_->noteOutputs();
   moves::Hooks owner;
-  owner.owner = &editor_;
+  owner.owner = editor_.get();
   owner.graph = graph_;
-  moves::Model(owner).removeUnused(applied.left);
+  moves::Model left(owner);
+  left.removeUnused(applied.left);
+  gone_.insert(gone_.end(), left.goneConstants().begin(), left.goneConstants().end());
+  counts->resize(applied.counts.size());
+  for (std::size_t i = 0; i < counts->size(); ++i) (*counts)[i] += applied.counts[i];
+  if (applied.folds.empty()) return {};
+  // Those in nested graphs are folded when these are simplified.
+  const std::vector<Node*>& nodes = editor_->nodes(graph_);
+  const std::unordered_set<const Node*> own(nodes.begin(), nodes.end());
+  std::vector<Node*> folds;
+  for (Node* node : applied.folds) {
+    if (own.count(node) != 0) folds.push_back(node);
+  }
+  return folds;
+}
+
+std::vector<std::size_t> Edit::apply(const rules::Book& book,
+                                     const std::vector<std::size_t>& chosen,
+                                     const rules::Assumptions& assumptions, const NodeNames& kept,
+                                     const Fold& fold) {
+  std::vector<std::size_t> counts;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const std::vector<Node*> folds = applyOnce(book, chosen, assumptions, kept, &counts);
+    if (folds.empty() || !fold || !fold(folds)) break;
+  }
+  return counts;
+}
+
+std::string Edit::why(const rules::Book& book, std::size_t rule, Node* node) {
+  return book.why(graph_, node, rule, hooks({}));
 }
 
 bool Edit::move(std::string_view name, const moves::Options& options,
                 const rules::Assumptions& assumptions, const NodeNames& kept) {
-  std::unique_ptr<rules::GraphKnowledge> knowledge;
-  moves::Hooks hooks;
-  hooks.owner = &editor_;
-  hooks.graph = graph_;
-  hooks.infer = [&]() {
-    editor_.nodes(graph_);  // completes removals
-    knowledge =
-        std::make_unique<rules::GraphKnowledge>(graph_, model_.file->originals(), assumptions);
-    knowledge->infer();
+  moves::Hooks given;
+  std::shared_ptr<rules::GraphKnowledge> known;
+  given.owner = editor_.get();
+  given.graph = graph_;
+  given.infer = [&]() {
+    known = knowledge(assumptions);
+    known->infer();
   };
-  hooks.fact = [&](const NodeEntry& entry) -> const facts::Fact& {
-    return knowledge->inferred(entry);
+  given.fact = [&known](const NodeEntry& entry) -> const facts::Fact& {
+    return known->inferred(entry);
   };
-  hooks.allocate = [this](Node* node, const std::vector<int64_t>& shape, MXDType type) {
+  given.allocate = [this](Node* node, const Shape& shape, MXDType type) {
     allocate(node, shape, type);
   };
-  hooks.kept = kept;
-  hooks.file = model_.file->originals();
-  editor_.nodes(graph_);
-  moves::Model model(hooks);
-  return moves::run(name, &model, options);
+  given.kept = kept;
+  given.file = file_;
+  editor_->nodes(graph_);
+  moves::Model model(given);
+  const bool known_name = moves::run(name, &model, options);
+  gone_.insert(gone_.end(), model.goneConstants().begin(), model.goneConstants().end());
+  return known_name;
 }
 
-Model Edit::finish() {
-  Model after = model_;
-  std::vector<std::pair<std::string, Array>> made;
-  for (auto& [node, array] : made_) {
-    if (!editor_.isRemoved(node)) made.emplace_back(node->name, std::move(array));
+void Edit::allocate(Node* node, const Shape& shape, MXDType type) {
+  Memory memory = allocate_(shape, type);
+  tensors_.emplace_back(memory.data, shape, type, 0, mxnet::ext::MXContext::CPU());
+  node->tensor = &tensors_.back();
+  made_.push_back({node, node->tensor, std::move(memory.owner)});
+}
+
+std::vector<Edit::NewWeight> Edit::takeMade() {
+  std::vector<NewWeight> taken;
+  for (NewWeight& each : made_) {
+    if (!editor_->isRemoved(each.node)) taken.push_back(std::move(each));
   }
-  std::unique_ptr<Graph> result = editor_.close();
-  mxnet::ext::host::takeBackParams(result.get());
-  result->attrs.clear();
-  OperatorKinds kinds =
-      finishGraph(result.get(), false, what_ + " left a graph that is not sound", max_depth_);
-  for (const std::string& name : missingNames(before_, *result)) after.arrays.erase(name);
-  for (auto& [name, array] : made) after.arrays[name] = std::move(array);
-  after.present = presentAfter(model_, *result);
-  after.graph = std::make_shared<GraphSource>(std::move(result), std::move(kinds));
-  return after;
+  made_.clear();
+  return taken;
 }
 
-MXTensor* Edit::keep(void* data, const std::vector<int64_t>& shape, MXDType type) {
-  tensors_.emplace_back(data, shape, type, 0, mxnet::ext::MXContext::CPU());
-  return &tensors_.back();
-}
-
-void Edit::allocate(Node* node, const std::vector<int64_t>& shape, MXDType type) {
-  const auto bytes = arrayBytes(rules::bytesOf(type), shape.data(), static_cast<int>(shape.size()));
-  if (!bytes) throw PassError(what_ + " needs a parameter that is too large");
-  Buffer buffer(*bytes, false);
-  Array array{rules::onnxType(type), shape,
-              onnx::Bytes(static_cast<const char*>(buffer.data()), buffer.size()), nullptr};
-  node->tensor = keep(buffer.data(), shape, type);
-  array.owner = std::shared_ptr<const void>(buffer.release());
-  made_.emplace_back(node, std::move(array));
-}
-
-Model edited(const Model& model, const std::string& what,
-             const std::function<void(Edit*)>& change) {
-  model.file->check();
-  Edit edit(model, what);
-  try {
-    change(&edit);
-  } catch (const LibraryError&) {
-    throw;
-  } catch (const std::runtime_error& error) {
-    throw PassError(what + " failed: " + error.what());
-  }
-  model.file->check();
-  return edit.finish();
+std::vector<std::string> Edit::takeGone() {
+  std::vector<std::string> taken;
+  taken.swap(gone_);
+  return taken;
 }
 
 }  // namespace passlib::model

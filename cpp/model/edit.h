@@ -1,18 +1,21 @@
-// Models while rules and algorithms of the core change them.
+// Graphs while rules and algorithms of the core change them.
 #ifndef PASSLIB_MODEL_EDIT_H_
 #define PASSLIB_MODEL_EDIT_H_
 
+#include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "graph/attribute_texts.h"
 #include "graph/edited.h"
-#include "graph/variables.h"
-#include "model/model.h"
+#include "graph/text_table.h"
 #include "moves/moves.h"
 #include "rules/engine.h"
 #include "rules/knowledge.h"
@@ -21,45 +24,81 @@ namespace passlib::model {
 
 using NodeNames = std::unordered_set<std::string>;
 
-/// A graph while it is changed, with its arrays, which the nodes point to.
+/// An edited graph with its weights, which the nodes point to.
 class Edit {
  public:
-  /// `what`: who changes it, for messages.
-  Edit(const Model& model, const std::string& what);
+  using Tensor = mxnet::ext::MXTensor;
+  using Shape = std::vector<int64_t>;
+
+  struct Memory {
+    void* data;
+    std::shared_ptr<void> owner;
+  };
+  /// Returns memory for a new weight, which is zeroed.
+  using Allocate = std::function<Memory(const Shape&, mxnet::ext::MXDType)>;
+  /// Gets operators of the main graph on constants, which rules made and nothing else computes.
+  /// Returns whether it replaced any by weights, which it lent.
+  using Fold = std::function<bool(const std::vector<Node*>&)>;
+
+  struct NewWeight {
+    Node* node;
+    const Tensor* tensor;
+    std::shared_ptr<void> owner;
+  };
+
+  /// `attributes`: of the graph. `file`: that which it came from, or null.
+  Edit(std::shared_ptr<EditedGraph> editor, const GraphTexts& attributes,
+       std::shared_ptr<const onnx::Originals> file, Allocate allocate);
+  ~Edit();
   Edit(const Edit&) = delete;
   Edit& operator=(const Edit&) = delete;
 
-  Graph* graph() const { return graph_; }
+  /// Lets the variables of these names point to the tensors, whose memory the caller keeps.
+  void lend(const TextMap<Tensor>& weights);
 
-  /// Applies rules, by their numbers, until none applies. Operators on constants that rules make
-  /// stay, since nothing runs them here. `kept`: operators that no rule replaces.
-  void apply(const rules::Book& book, const std::vector<std::size_t>& chosen,
-             const rules::Assumptions& assumptions, const NodeNames& kept);
+  Graph* graph() const { return graph_; }
+  EditedGraph& editor() const { return *editor_; }
+
+  /// Applies rules, by their numbers, until none applies; returns how often each did. `kept`: the
+  /// operators that no rule replaces. `fold`: may be null.
+  std::vector<std::size_t> apply(const rules::Book& book, const std::vector<std::size_t>& chosen,
+                                 const rules::Assumptions& assumptions, const NodeNames& kept,
+                                 const Fold& fold);
+  /// Says why a rule does not apply at a node; see rules::Book.
+  std::string why(const rules::Book& book, std::size_t rule, Node* node);
   /// Runs an algorithm of moves/moves.h; false if there is none of the name.
   bool move(std::string_view name, const moves::Options& options,
             const rules::Assumptions& assumptions, const NodeNames& kept);
+  /// The operators that moves/kept.h names.
+  const NodeNames& keptNames(const std::string& what);
+  /// What is known of the values of the graph as it is now.
+  std::shared_ptr<rules::GraphKnowledge> knowledge(const rules::Assumptions& assumptions);
 
-  /// The resulting model. Ends the edit. Throws PassResultError.
-  Model finish();
+  /// Takes the new weights that are still there. Their names may be those of removed ones.
+  std::vector<NewWeight> takeMade();
+  /// Takes the names of weights that are gone.
+  std::vector<std::string> takeGone();
 
  private:
-  mxnet::ext::MXTensor* keep(void* data, const std::vector<int64_t>& shape,
-                             mxnet::ext::MXDType type);
-  void allocate(Node* node, const std::vector<int64_t>& shape, mxnet::ext::MXDType type);
+  void allocate(Node* node, const Shape& shape, mxnet::ext::MXDType type);
+  rules::Hooks hooks(const rules::Assumptions& assumptions);
+  std::vector<Node*> applyOnce(const rules::Book& book, const std::vector<std::size_t>& chosen,
+                               const rules::Assumptions& assumptions, const NodeNames& kept,
+                               std::vector<std::size_t>* counts);
 
-  const Model& model_;
-  std::string what_;
-  NameList before_;
-  int max_depth_;
-  EditedGraph editor_;
+  std::shared_ptr<EditedGraph> editor_;
   Graph* graph_;
-  std::deque<Array> arrays_;
-  std::deque<mxnet::ext::MXTensor> tensors_;  // nodes point to them
-  std::vector<std::pair<Node*, Array>> made_;
+  std::shared_ptr<const onnx::Originals> file_;
+  Allocate allocate_;
+  std::deque<Tensor> tensors_;  // nodes point to them
+  std::vector<NewWeight> made_;
+  std::vector<std::string> gone_;
+  std::shared_ptr<rules::GraphKnowledge> knowledge_;
+  rules::Assumptions assumptions_;  ///< of knowledge_
+  std::size_t known_changes_ = 0;   ///< when knowledge_ was made
+  /// By what moves/kept.h calls it: the changes when the names were found, and the names.
+  std::map<std::string, std::pair<std::size_t, NodeNames>> kept_;
 };
-
-/// Returns a model that `change` changed. Throws PassError, PassResultError, FormatError.
-Model edited(const Model& model, const std::string& what, const std::function<void(Edit*)>& change);
 
 }  // namespace passlib::model
 

@@ -1,14 +1,10 @@
 #include "model/rules.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "errors.h"
-#include "model/edit.h"
+#include "library/text_file.h"
 
 namespace passlib::model {
 
@@ -23,14 +19,6 @@ bool isAmong(const std::vector<std::string>& names, const rules::Rule& rule) {
 }
 
 }  // namespace
-
-std::string readText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::system_error(errno, std::generic_category(), path);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!isUtf8(text)) throw FormatError(path + ": this is no text in UTF-8");
-  return text;
-}
 
 std::shared_ptr<const RulesFile> RulesFile::open(const std::string& path) {
   return std::make_shared<const RulesFile>(readText(path), path);
@@ -91,10 +79,8 @@ std::vector<std::size_t> RulesFile::chosen(const OptionList& options) const {
   return made;
 }
 
-Model RulesFile::apply(const Model& model, const OptionList& options) const {
-  const std::vector<std::size_t> numbers = chosen(options);
-  return edited(model, "rules " + quoted(file_),
-                [&](Edit* edit) { edit->apply(book_, numbers, {}, {}); });
+void RulesFile::apply(Edit* edit, const OptionList& options) const {
+  edit->apply(book_, chosen(options), {}, {}, nullptr);
 }
 
 }  // namespace passlib::model

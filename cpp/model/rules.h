@@ -8,13 +8,10 @@
 
 #include "library/declarations.h"
 #include "library/pass.h"
-#include "model/model.h"
+#include "model/edit.h"
 #include "rules/engine.h"
 
 namespace passlib::model {
-
-/// The text of a file in UTF-8. Throws FormatError, std::system_error.
-std::string readText(const std::string& path);
 
 /// Rules that were read. Threads may share one.
 class RulesFile {
@@ -28,10 +25,9 @@ class RulesFile {
   /// The rules as a pass of a name.
   Declaration declaration(const std::string& name) const;
 
-  /// Applies rules until none applies, and returns the resulting model. `options`: of the
-  /// declaration, checked. Operators on constants that rules make stay: nothing runs them here.
-  /// Throws PassError, PassResultError, FormatError.
-  Model apply(const Model& model, const OptionList& options) const;
+  /// Applies rules until none applies. `options`: of the declaration, checked. Throws PassError,
+  /// std::runtime_error.
+  void apply(Edit* edit, const OptionList& options) const;
 
  private:
   std::vector<std::size_t> chosen(const OptionList& options) const;

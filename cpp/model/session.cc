@@ -270,7 +270,8 @@ Model Session::runStep(const Model& model, const Step& step,
                            "package, as passlib opt");
   }
   if (pass.is_pipeline) return runPipeline(model, pass, options, printed);
-  return runKnown(model, pass, options, {}, printed);
+  Workspace workspace;
+  return runKnown(&workspace, model, pass, options, {}, printed).value_or(model);
 }
 
 std::vector<std::string> Session::skippedBy(const OptionList& options) const {
@@ -304,20 +305,30 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
                        given.passes.end());
   }
   const rules::Assumptions assumptions{given.exact, given.exact};
+  Workspace workspace;
   return simplifiedWithNested(
       model, given, [&](const Model& now, const Declaration& pass, const OptionList& texts) {
         std::size_t place = 0;
-        return runKnown(now, find(pass.name), pass.checked(texts, &place), assumptions, printed);
+        return runKnown(&workspace, now, find(pass.name), pass.checked(texts, &place), assumptions,
+                        printed);
       });
 }
 
-Model Session::runKnown(const Model& model, const KnownPass& pass, const OptionList& options,
-                        const rules::Assumptions& assumptions,
-                        const std::function<void(const std::string&)>& printed) const {
-  if (pass.rules != nullptr) return pass.rules->apply(model, options);
-  Model after;
+std::optional<Model> Session::runKnown(
+    Workspace* workspace, const Model& model, const KnownPass& pass, const OptionList& options,
+    const rules::Assumptions& assumptions,
+    const std::function<void(const std::string&)>& printed) const {
+  const std::string& name = pass.declaration.name;
+  if (pass.rules != nullptr) {
+    return workspace->edited(model, "rules " + quoted(pass.source),
+                             [&](Edit* edit) { pass.rules->apply(edit, options); });
+  }
+  std::optional<Model> after;
   if (pass.of_core != nullptr) {
-    after = pass.of_core->run(model, pass.number, options, assumptions);
+    after = workspace->edited(model, "pass " + quoted(name), [&](Edit* edit) {
+      // Operators on constants that rules make stay: nothing runs them here.
+      pass.of_core->run(edit, pass.number, options, assumptions, nullptr);
+    });
   } else {
     std::string text;
     try {
@@ -329,9 +340,9 @@ Model Session::runKnown(const Model& model, const KnownPass& pass, const OptionL
     if (!text.empty()) printed(text);
   }
   // Runtimes may lose such a value.
-  if (pass.is_standard && model.file->originals()->refersToResults() && altersReferences(after) &&
-      !altersReferences(model)) {
-    return model;
+  if (after && pass.is_standard && model.file->originals()->refersToResults() &&
+      altersReferences(*after) && !altersReferences(model)) {
+    return std::nullopt;
   }
   return after;
 }

@@ -13,6 +13,7 @@
 #include "model/passes.h"
 #include "model/rules.h"
 #include "model/standard.h"
+#include "model/workspace.h"
 
 namespace passlib::model {
 
@@ -69,10 +70,11 @@ class Session {
                 const std::function<void(const std::string&)>& printed) const;
   Model runPipeline(const Model& model, const KnownPass& pipeline, const OptionList& options,
                     const std::function<void(const std::string&)>& printed) const;
-  /// `options`: checked. `assumptions`: of passes of the core.
-  Model runKnown(const Model& model, const KnownPass& pass, const OptionList& options,
-                 const rules::Assumptions& assumptions,
-                 const std::function<void(const std::string&)>& printed) const;
+  /// Runs a pass that is no pipeline; nothing if the model stays the same. `options`: checked.
+  /// `assumptions`: of passes of the core.
+  std::optional<Model> runKnown(Workspace* workspace, const Model& model, const KnownPass& pass,
+                                const OptionList& options, const rules::Assumptions& assumptions,
+                                const std::function<void(const std::string&)>& printed) const;
 
   std::vector<KnownPass> passes_;
 };

@@ -36,13 +36,19 @@ std::size_t limit(const Cost& start, const Cost& now, std::size_t growth) {
   return start.second + growth + kBytesOfNode * fewer;
 }
 
-/// Whether the main graph has an operator that a pass needs.
-bool hasTrigger(const Model& model, const Declaration& pass) {
-  if (pass.triggers.empty()) return true;
+/// The operators of the main graph.
+std::set<std::string> operatorsOf(const Model& model) {
+  std::set<std::string> operators;
   const std::shared_ptr<const Graph> graph = model.graph->get();
-  return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&pass](const Node* node) {
-    return std::find(pass.triggers.begin(), pass.triggers.end(), node->op) != pass.triggers.end();
-  });
+  for (const Node* node : graph->nodes) operators.insert(node->op);
+  return operators;
+}
+
+/// Whether the main graph has an operator that a pass needs.
+bool hasTrigger(const std::set<std::string>& operators, const Declaration& pass) {
+  return pass.triggers.empty() ||
+         std::any_of(pass.triggers.begin(), pass.triggers.end(),
+                     [&operators](const std::string& op) { return operators.count(op) != 0; });
 }
 
 /// The options of a pass in a pipeline, whose weights may grow by so many bytes.
@@ -112,6 +118,7 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
 
 Model simplified(const Model& model, const Simplification& given, const RunPass& run) {
   Model now = model;
+  std::set<std::string> operators = operatorsOf(now);
   Cost cost = costOf(now);
   const Cost start = cost;
   const std::size_t growth =
@@ -122,21 +129,20 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
     bool changed = false;
     for (const Declaration* pass : given.passes) {
       if (settled[pass] == now.graph) continue;
-      Model made = now;
-      if (hasTrigger(now, *pass)) {
-        const std::size_t most = limit(start, cost, growth);
-        const std::size_t room = most - std::min(most, cost.second);
-        made = run(now, *pass, optionsOf(*pass, given, room));
-      }
-      const Cost reached = costOf(made);
+      settled[pass] = now.graph;
+      if (!hasTrigger(operators, *pass)) continue;
+      const std::size_t most = limit(start, cost, growth);
+      const std::size_t room = most - std::min(most, cost.second);
+      std::optional<Model> made = run(now, *pass, optionsOf(*pass, given, room));
+      if (!made) continue;
+      const Cost reached = costOf(*made);
       const bool grown = reached.second > std::max(cost.second, limit(start, reached, growth));
-      if (reached < cost && !grown) {
-        now = std::move(made);
-        cost = reached;
-        changed = true;
-      } else {
-        settled[pass] = now.graph;
-      }
+      if (grown || !(reached < cost)) continue;
+      settled[pass] = nullptr;
+      now = std::move(*made);
+      operators = operatorsOf(now);
+      cost = reached;
+      changed = true;
     }
     if (!changed) break;
   }

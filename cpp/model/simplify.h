@@ -31,8 +31,9 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
                                              const std::vector<const Declaration*>& all,
                                              const std::vector<bool>& is_standard);
 
-/// Runs a pass.
-using RunPass = std::function<Model(const Model&, const Declaration&, const OptionList&)>;
+/// Runs a pass; returns nothing if the model stays the same.
+using RunPass =
+    std::function<std::optional<Model>(const Model&, const Declaration&, const OptionList&)>;
 
 /// Runs passes until the number of operators, then the size of the weights, stops falling. The
 /// result of a pass is kept only if it lowers this cost.

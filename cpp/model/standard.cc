@@ -4,13 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 
 #include "errors.h"
 #include "header.h"
-#include "model/edit.h"
-#include "model/rules.h"
-#include "moves/kept.h"
+#include "library/text_file.h"
 
 namespace passlib::model {
 
@@ -109,8 +108,15 @@ const rules::Book& StandardPasses::book() const {
   return *book_;
 }
 
-Model StandardPasses::run(const Model& model, std::size_t number, const OptionList& options,
-                          const rules::Assumptions& assumptions) const {
+std::size_t StandardPasses::numberOf(const std::string& name) const {
+  const auto named = [&name](const Declaration& each) { return each.name == name; };
+  const auto found = std::find_if(declarations_.begin(), declarations_.end(), named);
+  if (found == declarations_.end()) throw std::out_of_range("there is no pass " + quoted(name));
+  return static_cast<std::size_t>(found - declarations_.begin());
+}
+
+void StandardPasses::run(Edit* edit, std::size_t number, const OptionList& options,
+                         const rules::Assumptions& assumptions, const Edit::Fold& fold) const {
   const Declaration& declaration = declarations_[number];
   moves::Options given;
   for (const OptionDeclaration& each : declaration.options) {
@@ -118,26 +124,24 @@ Model StandardPasses::run(const Model& model, std::size_t number, const OptionLi
   }
   rules::Assumptions assumed = assumptions;
   if (valueOf(declaration, options, "large_sizes", 1) == 0) assumed.large_sizes = false;
-  return edited(model, "pass " + quoted(declaration.name), [&](Edit* edit) {
-    std::optional<NodeNames> kept;
-    for (const StandardStep& step : steps_[number]) {
-      if (!step.keeps.empty() && !kept) kept = moves::keptNames(step.keeps, edit->graph());
-      const NodeNames& stays = step.keeps.empty() ? NodeNames() : *kept;
-      if (step.move.empty()) {
-        StandardStep::Groups groups = step.groups;
-        for (const auto& [option, more] : step.with) {
-          if (valueOf(declaration, options, option) != 0) add(more, &groups);
-        }
-        for (const auto& [option, more] : step.without) {
-          if (valueOf(declaration, options, option) == 0) add(more, &groups);
-        }
-        if (groups.empty()) continue;
-        edit->apply(book(), rulesOf(book(), groups), assumptions, stays);
-      } else if (!edit->move(step.move, given, assumed, stays)) {
-        throw PassError("there is no algorithm " + quoted(step.move));
+  std::optional<NodeNames> kept;
+  for (const StandardStep& step : steps_[number]) {
+    if (!step.keeps.empty() && !kept) kept = edit->keptNames(step.keeps);
+    const NodeNames& stays = step.keeps.empty() ? NodeNames() : *kept;
+    if (step.move.empty()) {
+      StandardStep::Groups groups = step.groups;
+      for (const auto& [option, more] : step.with) {
+        if (valueOf(declaration, options, option) != 0) add(more, &groups);
       }
+      for (const auto& [option, more] : step.without) {
+        if (valueOf(declaration, options, option) == 0) add(more, &groups);
+      }
+      if (groups.empty()) continue;
+      edit->apply(book(), rulesOf(book(), groups), assumptions, stays, fold);
+    } else if (!edit->move(step.move, given, assumed, stays)) {
+      throw PassError("there is no algorithm " + quoted(step.move));
     }
-  });
+  }
 }
 
 }  // namespace passlib::model

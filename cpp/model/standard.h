@@ -10,7 +10,7 @@
 
 #include "library/declarations.h"
 #include "library/pass.h"
-#include "model/model.h"
+#include "model/edit.h"
 #include "rules/engine.h"
 #include "rules/knowledge.h"
 
@@ -34,12 +34,13 @@ class StandardPasses {
   explicit StandardPasses(const std::string& folder);
 
   const std::vector<Declaration>& declarations() const { return declarations_; }
+  /// The number of the pass of a name. Throws std::out_of_range.
+  std::size_t numberOf(const std::string& name) const;
 
-  /// Runs a pass, by its number, and returns the resulting model. `options`: of the declaration,
-  /// checked. Operators on constants that rules make stay: nothing runs them here. Throws
-  /// PassError, PassResultError, FormatError, LoadError.
-  Model run(const Model& model, std::size_t number, const OptionList& options,
-            const rules::Assumptions& assumptions) const;
+  /// Runs a pass, by its number. `options`: of the declaration, checked. `fold`: may be null.
+  /// Throws PassError, LoadError, std::runtime_error.
+  void run(Edit* edit, std::size_t number, const OptionList& options,
+           const rules::Assumptions& assumptions, const Edit::Fold& fold) const;
 
  private:
   const rules::Book& book() const;

@@ -313,32 +313,34 @@ class Dim:
     def __rmul__(self, other: int | Dim) -> int | Dim: ...
 
 class EditedFacts:
+    def type(self, value: EditableValue) -> int: ...
+    def shape(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
+    def items(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
+
+class Edit:
     def __init__(
         self,
         graph: EditableGraph,
         attributes: Texts,
         params: Lent,
         file: OnnxFile | None,
-        assumptions: Assumptions,
+        allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
+        settle: Callable[
+            [dict[str, np.ndarray[Any, Any]], list[str], list[EditableNode]], Lent | None
+        ],
     ) -> None: ...
-    def type(self, value: EditableValue) -> int: ...
-    def shape(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
-    def items(self, value: EditableValue) -> tuple[int | Dim, ...] | None: ...
+    def apply(
+        self, book: RuleBook, chosen: list[int], assumptions: Assumptions, kept: set[str]
+    ) -> list[int]: ...
+    def why(self, book: RuleBook, rule: int, node: EditableNode) -> str: ...
+    def facts(self, assumptions: Assumptions) -> EditedFacts: ...
 
-def run_move(
-    name: str,
-    graph: EditableGraph,
-    attributes: Texts,
-    params: Lent,
-    file: OnnxFile | None,
-    assumptions: Assumptions,
-    kept: set[str],
-    allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
-    options: dict[str, int],
-) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
-    """Change a graph; return the new parameters, and the names of those that are gone."""
+class StandardPasses:
+    def __init__(self, folder: str) -> None: ...
+    def run(
+        self, name: str, edit: Edit, options: list[tuple[str, str]], assumptions: Assumptions
+    ) -> None: ...
 
-def kept_names(what: str, graph: EditableGraph, attributes: Texts, params: Lent) -> set[str]: ...
 def has_kernel(op: str, type: int, opset: int) -> bool: ...
 def kernels() -> dict[str, list[tuple[int, set[int]]]]: ...
 
@@ -347,32 +349,6 @@ class RuleBook:
     @property
     def rules(self) -> list[dict[str, Any]]: ...
     def sides(self, number: int) -> dict[str, Any]: ...
-    def apply(
-        self,
-        graph: EditableGraph,
-        attributes: Texts,
-        params: Lent,
-        chosen: list[int],
-        file: OnnxFile | None,
-        assumptions: Assumptions,
-        kept: set[str],
-        allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
-    ) -> tuple[
-        list[int],
-        dict[str, np.ndarray[Any, Any]],
-        list[str],
-        list[EditableNode],
-        list[EditableNode],
-    ]: ...
-    def why(
-        self,
-        node: EditableNode,
-        graph: EditableGraph,
-        attributes: Texts,
-        params: Lent,
-        rule: int,
-        file: OnnxFile | None,
-    ) -> str: ...
 
 def moved_input(op: str, attribute: str, opset: int) -> tuple[int, str] | None: ...
 def rule_functions() -> list[tuple[str, str, str]]: ...
@@ -390,6 +366,8 @@ class EditableRoot(EditableGraph):
         types: ReadTypes | None = None,
     ) -> None: ...
     def finish(self, *, ordered: bool) -> tuple[Graph, list[str]]: ...
+    @property
+    def changes(self) -> int: ...
     def part(self, values: Iterable[EditableValue]) -> Graph: ...
     def close(self) -> None: ...
 

@@ -58,10 +58,12 @@ py::object get(const AttributesHandle& handle, const std::string& key, const py:
 void set(const AttributesHandle& handle, const py::object& key, const py::object& value) {
   const auto [name, text] = attributeText(key, value);
   of(handle, name)[name] = text;
+  handle.node.owner->noteChange();
 }
 
 void erase(const AttributesHandle& handle, const std::string& key) {
   if (of(handle, key).erase(key) == 0) throw py::key_error(key);
+  handle.node.owner->noteChange();
 }
 
 }  // namespace

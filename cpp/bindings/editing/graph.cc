@@ -177,6 +177,8 @@ struct RootGraph : GraphHandle {
   /// Checks and arranges the graph. Returns it with the names of removed variables.
   py::tuple finish(bool ordered) {
     std::unique_ptr<Graph> result = owner->close();
+    mxnet::ext::host::takeBackParams(result.get());
+    result->attrs.clear();
     OperatorKinds kinds;
     {
       const ReleasedGil released;
@@ -250,6 +252,7 @@ void bindEditing(py::module_* m) {
            [](const RootGraph& g, const py::iterable& values) {
              return std::make_shared<GraphSource>(g.owner->part(entriesOf(g, values)));
            })
+      .def_property_readonly("changes", [](const RootGraph& g) { return g.owner->changes(); })
       .def("close", [](const RootGraph& g) { g.owner->close(); });
 }
 

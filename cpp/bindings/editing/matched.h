@@ -55,6 +55,7 @@ class MatchedArrays {
 struct NotedEdit {
   EditedGraph* owner;
   ~NotedEdit() {
+    owner->noteChange();
     owner->noteNames();
     owner->noteOutputs();
   }

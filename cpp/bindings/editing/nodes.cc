@@ -163,6 +163,7 @@ void bindEditedNodes(py::module_* m) {
           [](const NodeHandle& h, const std::string& op) {
             if (op.empty()) throw py::value_error("a node needs an operator");
             h.live()->op = op;
+            h.owner->noteChange();
           })
       .def_property_readonly("kind", [](const NodeHandle& h) { return fullOperator(*h.live()); })
       .def_property(

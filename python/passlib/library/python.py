@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,11 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     def has_new(self) -> bool:
         """Whether the pass set any."""
         return bool(self._new)
+
+    @property
+    def is_as_given(self) -> bool:
+        """Whether the pass neither set nor deleted any."""
+        return not self._new and not self._deleted
 
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
         if name in self._new:
@@ -217,6 +223,7 @@ class Graph(_core.EditableRoot):
         self.attributes = dict(call.attributes)
         self._family = dialect
         self.own_attributes = dict(call.own_attributes)
+        self.edit: _core.Edit | None = None
 
     def __repr__(self) -> str:
         return f"<graph of a model of {self.dialect}>"
@@ -240,6 +247,16 @@ class Graph(_core.EditableRoot):
             attributes = self._family.selected(attributes)
         heads = self.outputs if values is None else values
         return PlainGraph.of_native(self.part(heads), attributes, self._family)
+
+    def close(self) -> None:
+        """Refuse everything from now on."""
+        self.edit = None  # which refers to the graph
+        super().close()
+
+    def finish(self, *, ordered: bool) -> tuple[_core.Graph, list[str]]:
+        """Return the graph with the names of removed variables, and close."""
+        self.edit = None
+        return super().finish(ordered=ordered)
 
     @property
     def parameters(self) -> tuple[Parameters, Parameters]:
@@ -279,6 +296,52 @@ class Graph(_core.EditableRoot):
         return node.is_variable and (node.name in self.args or node.name in self.aux)
 
 
+class _Spare:
+    """The graph that a pass left as it was, for the next pass on the same one."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[_core.Graph, Graph] | None = None
+
+    def take(self, source: _core.Graph, call: Call) -> Graph | None:
+        """Return the graph for another call, if it is that of the source."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return None
+        found, graph = kept
+        if found is not source or call.types is not None or call.types_known:
+            graph.close()
+            return None
+        assert isinstance(call.args, Parameters)
+        assert isinstance(call.aux, Parameters)
+        graph.args, graph.aux = call.args, call.aux
+        return graph
+
+    def keep(self, source: _core.Graph, graph: Graph) -> None:
+        self._kept = source, graph
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept[1].close()
+
+
+_spare: ContextVar[_Spare | None] = ContextVar("spare", default=None)
+
+
+@contextmanager
+def sparing_copies() -> Iterator[None]:
+    """Let passes inside return the graph itself where it stays as it is.
+
+    With what the core knows of it, their copy serves the next pass.
+    """
+    spare = _Spare()
+    token = _spare.set(spare)
+    try:
+        yield
+    finally:
+        _spare.reset(token)
+        spare.close()
+
+
 @dataclass(frozen=True)
 class PythonPass(Backend):
     """A function that ``optimize_for`` runs by name.
@@ -289,10 +352,13 @@ class PythonPass(Backend):
         Gets a `Graph`, which it changes, and the options as keywords. Returns None.
     place : str
         Module and qualified name of the function.
+    drops_handles : bool
+        Whether the function keeps nothing of the graph.
     """
 
     body: Callable[..., object]
     place: str
+    drops_handles: bool = False
 
     @property
     def described(self) -> str:
@@ -315,7 +381,11 @@ class PythonPass(Backend):
         Raises `PassError` if the function raised; its exception is the cause. `PassResultError` if
         it left a graph that is not sound, or returned something.
         """
-        editable = Graph(graph, self.described, dialect, call)
+        spare = _spare.get() if self.drops_handles else None
+        editable = spare.take(graph, call) if spare is not None else None
+        if editable is None:
+            editable = Graph(graph, self.described, dialect, call)
+        changes = editable.changes
         try:
             returned = self.body(editable, **call.options)
             if returned is not None:
@@ -329,6 +399,14 @@ class PythonPass(Backend):
                 raise
             message = f"{self.described} failed: {type(error).__name__}: {error}"
             raise PassError(message) from error
+        if (
+            spare is not None
+            and editable.changes == changes
+            and editable.attributes == call.attributes
+            and all(part.is_as_given for part in editable.parameters)
+        ):
+            spare.keep(graph, editable)
+            return Outcome(graph, editable.attributes, ({}, {}), [])
         self._check_attributes(call.attributes, editable.attributes)
         result, gone = editable.finish(ordered=dialect.ordered)
         if any(part.has_new for part in editable.parameters):

@@ -647,6 +647,8 @@ def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, d
         if reader is not None and reader.error is not None:
             raise reader.error from None
     check_files()
+    if outcome.graph is before:
+        return before, dict(attributes)
     if reader is not None and not request.keep_inferred:
         outcome.graph.drop_node_attributes(list(_INFERRED))
     with collection_off():

@@ -432,6 +432,8 @@ class Model:
         # Read-only arrays are lent to a pass as copies; those that it changed replace them here.
         args, aux = NumpyArrays(self._args), NumpyArrays(self._aux)
         graph = optimized(self._symbol, name, steps, args, aux, **options)
+        if graph.graph is self._symbol.graph:
+            return self
         with collection_off():
             _drop_removed(self._symbol, graph, args, aux)
             return self.of_parts(graph, args, aux, self._template, owned=True)

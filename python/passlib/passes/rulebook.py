@@ -19,13 +19,8 @@ from passlib.passes.simplification import kept
 BOOKS = Path(__file__).resolve().parent.parent / "rules"
 """The folder of the rules that come with passlib."""
 
-_MOST_ROUNDS = 16
-
 Fold = Callable[[Graph, Sequence[_core.EditableNode]], bool]
 """Replaces operators on constants by their results; returns whether any was."""
-
-Remove = Callable[[Graph, Sequence[_core.EditableNode]], None]
-"""Removes operators that nothing needs, and those that only they needed."""
 
 
 def apply_rules(
@@ -33,7 +28,6 @@ def apply_rules(
     graph: Graph,
     chosen: Sequence[int],
     fold: Fold,
-    remove: Remove,
     kept_names: Collection[str] = (),
 ) -> list[int]:
     """Apply rules, by their numbers, until none applies; return how often each did.
@@ -42,31 +36,31 @@ def apply_rules(
 
     Raises `RuntimeError` if rules go in a circle, or one contradicts what is known of a result.
     """
-    numbers, file = list(chosen), file_of(graph)
-    assumptions = _core.Assumptions(**(kept() or {}))
-    counts: list[int] = []
-    for _ in range(_MOST_ROUNDS):
-        lent = lent_arrays(graph)
-        each, made, gone, folds, left = book.apply(
-            graph, graph.attributes, lent, numbers, file, assumptions, set(kept_names), allocate
-        )
-        exchange(graph, gone, made)
-        remove(graph, left)
-        counts = [before + now for before, now in zip(counts or [0] * len(each), each, strict=True)]
-        nodes = {node.name: node for node in graph.nodes} if folds else {}
-        # Simplification folds those in nested graphs, on its own.
-        own = [node for node in folds if nodes.get(node.name) == node]
-        if not own or not fold(graph, own):
-            break
-    return counts
+    return new_edit(graph, fold).apply(book, list(chosen), assumptions(), set(kept_names))
 
 
-def exchange(graph: Graph, gone: Sequence[str], made: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Remove parameters, by names, and set new ones, which may have names of these."""
-    for name in gone:
-        graph.args.pop(name, None)
-    for name, array in made.items():
-        graph.args[name] = array
+def new_edit(graph: Graph, fold: Fold | None = None) -> _core.Edit:
+    """Return the core's view of a graph with its weights, whose changes reach ``graph.args``."""
+
+    def settle(
+        made: Mapping[str, np.ndarray[Any, Any]],
+        gone: Sequence[str],
+        folds: Sequence[_core.EditableNode],
+    ) -> _core.Lent | None:
+        for name in gone:
+            graph.args.pop(name, None)
+        for name, array in made.items():  # which may have names of these
+            graph.args[name] = array
+        return lent_arrays(graph) if folds and fold is not None and fold(graph, folds) else None
+
+    return _core.Edit(
+        graph, graph.attributes, lent_arrays(graph), file_of(graph), _allocate, settle
+    )
+
+
+def assumptions() -> _core.Assumptions:
+    """Return what the passes that run now assume about open dimensions."""
+    return _core.Assumptions(**(kept() or {}))
 
 
 def file_of(graph: Graph) -> _core.OnnxFile | None:
@@ -77,6 +71,6 @@ def file_of(graph: Graph) -> _core.OnnxFile | None:
         return None
 
 
-def allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
+def _allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
     """Return an array for a new parameter, whose dtype is that of a code."""
     return np.zeros(shape, dtypes.from_code(code))

@@ -25,8 +25,8 @@ from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import ModelGraph
 from passlib.model.loading import AnyModel, as_model
-from passlib.passes.rewriting import Patterns, lent_arrays, run_on_copy
-from passlib.passes.rulebook import BOOKS, apply_rules, file_of
+from passlib.passes.rewriting import Patterns, run_on_copy
+from passlib.passes.rulebook import BOOKS, apply_rules, new_edit
 
 
 @short_repr
@@ -294,15 +294,14 @@ class Rules(Sequence[Rule]):
         RuntimeError
             Rules go in a circle, or one contradicts the shape or the type of a result.
         """
-        from passlib.passes.standard.facts.running import fold, remove_unused
+        from passlib.passes.standard.facts.running import fold
 
-        counts = apply_rules(self._book, graph, chosen, fold, remove_unused)
+        counts = apply_rules(self._book, graph, chosen, fold)
         return {rule.name: count for rule, count in zip(self._rules, counts, strict=True) if count}
 
     def why(self, graph: Graph, node: _core.EditableNode, rule: Rule) -> str:
         """Return why a rule does not apply at a node; empty if it does."""
-        lent = lent_arrays(graph)
-        return self._book.why(node, graph, graph.attributes, lent, rule.number, file_of(graph))
+        return new_edit(graph).why(self._book, rule.number, node)
 
 
 def why(

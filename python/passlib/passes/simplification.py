@@ -27,6 +27,7 @@ from passlib.library.backends import (
 from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of, text_of_shapes
+from passlib.library.python import sparing_copies
 from passlib.model import Model
 from passlib.model.edits import changed_nested, content_of, of_content
 from passlib.model.functions import with_functions
@@ -311,7 +312,7 @@ class _Run:
         growth = self._max_growth
         if growth is None:
             growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
-        with sharing(empty_errors=exact, large_sizes=exact):
+        with sharing(empty_errors=exact, large_sizes=exact), sparing_copies():
             return self._to_fixpoint(model, passes, start, growth)
 
     def _to_fixpoint(
@@ -341,6 +342,9 @@ class _Run:
                     limit = _limit(start, price, growth)
                     options["max_growth"] = max(limit - price.bytes, 0)
                 made = self._step(backend, options, model)
+                if made is model:
+                    settled[declaration.name] = graph
+                    continue
                 new = cost_of(made)
                 grown = new.bytes > max(price.bytes, _limit(start, new, growth))
                 new_rank = rank

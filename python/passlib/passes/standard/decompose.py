@@ -25,7 +25,7 @@ from passlib.model.edits import content_of, of_content
 from passlib.model.functions import with_functions
 from passlib.model.loading import AnyModel, as_model
 from passlib.passes.rulebook import BOOKS, apply_rules
-from passlib.passes.standard.facts.running import fold, remove_unused
+from passlib.passes.standard.facts.running import fold
 
 _MOST_ROUNDS: Final = 8
 _MOST_LINES: Final = 20
@@ -176,7 +176,7 @@ def _apply(graph: Graph, only: Sequence[str], nodes: Sequence[str]) -> None:
     book = _book()
     chosen = [number for number, rule in enumerate(book.rules) if rule["name"] in set(only)]
     kept = {node.name for node in graph.nodes}.difference(nodes)
-    apply_rules(book, graph, chosen, fold, remove_unused, kept)
+    apply_rules(book, graph, chosen, fold, kept)
 
 
 _RULES: Final = PythonPass(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import passlib._core as _core
@@ -17,9 +18,8 @@ from passlib.library.declared import Declaration, read_declarations
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import graph_of
-from passlib.passes.rewriting import lent_arrays
-from passlib.passes.rulebook import BOOKS
-from passlib.passes.standard.book import apply_groups, apply_move
+from passlib.passes.rulebook import BOOKS, assumptions
+from passlib.passes.standard.facts.running import edit_of
 from passlib.passes.standard.families import linear, moves, no_ops
 from passlib.passes.standard.fold_constants import fold_constants
 
@@ -38,49 +38,36 @@ _WITH_RUNTIME: Mapping[str, Callable[..., None]] = {"foldConstants": fold_consta
 class _StandardPass:
     """The function of a pass."""
 
-    def __init__(self, declaration: Declaration, steps: list[dict[str, Any]]) -> None:
+    def __init__(self, declaration: Declaration) -> None:
         self._name = declaration.name
-        self._steps = steps
         self._options = {option.name: option.default for option in declaration.options or ()}
 
     def __call__(self, graph: Graph, **given: Any) -> None:
         options = {**self._options, **given}
         if self._name in _WITH_RUNTIME:
             _WITH_RUNTIME[self._name](graph, **options)
-            return
-        if graph.dialect != "onnx":
+        elif graph.dialect != "onnx":
             _OTHER_DIALECTS[self._name](graph)
-            return
-        kept: set[str] | None = None
-        for step in self._steps:
-            if "keeps" in step and kept is None:
-                kept = _core.kept_names(step["keeps"], graph, graph.attributes, lent_arrays(graph))
-            names = kept if "keeps" in step and kept else set()
-            if "move" in step:
-                apply_move(graph, step["move"], names, options)
-                continue
-            groups = list(step["groups"])
-            for condition, more in step.get("if", {}).items():
-                groups += more if _holds(condition, options) else []
-            for condition, more in step.get("unless", {}).items():
-                groups += [] if _holds(condition, options) else more
-            if groups:
-                apply_groups(graph, groups, names)
+        else:
+            texts = [(key, str(value)) for key, value in options.items()]
+            _passes().run(self._name, edit_of(graph), texts, assumptions())
 
 
-def _holds(condition: str, options: Mapping[str, Any]) -> bool:
-    """Whether an option is true; of ``option=text``, whether it is this text."""
-    name, _, text = condition.partition("=")
-    return bool(options[name] == (text or True))
+@cache
+def _passes() -> _core.StandardPasses:
+    return _core.StandardPasses(str(BOOKS))
 
 
 def _register() -> None:
     whole = json.loads((BOOKS / "passes.json").read_text("utf-8"))
-    steps = {each["name"]: each.pop("steps") for each in whole["passes"]}
+    names = [each["name"] for each in whole["passes"]]
+    for each in whole["passes"]:
+        del each["steps"]  # which the core reads
     text = json.dumps(whole).encode()
-    for name, declaration in read_declarations(text, __name__, steps).items():
-        body = _StandardPass(declaration, steps[name])
-        register({name: PythonPass(declaration, body, f"{__name__}.{name}")})
+    for name, declaration in read_declarations(text, __name__, names).items():
+        body = _StandardPass(declaration)
+        made = PythonPass(declaration, body, f"{__name__}.{name}", drops_handles=True)
+        register({name: made})
 
 
 _register()

@@ -7,10 +7,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from passlib._core import EditableNode, EditableValue
+from passlib._core import Edit, EditableNode, EditableValue
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import PasslibError
 from passlib.library.python import Graph
+from passlib.passes.rulebook import new_edit
 from passlib.passes.standard.facts.nodes import Model, integer, integers, operator
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -189,6 +190,16 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
     return found
 
 
+def edit_of(graph: Graph) -> Edit:
+    """Return the core's view of a graph, which lasts as long as the graph.
+
+    It is for functions that change weights through the core alone once they have it.
+    """
+    if graph.edit is None:
+        graph.edit = new_edit(graph, fold)
+    return graph.edit
+
+
 def fold(graph: Graph, nodes: Sequence[EditableNode]) -> bool:
     """Replace operators on constants by their results; return whether any was."""
     values = [node.outputs[0] for node in nodes]
@@ -200,11 +211,6 @@ def fold(graph: Graph, nodes: Sequence[EditableNode]) -> bool:
         model.replace(value.node, model.add_constant(f"{value.node.name}_value", array))
         found = True
     return found
-
-
-def remove_unused(graph: Graph, nodes: Sequence[EditableNode]) -> None:
-    """Remove operators that nothing needs, and those that only they needed."""
-    Model(graph).remove_unused(nodes)
 
 
 def _run(graph: Graph, values: Sequence[EditableValue]) -> list[Any] | None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from passlib._core import Assumptions, Dim, EditableValue, EditedFacts
+from passlib._core import Dim, EditableValue, EditedFacts
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import CODES, ELEMENT_TYPES
-from passlib.passes.rewriting import lent_arrays
-from passlib.passes.rulebook import file_of
-from passlib.passes.simplification import kept
+from passlib.passes.rulebook import assumptions
 from passlib.passes.standard.facts.nodes import Model
+from passlib.passes.standard.facts.running import edit_of
 
 MOST_ELEMENTS = 256
 """Contents of larger tensors are not followed."""
@@ -35,17 +34,11 @@ class Shapes:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        assumed = kept() or {}
-        self._assumptions = Assumptions(
-            assumed.get("large_sizes", True), assumed.get("empty_errors", True)
-        )
+        self._assumptions = assumptions()
 
     @cached_property
     def _facts(self) -> EditedFacts:
-        graph = self.model.graph
-        return EditedFacts(
-            graph, graph.attributes, lent_arrays(graph), file_of(graph), self._assumptions
-        )
+        return edit_of(self.model.graph).facts(self._assumptions)
 
     def shape(self, value: EditableValue | None) -> Sizes | None:
         """Return the dimensions of a value; None for an unknown rank."""

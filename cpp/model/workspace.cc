@@ -1,0 +1,109 @@
+#include "model/workspace.h"
+
+#include <deque>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "errors.h"
+#include "graph/check.h"
+#include "graph/variables.h"
+#include "library/memory.h"
+#include "library/pass.h"
+
+namespace passlib::model {
+
+using mxnet::ext::MXDType;
+
+/// An edited model.
+struct Workspace::Open {
+  Open(const Model& model, const std::string& what)
+      : before(model),
+        editing(what),
+        max_depth(mostNestedGraphs(model.graph.get())),
+        editor(std::make_shared<EditedGraph>(model.graph->take(), what, false, nullptr)),
+        names(namesOfVariables(*editor->root())) {
+    GraphTexts attributes = model.attributes;
+    attributes["dialect"] = "\"onnx\"";
+    edit = std::make_unique<Edit>(
+        editor, attributes, model.file->originals(),
+        [this](const Edit::Shape& shape, MXDType type) -> Edit::Memory {
+          const auto bytes =
+              arrayBytes(rules::bytesOf(type), shape.data(), static_cast<int>(shape.size()));
+          if (!bytes) throw PassError(editing + " needs a parameter that is too large");
+          Buffer buffer(*bytes, false);
+          void* const data = buffer.data();
+          return {data, std::shared_ptr<void>(buffer.release())};
+        });
+    TextMap<Edit::Tensor> weights;
+    for (const auto& [name, array] : model.arrays) {
+      arrays.push_back(computed(array));
+      const Array& read = arrays.back();
+      weights.emplace(name,
+                      Edit::Tensor(const_cast<char*>(read.data.data()), read.dims,
+                                   rules::arrayType(read.type), 0, mxnet::ext::MXContext::CPU()));
+    }
+    edit->lend(weights);
+  }
+
+  Model finish() {
+    Model after = before;
+    std::vector<std::pair<std::string, Array>> made;
+    for (Edit::NewWeight& each : edit->takeMade()) {
+      const Edit::Tensor& tensor = *each.tensor;
+      const std::size_t bytes =
+          static_cast<std::size_t>(tensor.size()) * rules::bytesOf(tensor.dtype);
+      made.emplace_back(each.node->name,
+                        Array{rules::onnxType(tensor.dtype), tensor.shape,
+                              onnx::Bytes(static_cast<const char*>(tensor.data_ptr), bytes),
+                              std::move(each.owner)});
+    }
+    edit.reset();
+    std::unique_ptr<Graph> result = editor->close();
+    OperatorKinds kinds =
+        finishGraph(result.get(), false, editing + " left a graph that is not sound", max_depth);
+    for (const std::string& name : missingNames(names, *result)) after.arrays.erase(name);
+    for (auto& [name, array] : made) after.arrays[name] = std::move(array);
+    after.present = presentAfter(before, *result);
+    after.graph = std::make_shared<GraphSource>(std::move(result), std::move(kinds));
+    return after;
+  }
+
+  Model before;
+  std::string editing;  ///< who changes it, for messages
+  int max_depth;
+  std::shared_ptr<EditedGraph> editor;
+  NameList names;
+  std::deque<Array> arrays;
+  std::unique_ptr<Edit> edit;
+};
+
+Workspace::Workspace() = default;
+Workspace::~Workspace() = default;
+
+std::optional<Model> Workspace::edited(const Model& model, const std::string& what,
+                                       const std::function<void(Edit*)>& change) {
+  model.file->check();
+  if (open_ == nullptr || open_->before.graph != model.graph) {
+    open_.reset();
+    open_ = std::make_unique<Open>(model, what);
+  }
+  std::unique_ptr<Open> open = std::move(open_);
+  open->editing = what;
+  const std::size_t changes = open->editor->changes();
+  try {
+    change(open->edit.get());
+  } catch (const LibraryError&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    throw PassError(what + " failed: " + error.what());
+  }
+  model.file->check();
+  if (open->editor->changes() == changes) {
+    open_ = std::move(open);
+    return std::nullopt;
+  }
+  return open->finish();
+}
+
+}  // namespace passlib::model
