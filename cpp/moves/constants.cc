@@ -308,4 +308,11 @@ class Folding {
 
 void foldConstants(Model* model, int64_t max_growth) { Folding(model, max_growth).run(); }
 
+bool compute(const Node& node, const std::vector<const MXTensor*>& inputs,
+             const rules::Allocate& allocate) {
+  if (!isOwnDomain(node) || !isFree(node) || node.num_outputs > 1) return false;
+  const std::optional<Settings> settings = settingsOf(node);
+  return settings && rules::foldNatively(node.op, *settings, inputs, allocate);
+}
+
 }  // namespace passlib::moves

@@ -4,8 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "moves/model.h"
+#include "rules/folding.h"
 
 namespace passlib::moves {
 
@@ -28,6 +30,11 @@ bool run(std::string_view name, Model* model, const Options& options);
 /// knows. `max_growth`: of the weights, in bytes; the largest results that exceed it stay
 /// operators.
 void foldConstants(Model* model, int64_t max_growth);
+
+/// Computes the only result of an operator on arrays, as rules/folding.h says. Returns false if it
+/// cannot, or if `allocate` returns null.
+bool compute(const Node& node, const std::vector<const MXTensor*>& inputs,
+             const rules::Allocate& allocate);
 
 /// Merges successive multiplications by constants, and successive additions of constants.
 void mergeFactors(Model* model);

@@ -4,13 +4,14 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
-#include <map>
+#include <deque>
 #include <utility>
 
 #include "bindings/bindings.h"
 #include "bindings/files/onnx_file.h"
 #include "model/standard.h"
 #include "moves/kernels.h"
+#include "moves/moves.h"
 
 namespace passlib {
 
@@ -94,6 +95,32 @@ void runStandard(const StandardPasses& passes, const std::string& name, PythonEd
   edit->settle();
 }
 
+/// A lent array, with its dtype code, as a tensor.
+Edit::Tensor tensorOf(const py::array& array, int code) {
+  return {const_cast<void*>(array.data()), Edit::Shape(array.shape(), array.shape() + array.ndim()),
+          static_cast<mxnet::ext::MXDType>(code), 0, mxnet::ext::MXContext::CPU()};
+}
+
+/// The result of an operator on arrays, each with its dtype code; None if the core cannot compute
+/// it, or if `allocate(shape, code)` returns None.
+py::object compute(const NodeHandle& node, const std::vector<std::pair<py::array, int>>& arrays,
+                   const py::function& allocate) {
+  std::deque<Edit::Tensor> tensors;
+  std::vector<const Edit::Tensor*> inputs;
+  for (const auto& [array, code] : arrays) {
+    tensors.push_back(tensorOf(array, code));
+    inputs.push_back(&tensors.back());
+  }
+  py::object made = py::none();
+  const auto give = [&](const Edit::Shape& shape, mxnet::ext::MXDType type) -> const Edit::Tensor* {
+    made = allocate(py::cast(shape), static_cast<int>(type));
+    if (made.is_none()) return nullptr;
+    tensors.push_back(tensorOf(made.cast<py::array>(), static_cast<int>(type)));
+    return &tensors.back();
+  };
+  return moves::compute(*node.live(), inputs, give) ? made : py::none();
+}
+
 void bindDim(py::module_* m) {
   const auto sum = [](const Dim& left, const py::object& right) {
     return objectOf(left + dimOf(right));
@@ -141,12 +168,7 @@ void PythonEdit::lend(const py::list& params) {
   for (const py::handle& item : params) {
     const auto fields = item.cast<py::tuple>();
     arrays_.push_back(fields[1].cast<py::array>());
-    const py::array& array = arrays_.back();
-    weights.emplace(fields[0].cast<std::string>(),
-                    Edit::Tensor(const_cast<void*>(array.data()),
-                                 Edit::Shape(array.shape(), array.shape() + array.ndim()),
-                                 static_cast<mxnet::ext::MXDType>(fields[2].cast<int>()), 0,
-                                 mxnet::ext::MXContext::CPU()));
+    weights.emplace(fields[0].cast<std::string>(), tensorOf(arrays_.back(), fields[2].cast<int>()));
   }
   edit_->lend(weights);
 }
@@ -207,6 +229,7 @@ void bindEdits(py::module_* m) {
       .def(py::init<const std::string&>(), py::arg("folder"))
       .def("run", &runStandard, py::arg("name"), py::arg("edit"), py::arg("options"),
            py::arg("assumptions"));
+  m->def("compute", &compute, py::arg("node"), py::arg("arrays"), py::arg("allocate"));
   m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));
   m->def("kernels", &moves::kernels);
 }

@@ -53,9 +53,7 @@ def new_edit(graph: Graph, fold: Fold | None = None) -> _core.Edit:
             graph.args[name] = array
         return lent_arrays(graph) if folds and fold is not None and fold(graph, folds) else None
 
-    return _core.Edit(
-        graph, graph.attributes, lent_arrays(graph), file_of(graph), _allocate, settle
-    )
+    return _core.Edit(graph, graph.attributes, lent_arrays(graph), file_of(graph), allocate, settle)
 
 
 def assumptions() -> _core.Assumptions:
@@ -71,6 +69,6 @@ def file_of(graph: Graph) -> _core.OnnxFile | None:
         return None
 
 
-def _allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
+def allocate(shape: list[int], code: int) -> np.ndarray[Any, Any]:
     """Return an array for a new parameter, whose dtype is that of a code."""
     return np.zeros(shape, dtypes.from_code(code))

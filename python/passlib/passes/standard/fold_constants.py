@@ -25,7 +25,7 @@ from passlib.passes.standard.facts.nodes import (
     is_copy,
     operator,
 )
-from passlib.passes.standard.facts.running import computed, moved
+from passlib.passes.standard.facts.running import computed, core_result
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights
 
@@ -88,7 +88,7 @@ class _Onnx:
         return certainty(node)
 
     def nbytes(self, value: EditableValue) -> int:
-        array = moved(self._model, value)  # which takes less time than inference
+        array = core_result(self._model, value)  # which takes less time than inference
         if array is not None:
             return array.nbytes
         if self._shapes is None:

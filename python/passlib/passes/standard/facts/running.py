@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from passlib._core import Edit, EditableNode, EditableValue
+from passlib._core import Edit, EditableNode, EditableValue, compute
+from passlib.arrays import dtypes
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.errors import PasslibError
 from passlib.library.python import Graph
-from passlib.passes.rulebook import new_edit
-from passlib.passes.standard.facts.nodes import Model, integer, integers, operator
+from passlib.passes.rulebook import allocate, new_edit
+from passlib.passes.standard.facts.nodes import Model
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -23,10 +25,10 @@ _MOST_ELEMENTS: Final = 1 << 20
 """The limit for each array: a chain of Concat could double its size again and again."""
 
 
-def moved(model: Model, value: EditableValue) -> Array | None:
-    """Compute a value exactly as ONNX Runtime does, of operators that move or convert elements.
+def core_result(model: Model, value: EditableValue) -> Array | None:
+    """Compute a value exactly as ONNX Runtime does, of operators that the core computes.
 
-    None for other operators, failing ones, lossy conversions and large arrays.
+    None for others, and for large arrays.
     """
     known: dict[EditableValue, Array] = {}
     pending = [value]
@@ -55,112 +57,19 @@ def moved(model: Model, value: EditableValue) -> Array | None:
 
 
 def _result(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    rule = _RULES.get(operator(node))
-    if rule is None or not inputs or node.num_outputs != 1 or node.control_deps:
+    codes = [dtypes.code_or_none(each.dtype) for each in inputs]
+    if not inputs or sum(each.size for each in inputs) > _MOST_ELEMENTS:
         return None
-    if sum(each.size for each in inputs) > _MOST_ELEMENTS:
-        return None
-    return rule(node, inputs)
+    given = [
+        (np.asarray(each, each.dtype.newbyteorder("="), order="C"), code)
+        for each, code in zip(inputs, codes, strict=True)
+        if code is not None
+    ]
+    return compute(node, given, _array) if len(given) == len(inputs) else None
 
 
-def _cast(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    stated = node.attrs.get("to", "")
-    target = ELEMENT_TYPES.get(int(stated)) if stated.isdecimal() else None
-    source = inputs[0]
-    if source.dtype.name not in _PLAIN or target not in _PLAIN:
-        return None
-    with np.errstate(all="ignore"):
-        made = source.astype(target)
-    if target == "bool" or source.dtype == bool:
-        exact = not np.isnan(source).any()
-    else:
-        # Whole numbers that do not fit, and what is no whole number, depend on the machine.
-        exact = np.array_equal(made.astype(source.dtype), source) and _fits(source, made.dtype)
-    return made if exact else None
-
-
-def _fits(array: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether integers are within the range of a dtype."""
-    if dtype.kind not in "iu" or not array.size:
-        return True
-    info = np.iinfo(dtype)
-    return info.min <= int(array.min()) and int(array.max()) <= info.max
-
-
-def _identity(node: EditableNode, inputs: Sequence[Array]) -> Array:
-    return inputs[0]
-
-
-def _reshape(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    sizes = inputs[1].tolist() if len(inputs) == 2 and inputs[1].ndim == 1 else None
-    # A size of 0 may stand for that of the input.
-    if (
-        sizes is None
-        or 0 in sizes
-        or not inputs[0].size
-        or sizes.count(-1) > 1
-        or min(sizes, default=1) < -1
-    ):
-        return None
-    return _tried(lambda: inputs[0].reshape(sizes))
-
-
-def _axes(node: EditableNode, inputs: Sequence[Array]) -> tuple[int, ...] | None:
-    """Return the axes that an operator states, in an attribute or an input; None if unusual."""
-    if len(inputs) == 1:
-        stated = integers(node, "axes")
-    else:
-        stated = inputs[1].tolist() if inputs[1].ndim == 1 else None
-    if not stated or len(inputs) > 2 or min(stated) < 0 or len(set(stated)) < len(stated):
-        return None
-    return tuple(stated)
-
-
-def _unsqueeze(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    axes = _axes(node, inputs)
-    return None if axes is None else _tried(lambda: np.expand_dims(inputs[0], axes))
-
-
-def _squeeze(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    axes = _axes(node, inputs)
-    return None if axes is None else _tried(lambda: np.squeeze(inputs[0], axes))
-
-
-def _transpose(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    order = integers(node, "perm")
-    if order is None or sorted(order) != list(range(inputs[0].ndim)):
-        return None
-    return np.transpose(inputs[0], order)
-
-
-def _concat(node: EditableNode, inputs: Sequence[Array]) -> Array | None:
-    axis = integer(node, "axis", -1)
-    if axis < 0 or any(each.dtype != inputs[0].dtype for each in inputs):
-        return None
-    return _tried(lambda: np.concatenate(list(inputs), axis))
-
-
-def _tried(compute: Callable[[], Array]) -> Array | None:
-    try:
-        return compute()
-    except ValueError:  # np.exceptions.AxisError is one
-        return None
-
-
-_PLAIN: Final = frozenset(
-    ("bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64",
-     "uint8")
-)  # fmt: skip
-
-_RULES: Final[dict[str, Callable[[EditableNode, Sequence[Array]], Array | None]]] = {
-    "Cast": _cast,
-    "Concat": _concat,
-    "Identity": _identity,
-    "Reshape": _reshape,
-    "Squeeze": _squeeze,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-}
+def _array(shape: list[int], code: int) -> Array | None:
+    return allocate(shape, code) if math.prod(shape) <= _MOST_ELEMENTS else None
 
 
 _REPRESENTABLE = frozenset(ELEMENT_TYPES.values())
@@ -170,10 +79,10 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
     """Compute values that depend on no input of the model; None for each that fails.
 
     ONNX Runtime runs once for all of them, without optimization, so that each number equals the
-    operator's result in the model. It does not run for operators that only move elements.
+    operator's result in the model. It does not run for what the core computes.
     """
     model = Model(graph) if graph.dialect == "onnx" else None
-    found = [None if model is None else moved(model, value) for value in values]
+    found = [None if model is None else core_result(model, value) for value in values]
     rest = [place for place, array in enumerate(found) if array is None]
     # A value that fails is found by halves: the others are computed all the same.
     pending = [rest] if rest else []
