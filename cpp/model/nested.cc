@@ -23,18 +23,13 @@ namespace passlib::model {
 namespace {
 
 using namespace onnx::numbers;  // NOLINT: this file only
+using onnx::bodiesOf;
 using onnx::Bytes;
 using onnx::Field;
 using onnx::Fields;
 
 /// Before this operator set, the inputs of Scan have an axis for the batch.
 constexpr int64_t kScanWithoutBatch = 9;
-
-std::vector<Bytes> bodiesOf(Bytes message, uint32_t number) {
-  std::vector<Bytes> found;
-  onnx::forEachBody(message, number, [&found](Bytes body) { found.push_back(body); });
-  return found;
-}
 
 /// Returns a ValueInfoProto of a tensor with other dimensions, each a message; null for none.
 std::string withDims(Bytes value, const std::vector<Bytes>* dims) {
@@ -242,26 +237,13 @@ class NestedModels {
     std::vector<Bytes> initializers;
     for (const Bytes tensor : bodiesOf(text, kInitializer)) {
       const Bytes name = onnx::bodyOf(tensor, kTensorName);
-      if (fixed.count(name) != 0) {
-        nodes.push_back(added.emplace_back(constantNode(name, tensor)));
+      if (fixed.count(name) != 0) {  // an output needs a node
+        nodes.push_back(added.emplace_back(onnx::constantNode(tensor)));
       } else if (shared.count(name) == 0) {
         initializers.push_back(tensor);
       }
     }
     return onnx::withItems(graph, {{kNode, nodes}, {kInitializer, initializers}, {kValueInfo, {}}});
-  }
-
-  /// An output needs a node.
-  static std::string constantNode(Bytes name, Bytes tensor) {
-    std::string value;
-    onnx::appendBody(kName, "value", &value);
-    onnx::appendBody(kT, onnx::withItems(tensor, {{kTensorName, {}}}), &value);
-    onnx::appendNumber(kType, static_cast<uint64_t>(onnx::Kind::kTensor), &value);
-    std::string node;
-    onnx::appendBody(kNodeOutput, name, &node);
-    onnx::appendBody(kOpType, "Constant", &node);
-    onnx::appendBody(kAttribute, value, &node);
-    return node;
   }
 
   const File& file_;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "errors.h"
 #include "header.h"
 #include "library/calls/state.h"
+#include "model/functions.h"
 #include "model/simplify.h"
 #include "model/writing.h"
 
@@ -263,15 +265,20 @@ Model Session::runStep(const Model& model, const Step& step,
   const KnownPass& pass = find(step.name);
   std::size_t option = 0;
   const OptionList options = pass.declaration.checked(step.options, &option);
-  if ((pass.rules != nullptr || pass.is_pipeline || !pass.declaration.pipelines.empty()) &&
-      model.file->hasFunctions()) {
-    throw UnsupportedError("the model has local functions, which the pass " + quoted(step.name) +
-                           " enters; native hosts do not yet: run it with passlib's Python "
-                           "package, as passlib opt");
-  }
   if (pass.is_pipeline) return runPipeline(model, pass, options, printed);
   Workspace workspace;
-  return runKnown(&workspace, model, pass, options, {}, printed).value_or(model);
+  Model after = runKnown(&workspace, model, pass, options, {}, printed).value_or(model);
+  const bool enters_functions = pass.rules != nullptr || !pass.declaration.pipelines.empty();
+  if (!enters_functions || !after.file->hasFunctions()) return after;
+  const auto change = [&](const Model& body) -> std::optional<Model> {
+    std::optional<Model> made = runKnown(&workspace, body, pass, options, {}, printed);
+    if (made && equalGraphs(*body.graph->get(), *made->graph->get())) return std::nullopt;
+    return made;
+  };
+  KeptBodies kept;
+  kept.passes_errors = pass.rules != nullptr;
+  std::optional<Model> inside = withFunctions(after, change, kept);
+  return inside ? *std::move(inside) : after;
 }
 
 std::vector<std::string> Session::skippedBy(const OptionList& options) const {
@@ -306,7 +313,7 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
   }
   const rules::Assumptions assumptions{given.exact, given.exact};
   Workspace workspace;
-  return simplifiedWithNested(
+  return simplifiedThroughout(
       model, given, [&](const Model& now, const Declaration& pass, const OptionList& texts) {
         std::size_t place = 0;
         return runKnown(&workspace, now, find(pass.name), pass.checked(texts, &place), assumptions,

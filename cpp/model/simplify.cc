@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "model/nested.h"
+#include "model/functions.h"
 
 namespace passlib::model {
 
@@ -116,6 +116,8 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
   return ordered;
 }
 
+namespace {
+
 Model simplified(const Model& model, const Simplification& given, const RunPass& run) {
   Model now = model;
   std::set<std::string> operators = operatorsOf(now);
@@ -149,18 +151,37 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
   return now;
 }
 
+ChangePart cheaperPart(const Simplification& given, const RunPass& run);
+
 // Recursion is as deep as graphs are nested, which messages limit.
 Model simplifiedWithNested(const Model& model, const Simplification& given, const RunPass& run) {
-  const auto smaller = [&](const Model& part) -> std::optional<Model> {
+  Model now = simplified(model, given, run);
+  while (hasNested(now)) {
+    const std::optional<Model> inside = withNested(now, cheaperPart(given, run));
+    if (!inside || !(costOf(*inside) < costOf(now))) break;
+    now = simplified(*inside, given, run);
+  }
+  return now;
+}
+
+ChangePart cheaperPart(const Simplification& given, const RunPass& run) {
+  return [&given, &run](const Model& part) -> std::optional<Model> {
     Model after = simplifiedWithNested(part, given, run);
     if (!(costOf(after) < costOf(part))) return std::nullopt;
     return after;
   };
-  Model now = simplified(model, given, run);
-  while (hasNested(now)) {
-    const std::optional<Model> inside = withNested(now, smaller);
-    if (!inside || !(costOf(*inside) < costOf(now))) break;
-    now = simplified(*inside, given, run);
+}
+
+}  // namespace
+
+Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run) {
+  Model now = simplifiedWithNested(model, given, run);
+  while (now.file->hasFunctions()) {
+    KeptBodies kept;
+    kept.cheaper = true;
+    const std::optional<Model> inside = withFunctions(now, cheaperPart(given, run), kept);
+    if (!inside) break;
+    now = simplifiedWithNested(*inside, given, run);
   }
   return now;
 }

@@ -36,11 +36,9 @@ using RunPass =
     std::function<std::optional<Model>(const Model&, const Declaration&, const OptionList&)>;
 
 /// Runs passes until the number of operators, then the size of the weights, stops falling. The
-/// result of a pass is kept only if it lowers this cost.
-Model simplified(const Model& model, const Simplification& given, const RunPass& run);
-
-/// The same, then on nested graphs as models of their own, and again while the cost falls.
-Model simplifiedWithNested(const Model& model, const Simplification& given, const RunPass& run);
+/// result of a pass is kept only if it lowers this cost. Then nested graphs and the bodies of local
+/// functions follow as models of their own, and all again while the cost falls.
+Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run);
 
 }  // namespace passlib::model
 

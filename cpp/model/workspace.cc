@@ -84,7 +84,7 @@ Workspace::~Workspace() = default;
 std::optional<Model> Workspace::edited(const Model& model, const std::string& what,
                                        const std::function<void(Edit*)>& change) {
   model.file->check();
-  if (open_ == nullptr || open_->before.graph != model.graph) {
+  if (open_ == nullptr || open_->before.graph != model.graph || open_->before.file != model.file) {
     open_.reset();
     open_ = std::make_unique<Open>(model, what);
   }

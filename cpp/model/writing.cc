@@ -547,8 +547,12 @@ Allocated serialize(const Model& model, std::size_t* size) {
 
 std::string contentOf(const Model& model) {
   model.file->check();
+  if (isFile(model)) {
+    requireInMemory(model.file->bytes().size());
+    return std::string(model.file->bytes());
+  }
   Assembly assembly(model);
-  if (!isFile(model)) assembly.finish();
+  assembly.finish();
   if (!model.file->read().has_external) {
     const onnx::Pieces whole = assembly.pieces();
     requireInMemory(whole.size());

@@ -497,6 +497,79 @@ def test_nested_graphs(text: str, steps: str, tmp_path: Path) -> None:
     assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
 
 
+FUNCTIONS = {
+    "a body": """g (float[2, 3] x) => (float[2, 3] y) { y = local.f(x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) { b = Identity(a) c = Neg(b) d = Neg(c) k = Constant <value = float[3] {1, 2, 3}> ()
+  m = Mul(k, k) r = Add(d, m) }""",
+    "a function in a function": """g (float[2, 3] x, float[2, 3] z) => (float[2, 3] y)
+{ u = Neg(x) v = Neg(u) w = local.f(v, z) y = Identity(w) }
+<domain: "local", opset_import: ["" : 17, "local" : 1]>
+f (a, b) => (r) { c = local.h(a) d = Abs(b) e = Abs(d) i = local.h(e) r = Add(c, i) }
+<domain: "local", opset_import: ["" : 17]>
+h (a) => (r) { t = Transpose <perm = [1, 0]> (a) s = Transpose <perm = [1, 0]> (t) r = Exp(s) }""",
+    "attributes of the call": """g (float[2, 3] x) => (float[2, 3] y, float[3, 2] z)
+{ y = local.f <slope = 0.5, p = [0, 1]> (x) z = local.f <slope = 0.25, p = [1, 0]> (x) }
+<domain: "local", opset_import: ["" : 17]>
+f <slope, p> (a) => (r) { b = LeakyRelu <alpha : float = @slope> (a) c = Identity(b)
+  d = Transpose <perm : ints = @p> (c) e = Neg(d) h = Neg(e) r = Identity(h) }""",
+    "sizes that all calls state": """g (float[2, 3] x, float[2, 3] z) => (float[6] y, float[6] w)
+{ y = local.f(x) w = local.f(z) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) { s = Shape(a) n = ReduceProd <keepdims = 1> (s) r = Reshape(a, n) }""",
+    "results that are inputs or equal": """g (float[2] x) => (float[2] y, float[2] z, float[2] w)
+{ y, z, w = local.f(x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r, s, t) { r = Identity(a) b = Neg(a) s = Identity(b) c = Neg(a) t = Identity(c) }""",
+    "nested in a function": """g (bool c, float[3] x) => (float[3] y) { y = local.f(c, x) }
+<domain: "local", opset_import: ["" : 17]>
+f (c, a) => (r) { k = Constant <value = float[3] {1, 2, 3}> () b = Relu(a)
+  r = If(c) <then_branch = t () => (float[3] p) { d = Mul(k, k) e = Add(b, d) p = Identity(e) },
+             else_branch = e () => (float[3] q) { h = Neg(b) i = Neg(h) q = Abs(i) }> }""",
+    "called in a nested graph": """g (bool c, float[3] x) => (float[3] y) {
+  y = If(c) <then_branch = t () => (float[3] p) { a = local.f(x) b = Neg(a) d = Neg(b) p = Exp(d) },
+             else_branch = e () => (float[3] q) { q = local.f(x) }> }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) { b = Abs(a) c = Abs(b) r = Identity(c) }""",
+    "an input left out": """g (float[3] x) => (float[3] y, float[3] z)
+{ y = local.f(x, x) z = local.f(x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a, b) => (r) { c = Identity(a) d = Clip(c, b) r = Identity(d) }""",
+    "not called": """g (float[3] x) => (float[3] y) { y = Abs(x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) { b = Identity(a) r = Identity(b) }""",
+}
+
+
+@pytest.mark.parametrize("steps", ["simplify", "clean", "removeNoOps, mergeSigns", "foldConstants"])
+@pytest.mark.parametrize("text", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_local_functions(text: str, steps: str, tmp_path: Path) -> None:
+    """Passes that join simplify enter local functions and write what the Python package does."""
+    head = '<ir_version: 8, opset_import: ["" : 17, "local" : 1]>\n'
+    path, out = write(head + text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
+    made = out.read_bytes()
+    assert made == by_python(path, steps)
+    if steps in ("simplify", "clean"):
+        entered = text not in (FUNCTIONS["an input left out"], FUNCTIONS["not called"])
+        assert (made != path.read_bytes()) == entered
+
+
+def test_rules_enter_functions(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+g (float[2] x) => (float[2] y) { y = local.f(x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) { b = Relu(a) r = Relu(b) }"""
+    model, rules, out = tmp_path / "model.onnx", tmp_path / "relu.rules", tmp_path / "out.onnx"
+    write(text, model)
+    rules.write_text(RULES)
+    assert run(model, "-o", out, "--rules", rules, "--quiet") == (0, "", "")
+    made = passlib.Rules(RULES, registers=False)(passlib.load(model))
+    made.save(tmp_path / "python.onnx")
+    assert out.read_bytes() == (tmp_path / "python.onnx").read_bytes()
+    assert [len(function.node) for function in onnx.load(out).functions] == [1]
+
+
 def without_doubtful_types(data: bytes) -> bytes:
     """Return a model with nested graphs without what these state of values, and of sequences."""
     model = onnx.ModelProto.FromString(data)

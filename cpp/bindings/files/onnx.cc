@@ -16,6 +16,7 @@
 #include "bindings/files/onnx_file.h"
 #include "errors.h"
 #include "graph/graph.h"
+#include "onnx/parts/bodies.h"
 #include "onnx/parts/long_attribute.h"
 #include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
@@ -171,13 +172,7 @@ auto withoutGil(Bytes message, const Function& function) {
 /// The file with other functions; all other bytes stay.
 py::bytes withFunctions(const OnnxFile& file, const std::vector<std::string>& functions) {
   file.memory.check();
-  std::string made;
-  onnx::appendFields(
-      file.memory.bytes(),
-      [](const onnx::Field& field) { return field.number != onnx::numbers::kFunctions; }, &made);
-  for (const std::string& each : functions)
-    onnx::appendBody(onnx::numbers::kFunctions, each, &made);
-  return py::bytes(made);
+  return py::bytes(onnx::withFunctions(file.memory.bytes(), functions));
 }
 
 bool occursOutsideWeights(const py::bytes& text, const py::buffer& data) {

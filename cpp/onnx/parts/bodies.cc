@@ -53,6 +53,12 @@ bool isDefined(const std::deque<Scope>& scopes, std::size_t number, Bytes name) 
 
 }  // namespace
 
+std::vector<Bytes> bodiesOf(Bytes message, uint32_t number) {
+  std::vector<Bytes> found;
+  forEachBody(message, number, [&found](Bytes body) { found.push_back(body); });
+  return found;
+}
+
 std::vector<Path> graphsOf(Bytes node) {
   std::vector<Path> found;
   forEachBytes(node, [&found](const Field& attribute) {
@@ -180,6 +186,25 @@ std::string withItems(Bytes message, const std::map<uint32_t, std::vector<Bytes>
   std::string text;
   for (const auto& [number, fields] : made) text += fields;
   return text;
+}
+
+std::string constantNode(Bytes tensor) {
+  std::string value;
+  appendBody(kName, "value", &value);
+  appendBody(kT, withItems(tensor, {{kTensorName, {}}}), &value);
+  appendNumber(kType, static_cast<uint64_t>(Kind::kTensor), &value);
+  std::string node;
+  appendBody(kNodeOutput, bodyOf(tensor, kTensorName), &node);
+  appendBody(kOpType, "Constant", &node);
+  appendBody(kAttribute, value, &node);
+  return node;
+}
+
+std::string withFunctions(Bytes model, const std::vector<std::string>& functions) {
+  std::string made;
+  appendFields(model, [](const Field& field) { return field.number != kFunctions; }, &made);
+  for (const std::string& each : functions) appendBody(kFunctions, each, &made);
+  return made;
 }
 
 }  // namespace passlib::onnx

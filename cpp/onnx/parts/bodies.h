@@ -22,6 +22,9 @@ struct Body {
   uint32_t nodes = numbers::kNode;  ///< the field of its nodes
 };
 
+/// Returns the bodies of a repeated field of bytes.
+std::vector<Bytes> bodiesOf(Bytes message, uint32_t number);
+
 /// Calls `visit` for a body and the graphs nested in it, in a fixed order.
 void forEachBodyWithin(const Body& body, const std::function<void(const Body&)>& visit);
 
@@ -44,6 +47,12 @@ std::string withValueNames(Bytes graph, const std::unordered_map<Bytes, Bytes>& 
 
 /// Returns a message with other items of some repeated fields, and all fields in order of number.
 std::string withItems(Bytes message, const std::map<uint32_t, std::vector<Bytes>>& items);
+
+/// Returns a node that has a tensor, under its name.
+std::string constantNode(Bytes tensor);
+
+/// Returns a model with other local functions.
+std::string withFunctions(Bytes model, const std::vector<std::string>& functions);
 
 }  // namespace passlib::onnx
 

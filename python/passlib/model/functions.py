@@ -212,9 +212,11 @@ class _Body:
             for node in body.node:
                 if node.domain == self._domain:
                     kept = self._hidden[int(node.op_type.removeprefix(_REFERRING))]
-                    node.op_type, node.domain = kept.op_type, kept.domain
-                    if kept.overload:
-                        node.overload = kept.overload
+                    node.op_type = kept.op_type
+                    node.ClearField("domain")
+                    for field in ("domain", "overload"):
+                        if kept.HasField(field):
+                            setattr(node, field, getattr(kept, field))
                     node.attribute.extend(kept.attribute)
         producers = {name: node for node in function.node for name in node.output}
         same = {n for node in graph.node for n in node.output if producers.get(n) == node}
