@@ -108,6 +108,7 @@ class _Folding:
         self._kept: set[EditableNode] = set()
         self._certain: set[EditableNode] = set()
         # Constant while operators are chosen, which may take many rounds.
+        self._inferred: dict[EditableValue, int] = {}
         self._weights: dict[EditableNode, int] = {}
         self._sources: dict[EditableNode, list[EditableNode]] = {}
         self._held: dict[EditableNode, int] = {}
@@ -273,7 +274,7 @@ class _Folding:
             if node in self._kept or not all(source in known for source in sources):
                 continue
             if node not in self._held:
-                self._held[node] = sum(map(self._constants.nbytes, node.outputs))
+                self._held[node] = sum(map(self._size, node.outputs))
             if self._held[node] <= free:
                 free -= self._held[node]
                 known[node] = None
@@ -306,7 +307,9 @@ class _Folding:
         array = self._arrays.get(value)
         if array is not None:
             return int(array.nbytes)
-        return self._constants.nbytes(value)
+        if value not in self._inferred:
+            self._inferred[value] = self._constants.nbytes(value)
+        return self._inferred[value]
 
     def _fold(self, wanted: list[EditableValue], known: dict[EditableNode, None]) -> None:
         for value in wanted:
