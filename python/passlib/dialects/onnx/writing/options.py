@@ -498,6 +498,7 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
         refill(given.graph.initializer, [t for t in given.graph.initializer if t.name not in fed])
     # Initializers need not be inputs, as ONNX Runtime permits in all versions.
     given.ir_version = max(given.ir_version, INPUTS_ALSO)
+    before = copy_of(given)
     if min(present, opset) >= _OLDEST_ADAPTED:
         expand(given, OperatorSet.of(opset))
         adapt(given, present, opset)
@@ -509,7 +510,7 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
     try:
         check_accepted(made.model, made.held, original)
     except GraphError as error:
-        check_accepted(given, {}, original)  # was it a pass?
+        check_accepted(before, {}, original)  # was it a pass?
         found = str(error).rpartition("made of it: ")[2]
         raise UnsupportedError(_reason(found, given, present, opset)) from error
     return made
