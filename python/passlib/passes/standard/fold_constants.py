@@ -25,7 +25,7 @@ from passlib.passes.standard.facts.nodes import (
     is_copy,
     operator,
 )
-from passlib.passes.standard.facts.running import computed, core_result
+from passlib.passes.standard.facts.running import computed
 from passlib.passes.standard.facts.shapes import Shapes
 from passlib.passes.standard.families.constants import Weights
 
@@ -74,7 +74,7 @@ class _Constants(Protocol):
 class _Onnx:
     def __init__(self, graph: Graph) -> None:
         self._model = Model(graph)
-        self._shapes: Shapes | None = None
+        self._shapes = Shapes(self._model)
         self.add = self._model.add_constant
         self.remove_unused = self._model.remove_unused
 
@@ -88,11 +88,6 @@ class _Onnx:
         return certainty(node)
 
     def nbytes(self, value: EditableValue) -> int:
-        array = core_result(self._model, value)  # which takes less time than inference
-        if array is not None:
-            return array.nbytes
-        if self._shapes is None:
-            self._shapes = Shapes(self._model)
         shape, dtype = self._shapes.shape(value), self._shapes.dtype(value)
         if shape is None or dtype is None or not all(isinstance(size, int) for size in shape):
             return 0
@@ -108,7 +103,6 @@ class _Folding:
         self._kept: set[EditableNode] = set()
         self._certain: set[EditableNode] = set()
         # Constant while operators are chosen, which may take many rounds.
-        self._inferred: dict[EditableValue, int] = {}
         self._weights: dict[EditableNode, int] = {}
         self._sources: dict[EditableNode, list[EditableNode]] = {}
         self._held: dict[EditableNode, int] = {}
@@ -274,7 +268,7 @@ class _Folding:
             if node in self._kept or not all(source in known for source in sources):
                 continue
             if node not in self._held:
-                self._held[node] = sum(map(self._size, node.outputs))
+                self._held[node] = sum(map(self._constants.nbytes, node.outputs))
             if self._held[node] <= free:
                 free -= self._held[node]
                 known[node] = None
@@ -307,9 +301,7 @@ class _Folding:
         array = self._arrays.get(value)
         if array is not None:
             return int(array.nbytes)
-        if value not in self._inferred:
-            self._inferred[value] = self._constants.nbytes(value)
-        return self._inferred[value]
+        return self._constants.nbytes(value)
 
     def _fold(self, wanted: list[EditableValue], known: dict[EditableNode, None]) -> None:
         for value in wanted:

@@ -25,12 +25,13 @@ _MOST_ELEMENTS: Final = 1 << 20
 """The limit for each array: a chain of Concat could double its size again and again."""
 
 
-def core_result(model: Model, value: EditableValue) -> Array | None:
+def _core_result(
+    model: Model, value: EditableValue, known: dict[EditableValue, Array]
+) -> Array | None:
     """Compute a value exactly as ONNX Runtime does, of operators that the core computes.
 
-    None for others, and for large arrays.
+    None for others, and for large arrays. ``known``: results so far, which grow.
     """
-    known: dict[EditableValue, Array] = {}
     pending = [value]
     for _ in range(_MOST_STEPS):
         if not pending:
@@ -82,7 +83,8 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
     operator's result in the model. It does not run for what the core computes.
     """
     model = Model(graph) if graph.dialect == "onnx" else None
-    found = [None if model is None else core_result(model, value) for value in values]
+    known: dict[EditableValue, Array] = {}
+    found = [None if model is None else _core_result(model, value, known) for value in values]
     rest = [place for place, array in enumerate(found) if array is None]
     # A value that fails is found by halves: the others are computed all the same.
     pending = [rest] if rest else []
