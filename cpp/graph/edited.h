@@ -102,6 +102,9 @@ class EditedGraph {
   /// Notes that graphs may have other outputs, which the matcher of patterns sets.
   void noteOutputs() { heads_.clear(); }
 
+  /// Names who changes the graph from now on.
+  void setEditor(const std::string& editor) { editor_ = editor; }
+
   /// Counts the changes. The graph is as it was as long as the number stays the same.
   std::size_t changes() const { return changes_; }
   /// Notes a change that was made without a function of this class.

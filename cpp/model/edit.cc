@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kMostRounds = 16;
 
-bool same(const rules::Assumptions& left, const rules::Assumptions& right) {
-  return left.large_sizes == right.large_sizes && left.empty_errors == right.empty_errors;
-}
-
 }  // namespace
 
 Edit::Edit(std::shared_ptr<EditedGraph> editor, const GraphTexts& attributes,
@@ -36,6 +32,7 @@ Edit::~Edit() {
 }
 
 void Edit::lend(const TextMap<Tensor>& weights) {
+  editor_->requireOpen();
   for (Node* node : graph_->inputs) {
     const auto found = weights.find(node->name);
     if (found == weights.end()) continue;
@@ -45,8 +42,9 @@ void Edit::lend(const TextMap<Tensor>& weights) {
 }
 
 std::shared_ptr<rules::GraphKnowledge> Edit::knowledge(const rules::Assumptions& assumptions) {
+  editor_->requireOpen();
   const std::size_t changes = editor_->changes();
-  if (knowledge_ == nullptr || known_changes_ != changes || !same(assumptions_, assumptions)) {
+  if (knowledge_ == nullptr || known_changes_ != changes || !(assumptions_ == assumptions)) {
     editor_->nodes(graph_);  // completes removals
     knowledge_ = std::make_shared<rules::GraphKnowledge>(graph_, file_, assumptions);
     assumptions_ = assumptions;
@@ -56,6 +54,7 @@ std::shared_ptr<rules::GraphKnowledge> Edit::knowledge(const rules::Assumptions&
 }
 
 const NodeNames& Edit::keptNames(const std::string& what) {
+  editor_->requireOpen();
   const std::size_t changes = editor_->changes();
   const auto known = kept_.find(what);
   if (known != kept_.end() && known->second.first == changes) return known->second.second;

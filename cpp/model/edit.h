@@ -36,8 +36,8 @@ class Edit {
   };
   /// Returns memory for a new weight, which is zeroed.
   using Allocate = std::function<Memory(const Shape&, mxnet::ext::MXDType)>;
-  /// Gets operators of the main graph on constants, which rules made and nothing else computes.
-  /// Returns whether it replaced any by weights, which it lent.
+  /// Replaces operators of the main graph on constants by weights, and lends these. Returns whether
+  /// it replaced any.
   using Fold = std::function<bool(const std::vector<Node*>&)>;
 
   struct NewWeight {
@@ -56,9 +56,6 @@ class Edit {
   /// Lets the variables of these names point to the tensors, whose memory the caller keeps.
   void lend(const TextMap<Tensor>& weights);
 
-  Graph* graph() const { return graph_; }
-  EditedGraph& editor() const { return *editor_; }
-
   /// Applies rules, by their numbers, until none applies; returns how often each did. `kept`: the
   /// operators that no rule replaces. `fold`: may be null.
   std::vector<std::size_t> apply(const rules::Book& book, const std::vector<std::size_t>& chosen,
@@ -76,7 +73,7 @@ class Edit {
 
   /// Takes the new weights that are still there. Their names may be those of removed ones.
   std::vector<NewWeight> takeMade();
-  /// Takes the names of weights that are gone.
+  /// Takes the names of weights that are gone, for hosts that keep weights elsewhere.
   std::vector<std::string> takeGone();
 
  private:

@@ -90,6 +90,7 @@ std::optional<Model> Workspace::edited(const Model& model, const std::string& wh
   }
   std::unique_ptr<Open> open = std::move(open_);
   open->editing = what;
+  open->editor->setEditor(what);
   const std::size_t changes = open->editor->changes();
   try {
     change(open->edit.get());

@@ -12,22 +12,22 @@
 
 namespace passlib::model {
 
-/// Runs passes of the core on models, one after another.
+/// Runs passes of the core on models, one after another. Models of one file with the same graph
+/// must have the same weights.
 class Workspace {
  public:
   Workspace();
   ~Workspace();
 
-  /// Returns what `change` makes of a model: nothing if that is the same. `what`: who changes it,
-  /// for messages. Throws PassError, PassResultError, FormatError.
+  /// Applies `change` to a model; returns nothing if the graph stays. `what`: who changes it, for
+  /// messages. Throws PassError, PassResultError, FormatError.
   std::optional<Model> edited(const Model& model, const std::string& what,
                               const std::function<void(Edit*)>& change);
 
  private:
   struct Open;
 
-  /// The graph of the last model, if it did not change: with what was inferred of it, it is there
-  /// for the next pass.
+  /// The last graph if it stayed, which the next pass uses again with the facts inferred of it.
   std::unique_ptr<Open> open_;
 };
 

@@ -15,6 +15,10 @@ namespace passlib::rules {
 struct Assumptions {
   bool large_sizes = true;
   bool empty_errors = true;
+
+  bool operator==(const Assumptions& other) const {
+    return large_sizes == other.large_sizes && empty_errors == other.empty_errors;
+  }
 };
 
 /// Facts of a graph with arrays, which its nodes point to while facts are inferred.

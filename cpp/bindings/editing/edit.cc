@@ -48,24 +48,29 @@ class EditedFacts {
   }
 
   int type(const ValueHandle& value) const {
-    const facts::Fact& fact = knowledge_->inferred(value.entry);
+    const facts::Fact& fact = inferred(value);
     return fact.isTensor() ? fact.type : 0;
   }
 
   /// The dimensions; None if the rank is unknown.
   py::object shape(const ValueHandle& value) const {
-    const facts::Fact& fact = knowledge_->inferred(value.entry);
+    const facts::Fact& fact = inferred(value);
     if (!fact.isTensor() || !fact.shape) return py::none();
     return tuple(*fact.shape);
   }
 
   /// The elements of a small tensor of integers in row-major order; None unless all are known.
   py::object items(const ValueHandle& value) const {
-    const std::vector<Dim>* items = facts::wholeItems(knowledge_->inferred(value.entry));
+    const std::vector<Dim>* items = facts::wholeItems(inferred(value));
     return items == nullptr ? py::object(py::none()) : tuple(*items);
   }
 
  private:
+  const facts::Fact& inferred(const ValueHandle& value) const {
+    owner_->requireOpen();
+    return knowledge_->inferred(value.entry);
+  }
+
   static py::tuple tuple(const std::vector<Dim>& dims) {
     py::tuple made(dims.size());
     for (std::size_t i = 0; i < dims.size(); ++i) made[i] = objectOf(dims[i]);

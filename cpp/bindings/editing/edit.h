@@ -28,7 +28,7 @@ class PythonEdit {
   const std::shared_ptr<EditedGraph>& owner() const { return owner_; }
   /// Lets Python compute operators.
   model::Edit::Fold fold();
-  /// Tells Python of parameters.
+  /// Passes new and removed parameters to Python.
   void settle() { settled({}); }
 
  private:

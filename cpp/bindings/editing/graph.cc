@@ -252,6 +252,12 @@ void bindEditing(py::module_* m) {
            [](const RootGraph& g, const py::iterable& values) {
              return std::make_shared<GraphSource>(g.owner->part(entriesOf(g, values)));
            })
+      .def_property(
+          "editor", [](const RootGraph& g) { return g.what; },
+          [](RootGraph& g, const std::string& editor) {
+            g.what = editor;
+            g.owner->setEditor(editor);
+          })
       .def_property_readonly("changes", [](const RootGraph& g) { return g.owner->changes(); })
       .def("close", [](const RootGraph& g) { g.owner->close(); });
 }

@@ -51,7 +51,7 @@ class MatchedArrays {
   std::vector<py::array> arrays_;
 };
 
-/// Updates what a graph notes of its names and outputs once patterns or rules have changed it.
+/// Updates what a graph notes of its names and outputs once patterns have changed it.
 struct NotedEdit {
   EditedGraph* owner;
   ~NotedEdit() {
@@ -64,11 +64,10 @@ struct NotedEdit {
 /// Shows a graph as passes of libraries see it: with its own attributes, and with arrays.
 class MatchedGraph {
  public:
-  MatchedGraph(const GraphHandle& handle, const AttributeTexts& attributes, const py::list& params,
-               bool with_types = true)
+  MatchedGraph(const GraphHandle& handle, const AttributeTexts& attributes, const py::list& params)
       : graph_(handle.graph), attributes_(parseAttributes(attributes)) {
     handle.owner->nodes(graph_);  // completes removals
-    if (with_types) handle.owner->readTypes();
+    handle.owner->readTypes();
     graph_->attrs.swap(attributes_);
     arrays_ = std::make_unique<MatchedArrays>(graph_, params);
   }

@@ -65,6 +65,13 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         """Whether the pass neither set nor deleted any."""
         return not self._new and not self._deleted
 
+    def has_arrays_of(self, other: Parameters) -> bool:
+        """Whether both show the same arrays, not equal ones, in one order."""
+        own, others = self._given or {}, other._given or {}
+        return list(self._names) == list(other._names) and all(
+            own[name] is others[name] for name in self._names
+        )
+
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
         if name in self._new:
             return self._new[name]
@@ -248,6 +255,31 @@ class Graph(_core.EditableRoot):
         heads = self.outputs if values is None else values
         return PlainGraph.of_native(self.part(heads), attributes, self._family)
 
+    def is_as_given(self, call: Call) -> bool:
+        """Whether the attributes are those of the call, and the parameters as lent to it."""
+        return self.attributes == call.attributes and all(
+            part.is_as_given for part in self.parameters
+        )
+
+    def renew(self, call: Call, editor: str) -> bool:
+        """Serve another call, if it is about the same weights and attributes."""
+        assert isinstance(call.args, Parameters)
+        assert isinstance(call.aux, Parameters)
+        if not (
+            self.args.has_arrays_of(call.args)
+            and self.aux.has_arrays_of(call.aux)
+            and self.attributes == call.attributes
+            and self.own_attributes == call.own_attributes
+        ):
+            return False
+        self.args, self.aux = call.args, call.aux
+        self.editor = editor
+        return True
+
+    def lent(self) -> list[tuple[str, np.ndarray[Any, Any], int]]:
+        """Return the parameters for the core; see `Parameters.lent`."""
+        return [each for part in self.parameters for each in part.lent()]
+
     def close(self) -> None:
         """Refuse everything from now on."""
         self.edit = None  # which refers to the graph
@@ -296,50 +328,47 @@ class Graph(_core.EditableRoot):
         return node.is_variable and (node.name in self.args or node.name in self.aux)
 
 
-class _Spare:
-    """The graph that a pass left as it was, for the next pass on the same one."""
+class SparedCopy:
+    """The copy of a graph that the last pass left unchanged, with the facts inferred of it.
+
+    The next pass uses it again, if it runs on the same graph with the same weights.
+    """
 
     def __init__(self) -> None:
         self._kept: tuple[_core.Graph, Graph] | None = None
 
-    def take(self, source: _core.Graph, call: Call) -> Graph | None:
-        """Return the graph for another call, if it is that of the source."""
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Let the pass that runs inside use it, but no pass that this one calls."""
+        token = _spared.set(self)
+        try:
+            yield
+        finally:
+            _spared.reset(token)
+
+    def take(self, source: _core.Graph, call: Call, described: str) -> Graph | None:
+        """Return the copy for another call; None if there is none for it."""
         kept, self._kept = self._kept, None
         if kept is None:
             return None
         found, graph = kept
-        if found is not source or call.types is not None or call.types_known:
-            graph.close()
-            return None
-        assert isinstance(call.args, Parameters)
-        assert isinstance(call.aux, Parameters)
-        graph.args, graph.aux = call.args, call.aux
-        return graph
+        if found is source and graph.renew(call, described):
+            return graph
+        graph.close()
+        return None
 
     def keep(self, source: _core.Graph, graph: Graph) -> None:
+        """Keep an unchanged copy."""
         self._kept = source, graph
 
     def close(self) -> None:
-        if self._kept is not None:
-            self._kept[1].close()
+        """Refuse everything from now on."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept[1].close()
 
 
-_spare: ContextVar[_Spare | None] = ContextVar("spare", default=None)
-
-
-@contextmanager
-def sparing_copies() -> Iterator[None]:
-    """Let passes inside return the graph itself where it stays as it is.
-
-    With what the core knows of it, their copy serves the next pass.
-    """
-    spare = _Spare()
-    token = _spare.set(spare)
-    try:
-        yield
-    finally:
-        _spare.reset(token)
-        spare.close()
+_spared: ContextVar[SparedCopy | None] = ContextVar("spared", default=None)
 
 
 @dataclass(frozen=True)
@@ -353,7 +382,8 @@ class PythonPass(Backend):
     place : str
         Module and qualified name of the function.
     drops_handles : bool
-        Whether the function keeps nothing of the graph.
+        Whether the function keeps no handles after it returned, so that the graph may be used
+        again.
     """
 
     body: Callable[..., object]
@@ -381,33 +411,25 @@ class PythonPass(Backend):
         Raises `PassError` if the function raised; its exception is the cause. `PassResultError` if
         it left a graph that is not sound, or returned something.
         """
-        spare = _spare.get() if self.drops_handles else None
-        editable = spare.take(graph, call) if spare is not None else None
+        # What inference adds to a copy must not reach the next pass.
+        is_plain = call.types is None and not call.types_known
+        spared = _spared.get() if self.drops_handles and is_plain else None
+        editable = None if spared is None else spared.take(graph, call, self.described)
         if editable is None:
             editable = Graph(graph, self.described, dialect, call)
         changes = editable.changes
+        token = _spared.set(None)
         try:
-            returned = self.body(editable, **call.options)
-            if returned is not None:
-                raise PassResultError(
-                    f"{self.described} returned {type(returned).__name__}; a pass changes the "
-                    "graph in place and returns None"
-                )
-        except BaseException as error:
+            self._change(editable, call)
+            if spared is not None and editable.changes == changes and editable.is_as_given(call):
+                spared.keep(graph, editable)
+                return Outcome(graph, editable.attributes, ({}, {}), [])
+            self._check_attributes(call.attributes, editable.attributes)
+        except BaseException:
             editable.close()
-            if isinstance(error, PassResultError) or not isinstance(error, Exception):
-                raise
-            message = f"{self.described} failed: {type(error).__name__}: {error}"
-            raise PassError(message) from error
-        if (
-            spare is not None
-            and editable.changes == changes
-            and editable.attributes == call.attributes
-            and all(part.is_as_given for part in editable.parameters)
-        ):
-            spare.keep(graph, editable)
-            return Outcome(graph, editable.attributes, ({}, {}), [])
-        self._check_attributes(call.attributes, editable.attributes)
+            raise
+        finally:
+            _spared.reset(token)
         result, gone = editable.finish(ordered=dialect.ordered)
         if any(part.has_new for part in editable.parameters):
             names = result.variables({})[0]
@@ -417,6 +439,21 @@ class PythonPass(Backend):
             if both:
                 raise PassResultError(f"{self.described} left {listed(both)} in both args and aux")
         return Outcome(result, editable.attributes, ({}, {}), gone)
+
+    def _change(self, graph: Graph, call: Call) -> None:
+        """Run the function."""
+        try:
+            returned = self.body(graph, **call.options)
+        except PassResultError:
+            raise
+        except Exception as error:
+            message = f"{self.described} failed: {type(error).__name__}: {error}"
+            raise PassError(message) from error
+        if returned is not None:
+            raise PassResultError(
+                f"{self.described} returned {type(returned).__name__}; a pass changes the "
+                "graph in place and returns None"
+            )
 
     def _check_attributes(self, before: Mapping[str, str], after: Mapping[Any, Any]) -> None:
         """Check that attributes of the graph which the function set are JSON."""

@@ -71,8 +71,9 @@ class Patterns:
 
 
 def lent_arrays(graph: Graph) -> list[tuple[str, np.ndarray[Any, Any], int]]:
-    """Return the parameters for the matcher, which reads those with one element."""
-    return [each for arrays in graph.parameters for each in arrays.lent()]
+    """Return the parameters for the matcher, and end `Graph.edit`, to which they are lent."""
+    graph.edit = None
+    return graph.lent()
 
 
 def rewrite(

@@ -51,7 +51,7 @@ def new_edit(graph: Graph, fold: Fold | None = None) -> _core.Edit:
             graph.args.pop(name, None)
         for name, array in made.items():  # which may have names of these
             graph.args[name] = array
-        return lent_arrays(graph) if folds and fold is not None and fold(graph, folds) else None
+        return graph.lent() if folds and fold is not None and fold(graph, folds) else None
 
     return _core.Edit(graph, graph.attributes, lent_arrays(graph), file_of(graph), allocate, settle)
 

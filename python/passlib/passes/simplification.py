@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from passlib.library.backends import (
 from passlib.library.call import Backend
 from passlib.library.declared import CostClass, Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of, text_of_shapes
-from passlib.library.python import sparing_copies
+from passlib.library.python import SparedCopy
 from passlib.model import Model
 from passlib.model.edits import changed_nested, content_of, of_content
 from passlib.model.functions import with_functions
@@ -290,6 +290,7 @@ class _Run:
         self._max_rounds = max_rounds
         self._skip = skip
         self._target = target
+        self._spared = SparedCopy()
         self._careful = False  # drop each step whose result cannot be saved
 
     def rounds(self, model: Model) -> Model:
@@ -312,7 +313,7 @@ class _Run:
         growth = self._max_growth
         if growth is None:
             growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
-        with sharing(empty_errors=exact, large_sizes=exact), sparing_copies():
+        with sharing(empty_errors=exact, large_sizes=exact), closing(self._spared):
             return self._to_fixpoint(model, passes, start, growth)
 
     def _to_fixpoint(
@@ -360,7 +361,12 @@ class _Run:
         step = Step(backend.declaration.name, tuple((k, str(v)) for k, v in options.items()))
         # Not by name, which a pass of the user may shadow.
         apply = model.optimize_for if self._careful else model.after_passes
-        return self.watch(step, model, lambda: apply(backend, skip_infer=True, **options))
+
+        def body() -> Model:
+            with self._spared.used():
+                return apply(backend, skip_infer=True, **options)
+
+        return self.watch(step, model, body)
 
 
 def _options(declaration: Declaration, exact: bool, target: str) -> dict[str, Any]:

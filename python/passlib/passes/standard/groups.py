@@ -102,7 +102,7 @@ def more_layers(model: Model) -> tuple[int, int] | None:
         symbol = graph_of(graph, attributes, model.dialect)
         raised = Model.of_parts(symbol, model.args, model.aux, template)
         raised = raised.after_passes("fuseLayers", skip_infer=True)
-        if raised.symbol.graph is graph:
+        if raised.symbol.graph.equals(graph):
             continue
         for name in ("rebuildShapes", "mergeEqualNodes"):
             raised = raised.after_passes(name, skip_infer=True)

@@ -104,7 +104,7 @@ def computed(graph: Graph, values: Sequence[EditableValue]) -> list[np.ndarray[A
 def edit_of(graph: Graph) -> Edit:
     """Return the core's view of a graph, which lasts as long as the graph.
 
-    It is for functions that change weights through the core alone once they have it.
+    Afterwards weights may be changed by the core only, which does not see ``graph.args``.
     """
     if graph.edit is None:
         graph.edit = new_edit(graph, fold)
