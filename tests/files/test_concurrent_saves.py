@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import multiprocessing
 import os
 import stat
@@ -44,6 +45,7 @@ SAVERS = {"mxnet": save_mxnet, "onnx": save_onnx}
 
 
 def keep_saving(kind: str, folder: Path, size: int, name: str) -> None:
+    gc.freeze()  # sessions of ONNX Runtime cannot end in a forked process
     for _ in range(SAVES):
         SAVERS[kind](folder, size, name)
 

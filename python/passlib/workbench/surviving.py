@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -58,6 +59,9 @@ def survived(work: Callable[[], _T]) -> _T:
 
 def _answer(work: Callable[[], object], writer: int) -> None:
     code = 1
+    # Garbage of the caller stays: the end of a session of ONNX Runtime waits for threads that this
+    # process does not have.
+    gc.freeze()
     try:
         for number in _CRASHES:  # the caller reports them
             signal.signal(number, signal.SIG_DFL)
