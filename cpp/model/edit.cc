@@ -100,7 +100,7 @@ std::vector<Node*> Edit::applyOnce(const rules::Book& book, const std::vector<st
   counts->resize(applied.counts.size());
   for (std::size_t i = 0; i < counts->size(); ++i) (*counts)[i] += applied.counts[i];
   if (applied.folds.empty()) return {};
-  // Those in nested graphs are folded when these are simplified.
+  // Simplification of nested graphs folds the others.
   const std::vector<Node*>& nodes = editor_->nodes(graph_);
   const std::unordered_set<const Node*> own(nodes.begin(), nodes.end());
   std::vector<Node*> folds;

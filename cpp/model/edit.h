@@ -68,7 +68,7 @@ class Edit {
             const rules::Assumptions& assumptions, const NodeNames& kept);
   /// The operators that moves/kept.h names.
   const NodeNames& keptNames(const std::string& what);
-  /// What is known of the values of the graph as it is now.
+  /// The facts of the values of the present graph.
   std::shared_ptr<rules::GraphKnowledge> knowledge(const rules::Assumptions& assumptions);
 
   /// Takes the new weights that are still there. Their names may be those of removed ones.

@@ -156,7 +156,7 @@ class NestedModels {
     return input == inputs_.end() ? Bytes("") : input->second;
   }
 
-  /// What is known of a result of a node, by its number; null if nothing.
+  /// The fact of a result of a node, by the number of the node; null if there is none.
   const facts::Fact* factOf(std::size_t node, std::size_t output) {
     if (facts_ == nullptr) {
       facts_ = std::make_unique<facts::FileFacts>(originals_, graph_, facts::FileFacts::Known());

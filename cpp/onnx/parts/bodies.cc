@@ -37,7 +37,7 @@ Bytes nameIn(const Field& item) {
   return bodyOf(item.body, item.number == kInitializer ? kTensorName : kValueName);
 }
 
-/// What a graph in another one defines.
+/// The names that a graph defines.
 struct Scope {
   NamesOfValues names;
   std::size_t outer;  ///< the number of the one around it, or its own

@@ -411,7 +411,7 @@ class PythonPass(Backend):
         Raises `PassError` if the function raised; its exception is the cause. `PassResultError` if
         it left a graph that is not sound, or returned something.
         """
-        # What inference adds to a copy must not reach the next pass.
+        # Inference adds attributes to a copy, which must not reach the next pass.
         is_plain = call.types is None and not call.types_known
         spared = _spared.get() if self.drops_handles and is_plain else None
         editable = None if spared is None else spared.take(graph, call, self.described)
