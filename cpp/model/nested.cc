@@ -233,7 +233,7 @@ class NestedModels {
     }
     const std::string text = onnx::withValueNames(made, names);
     onnx::Arena added;
-    std::vector<Bytes> nodes = bodiesOf(text, kNode);
+    std::vector<Bytes> nodes;
     std::vector<Bytes> initializers;
     for (const Bytes tensor : bodiesOf(text, kInitializer)) {
       const Bytes name = onnx::bodyOf(tensor, kTensorName);
@@ -243,6 +243,8 @@ class NestedModels {
         initializers.push_back(tensor);
       }
     }
+    const std::vector<Bytes> others = bodiesOf(text, kNode);
+    nodes.insert(nodes.end(), others.begin(), others.end());
     return onnx::withItems(graph, {{kNode, nodes}, {kInitializer, initializers}, {kValueInfo, {}}});
   }
 

@@ -442,6 +442,13 @@ NESTED = {
   y = If(c) <
     then_branch = t () => (float[2] p) { a = Add(w, w) p = Mul(a, w) },
     else_branch = e () => (float[2] q) { b = Identity(x) q = Identity(b) }> }""",
+    "an output that is a used constant": """(bool c, float[2] x) => (float[2] y, float[2] z)
+<float[2] w = {1, 2}> {
+  y, z = If(c) <
+    then_branch = t () => (float[2] p, float[2] k) <float[2] k = {3, 4}, float[2] u = {1, 2}>
+      { s = Add(u, u) a = Sub(x, s) p = Mul(a, k) },
+    else_branch = e () => (float[2] q, float[2] o)
+      { b = Identity(x) q = Mul(b, w) o = Abs(b) }> }""",
     "a body of Loop": """(int64 m, float[2, 3] x) => (float[2, 3] y, float[r, 2, 3] z)
 <bool on = {1}, float[3] w = {1, 2, 3}, float[3] v = {0.5, 2, 4}> {
   u = Relu(x)
@@ -495,6 +502,7 @@ def test_nested_graphs(text: str, steps: str, tmp_path: Path) -> None:
     path, out = write(head + text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
     assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
     assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+    onnx.checker.check_model(str(out))
 
 
 FUNCTIONS = {

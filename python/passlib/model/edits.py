@@ -532,14 +532,15 @@ def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> 
         if name and name not in known and (name not in own or name in captured):
             renamed[name] = outside.names.fresh(name)
     rename_values(renamed, made)
+    del graph.node[:]
     for tensor in [tensor for tensor in made.initializer if tensor.name in fixed]:
         # An output needs a node.
-        node = made.node.add(op_type="Constant", output=[tensor.name])
+        node = graph.node.add(op_type="Constant", output=[tensor.name])
         attribute = node.attribute.add(name="value", type=4)
         attribute.t.CopyFrom(tensor)
         attribute.t.ClearField("name")
     kept = [tensor for tensor in made.initializer if tensor.name not in shared | fixed]
-    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    del graph.initializer[:], graph.value_info[:]
     graph.node.extend(made.node)
     graph.initializer.extend(kept)
 

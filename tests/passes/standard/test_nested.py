@@ -51,6 +51,22 @@ def test_branches_are_simplified(tmp_path: Any) -> None:
         assert same_bits(results(exact, feeds), results(data, feeds))
 
 
+def test_an_output_that_is_a_constant_which_nodes_use(tmp_path: Any) -> None:
+    data = parsed("""g (float[2] x, bool c) => (float[2] y, float[2] z)
+    {
+      y, z = If (c) <
+        then_branch = then () => (float[2] p, float[2] k) <float[2] k = {3, 4}, float[2] u = {1, 2}>
+          { s = Add(u, u) a = Sub(x, s) p = Mul(a, k) },
+        else_branch = other () => (float[2] q, float[2] o)
+          { b = Identity(x) q = Neg(b) o = Abs(b) }
+      >
+    }""")
+    made = simplified(data, tmp_path)
+    assert operators(made) == {"If": 1, "Sub": 1, "Mul": 1, "Neg": 1, "Abs": 1}
+    feeds = {"x": np.array([1, -2], np.float32), "c": np.array(True)}
+    assert same_bits(results(made, feeds), results(data, feeds))
+
+
 SCANNED = """g (float[2] s, float[2, N] x, float[N, 2] u) => (float[2] t, float[2, M] y)
 {
   t, y = Scan <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_output_axes = [1],
