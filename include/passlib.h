@@ -120,7 +120,9 @@ PASSLIB_API int passlib_session_option(const passlib_session* session, size_t pa
 /* Models. */
 
 /* Reads an ONNX file, which stays mapped, with the files in its folder that have weights of it:
-   they must not be changed while models of it live. */
+   they must not be changed while models of it live. Or a model of MXNet: its graph
+   `x-symbol.json`, one of its weight files `x-0000.params`, which stays mapped, or `x`; the weights
+   are those of the last epoch unless the path has another one. A graph without weights is fine. */
 PASSLIB_API passlib_model* passlib_model_load(const char* path, passlib_error** error);
 /* Reads a copy of an ONNX model in memory. */
 PASSLIB_API passlib_model* passlib_model_read(const void* data, size_t size, passlib_error** error);
@@ -128,13 +130,18 @@ PASSLIB_API passlib_model* passlib_model_read(const void* data, size_t size, pas
 PASSLIB_API passlib_model* passlib_model_copy(const passlib_model* model, passlib_error** error);
 PASSLIB_API void passlib_model_free(passlib_model* model);
 
-/* Writes an ONNX file as a whole or not at all. Parts that no pass changed keep their bytes.
-   Weights in other files stay in files next to the model, under new names where names are taken;
-   weights of more than 2 GiB go to such a file. */
+/* The dialect of a model: "onnx" or "mxnet"; null without a model. */
+PASSLIB_API const char* passlib_model_dialect(const passlib_model* model);
+
+/* Writes a model in its dialect, as a whole or not at all. In an ONNX file, parts that no pass
+   changed keep their bytes. Weights in other files stay in files next to the model, under new names
+   where names are taken; weights of more than 2 GiB go to such a file. For MXNet, the path is that
+   of the graph, `x-symbol.json` or `x.json`, or `x`, and the weights go to `x-0000.params`, with
+   the number of the epoch that was read. */
 PASSLIB_API int passlib_model_save(const passlib_model* model, const char* path,
                                    passlib_error** error);
 /* The same into memory, which the caller frees with passlib_free; PASSLIB_UNSUPPORTED if the model
-   has weights in other files. */
+   has weights in other files, or is of MXNet. */
 PASSLIB_API int passlib_model_serialize(const passlib_model* model, void** data, size_t* size,
                                         passlib_error** error);
 
@@ -148,7 +155,8 @@ typedef struct passlib_run_options {
 } passlib_run_options;
 
 /* Runs a pipeline such as "removeDeadNodes, repeat<4>(mergeEqualNodes{parameters=true})" on a
-   model. All steps are checked before anything runs; if one fails, the model is as it was.
+   model. All steps are checked before anything runs, also that they are for its dialect; if one
+   fails, the model is as it was.
    `options` may be null. */
 PASSLIB_API int passlib_model_run(passlib_model* model, const passlib_session* session,
                                   const char* pipeline, const passlib_run_options* options,

@@ -267,6 +267,7 @@ HOST = [
     "rules",
     "moves",
     "library",
+    "mxnet",
     "partition",
     "model",
     "capi",

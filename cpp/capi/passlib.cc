@@ -24,6 +24,7 @@
 #include "graph/variables.h"
 #include "model/session.h"
 #include "model/writing.h"
+#include "mxnet/operators.h"
 
 using passlib::EditedGraph;
 using passlib::Graph;
@@ -392,7 +393,7 @@ int passlib_session_option(const passlib_session* session, size_t pass, size_t n
 passlib_model* passlib_model_load(const char* path, passlib_error** error) {
   return guarded(error, static_cast<passlib_model*>(nullptr), [&] {
     require(path, "path");
-    return new passlib_model(host::modelOf(host::File::open(path)));
+    return new passlib_model(host::loadModel(path));
   });
 }
 
@@ -412,6 +413,11 @@ passlib_model* passlib_model_copy(const passlib_model* model, passlib_error** er
 }
 
 void passlib_model_free(passlib_model* model) { delete model; }
+
+const char* passlib_model_dialect(const passlib_model* model) {
+  if (model == nullptr) return nullptr;
+  return model->model.isOnnx() ? "onnx" : "mxnet";
+}
 
 int passlib_model_save(const passlib_model* model, const char* path, passlib_error** error) {
   return guarded(error, [&] {
@@ -440,7 +446,7 @@ int passlib_model_run(passlib_model* model, const passlib_session* session, cons
     const passlib_run_options given = taken(options);
     const std::string text = pipeline;
     const std::vector<Step> steps = passlib::readSteps(text);
-    session->passes.check(steps, text);
+    session->passes.check(steps, text, host::dialectOf(model->model));
     model->graph.reset();
     try {
       model->set(session->passes.run(model->model, steps, [&given](const std::string& printed) {
@@ -461,7 +467,7 @@ char* passlib_pipeline_without(const passlib_session* session, const char* pipel
     if (count > 0) require(names, "names");
     const std::string text = pipeline;
     const std::vector<Step> steps = passlib::readSteps(text);
-    session->passes.check(steps, text);
+    session->passes.check(steps, text, "");
     const std::set<std::string> skipped(names, names + count);
     std::set<std::string> found;
     const std::vector<Step> kept = without(session->passes, steps, skipped, &found);
@@ -550,7 +556,7 @@ int passlib_model_weight(const passlib_model* model, const char* name, passlib_a
     if (found == model->model.arrays.end()) {
       throw host::UsageError("there is no weight '" + std::string(name) + "'");
     }
-    model->model.file->check();
+    model->model.check();
     const host::Array& array = found->second;
     passlib_array_info made{};
     made.type = array.type;
@@ -594,11 +600,16 @@ int passlib_edit_finish(passlib_edit* edit, passlib_error** error) {
     const int depth = passlib::mostNestedGraphs(edit->source.get());
     std::unique_ptr<Graph> graph = edit->editor.close();
     passlib::OperatorKinds kinds;
+    const bool is_onnx = model.model.isOnnx();
     try {
-      kinds = passlib::finishGraph(graph.get(), false, "the edit left a graph that is not sound",
+      kinds = passlib::finishGraph(graph.get(), !is_onnx, "the edit left a graph that is not sound",
                                    depth);
     } catch (const passlib::PassResultError& problem) {
       throw passlib::GraphError(problem.what());
+    }
+    if (!is_onnx) {
+      passlib::symbols::completeOperators(graph.get());
+      kinds = {};
     }
     for (const std::string& name : passlib::missingNames(kept, *graph)) made.arrays.erase(name);
     made.present = host::presentAfter(model.model, *graph);

@@ -10,7 +10,8 @@ Array computed(const Array& array) {
   Buffer buffer(array.scaled->size(), false);
   array.scaled->compute(0, buffer.size(), buffer.data());
   const onnx::Bytes data(static_cast<const char*>(buffer.data()), buffer.size());
-  return {array.type, array.dims, data, std::shared_ptr<const void>(buffer.release())};
+  return {array.type, array.dims,    data, std::shared_ptr<const void>(buffer.release()),
+          nullptr,    array.is_state};
 }
 
 bool same(const Array& left, const Array& right) {

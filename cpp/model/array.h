@@ -22,6 +22,7 @@ struct Array {
   onnx::Bytes data;                        ///< in C order, little endian; maybe not aligned
   std::shared_ptr<const void> owner;       ///< of `data`, or of the source of `scaled`
   std::shared_ptr<const Scaled> scaled{};  ///< in place of `data`, unless null
+  bool is_state = false;                   ///< an auxiliary state of MXNet
 
   std::size_t size() const { return scaled != nullptr ? scaled->size() : data.size(); }
 };

@@ -4,6 +4,7 @@
 
 #include "errors.h"
 #include "facts/onnx_source.h"
+#include "mxnet/operators.h"
 #include "onnx/text/strings.h"
 #include "onnx/writing/model.h"
 
@@ -62,6 +63,27 @@ onnx::Present presentOf(const Graph& graph, const std::vector<std::string>& name
   return present;
 }
 
+/// The names of the outputs of a graph of MXNet.
+std::vector<std::string> symbolOutputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const NodeEntry& head : graph.outputs) {
+    const Node& node = *head.node;
+    names.push_back(node.name);
+    if (node.op == "null") continue;
+    const symbols::Operator* const op = symbols::findOperator(node.op);
+    const symbols::Outputs outputs =
+        op == nullptr ? symbols::Outputs() : symbols::outputsOf(*op, node);
+    const auto number = static_cast<std::size_t>(head.entry);
+    names.back() += "_";
+    if (number < outputs.visible.size()) {
+      names.back() += outputs.visible[number];
+    } else {
+      names.back() += "output" + (node.num_outputs > 1 ? std::to_string(number) : "");
+    }
+  }
+  return names;
+}
+
 std::vector<std::string> namesOf(const Model& model, const Graph& graph,
                                  const onnx::Present& present) {
   return onnx::nameOutputs(*model.file->originals(), graph, present);
@@ -77,6 +99,26 @@ Model modelOf(std::shared_ptr<const File> file) {
   model.attributes[kOpsets] = importsText(*file);
   model.file = std::move(file);
   return model;
+}
+
+Model modelOf(std::shared_ptr<const SymbolFile> symbol) {
+  Model model;
+  model.graph = symbol->graph;
+  model.arrays = symbol->arrays;
+  model.attributes = symbol->attributes;
+  model.symbol = std::move(symbol);
+  return model;
+}
+
+Model loadModel(const std::string& path) {
+  return isSymbolFile(path) ? modelOf(openSymbolFile(path)) : modelOf(File::open(path));
+}
+
+std::string dialectOf(const Model& model) { return model.isOnnx() ? "onnx" : "mxnet"; }
+
+void Model::check() const {
+  if (file != nullptr) file->check();
+  if (symbol != nullptr && symbol->weights != nullptr) symbol->weights->check();
 }
 
 facts::Opsets opsetsOf(const Model& model) {
@@ -101,10 +143,12 @@ facts::Opsets opsetsOf(const Model& model) {
 }
 
 std::vector<std::string> outputNames(const Model& model) {
+  if (!model.isOnnx()) return symbolOutputs(*model.graph->get());
   return namesOf(model, *model.graph->get(), model.present);
 }
 
 onnx::Present presentAfter(const Model& before, const Graph& after) {
+  if (!before.isOnnx()) return {};
   const std::shared_ptr<const Graph> graph = before.graph->get();
   if (sameHeads(headsOf(*graph), headsOf(after))) return before.present;
   onnx::Present kept = before.present;

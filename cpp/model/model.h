@@ -13,33 +13,46 @@
 #include "graph/source.h"
 #include "model/array.h"
 #include "model/file.h"
+#include "model/symbol_file.h"
 #include "onnx/naming/draft.h"
 
 namespace passlib::model {
 
-/// An ONNX model. Copies share graph and weights, which never change.
+/// A model. Copies share graph and weights, which never change.
 struct Model {
-  std::shared_ptr<const File> file;
+  std::shared_ptr<const File> file;          ///< of a model of ONNX, else null
+  std::shared_ptr<const SymbolFile> symbol;  ///< of a model of MXNet, else null
   std::shared_ptr<GraphSource> graph;
   GraphTexts attributes;  ///< of the graph, as passes see them
-  onnx::Present present;  ///< the names of the outputs
+  onnx::Present present;  ///< the names of the outputs of a model of ONNX
   Arrays arrays;          ///< by name of the variable
+
+  bool isOnnx() const { return file != nullptr; }
+  /// Throws FormatError if a file that has data of the model was changed since it was mapped.
+  void check() const;
 };
 
 /// The model of a file.
 Model modelOf(std::shared_ptr<const File> file);
+Model modelOf(std::shared_ptr<const SymbolFile> symbol);
 
-/// The versions of the operator sets of a model, by domain: those that a pass set, else the file's.
-/// Throws GraphError if the graph states none.
+/// Reads the model of a file of any dialect. Throws as File::open and openSymbolFile.
+Model loadModel(const std::string& path);
+
+/// The name of the dialect of a model.
+std::string dialectOf(const Model& model);
+
+/// The versions of the operator sets of a model of ONNX, by domain: those that a pass set, else the
+/// file's. Throws GraphError if the graph states none.
 facts::Opsets opsetsOf(const Model& model);
 
-/// The names of the outputs, as writing chooses them. Throws GraphError.
+/// The names of the outputs, as writing chooses them. Throws GraphError, UnsupportedError.
 std::vector<std::string> outputNames(const Model& model);
 
 /// Keeps the present names of the outputs for a graph that a pass made of a model's.
 onnx::Present presentAfter(const Model& before, const Graph& after);
 
-/// Whether a model is its file, in its order; origins of nodes do not count.
+/// Whether a model of ONNX is its file, in its order; origins of nodes do not count.
 bool isUnchanged(const Model& model);
 
 /// Facts of the variables that have arrays.

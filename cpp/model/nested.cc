@@ -275,6 +275,7 @@ std::size_t bytesOfTensor(Bytes message) {
 }  // namespace
 
 bool hasNested(const Model& model) {
+  if (!model.isOnnx()) return false;
   const std::shared_ptr<const Graph> graph = model.graph->get();
   return std::any_of(graph->nodes.begin(), graph->nodes.end(),
                      [](const Node* node) { return !node->subgraphs.empty(); });

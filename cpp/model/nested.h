@@ -14,7 +14,7 @@ namespace passlib::model {
 /// Nothing if the part stays; it also stays after an error, but for those of the system.
 using ChangePart = std::function<std::optional<Model>(const Model&)>;
 
-/// Whether a node of the main graph has nested graphs.
+/// Whether a node of the main graph of a model of ONNX has nested graphs.
 bool hasNested(const Model& model);
 
 /// The bytes of the weights and constants of the file that nested graphs have.

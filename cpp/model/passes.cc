@@ -12,6 +12,8 @@
 #include "graph/variables.h"
 #include "library/calls/call.h"
 #include "library/calls/output.h"
+#include "mxnet/operators.h"
+#include "mxnet/reading.h"
 #include "rules/known.h"
 
 namespace passlib::model {
@@ -22,16 +24,18 @@ using mxnet::ext::FlatText;
 
 constexpr const char* kDialect = "dialect";
 
-/// The weights of a model, lent to one call.
+/// The weights of a model, or its auxiliary states, lent to one call.
 class Lent {
  public:
-  Lent(const Model& model, const Graph& graph, Lending lending) {
-    const NameList names = listVariables(graph, {}).args;
+  Lent(const Model& model, const NameList& names, bool are_states, Lending lending)
+      : are_states_(are_states) {
     given_.reserve(names.size());
     block_.reserve(names.size());
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto found = model.arrays.find(std::string(names[i]));
-      if (found != model.arrays.end()) add(found->first, found->second, lending);
+      if (found != model.arrays.end() && found->second.is_state == are_states) {
+        add(found->first, found->second, lending);
+      }
     }
     copies_.make();
     for (std::size_t i = 0; i < copies_.count(); ++i) {
@@ -51,7 +55,8 @@ class Lent {
       const auto found = arrays->find(*name);
       if (found == arrays->end() || !copies_.differs(i)) continue;
       const std::shared_ptr<const char> kept = copies_.kept(i);
-      found->second = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)), kept};
+      found->second = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)),
+                       kept,        nullptr,     are_states_};
     }
   }
 
@@ -69,7 +74,7 @@ class Lent {
     given_.emplace_back(&name, lent);
     const std::size_t size = lent->data.size();
     if (lending == Lending::kOnDemand) {
-      block_.setOnDemand(number, true, {lent->data.data(), size, type});
+      block_.setOnDemand(number, !are_states_, {lent->data.data(), size, type});
     } else if (lending == Lending::kWhole) {
       const std::size_t element = elementSize(type);
       const auto address = reinterpret_cast<uintptr_t>(lent->data.data());
@@ -77,6 +82,7 @@ class Lent {
     }
   }
 
+  bool are_states_;
   ParamBlock block_;
   Copies copies_;
   std::vector<std::pair<const std::string*, const Array*>> given_;
@@ -135,12 +141,14 @@ class Types {
   std::vector<FlatText> spans_;
 };
 
-/// Puts new parameters among the arrays of a model.
-void takeParams(std::vector<NewParam> params, const Lent& lent, Arrays* arrays) {
+/// Puts new parameters among the arrays of a model, whose dialect may have auxiliary states.
+void takeParams(std::vector<NewParam> params, const Lent& args, const Lent& aux, bool has_states,
+                Arrays* arrays) {
   for (NewParam& param : params) {
     const int type = rules::onnxType(static_cast<mxnet::ext::MXDType>(param.dtype));
-    Array made{type, std::move(param.shape), {}, nullptr};
+    Array made{type, std::move(param.shape), {}, nullptr, nullptr, has_states && !param.is_arg};
     if (param.scaled) {
+      const Lent& lent = param.scaled->of_arg ? args : aux;
       made.scaled = std::make_shared<const Scaled>(std::move(param.scaled->elements));
       made.owner = lent.array(param.scaled->number).owner;
       if (!made.scaled->isOfFile()) made = computed(made);
@@ -163,30 +171,35 @@ void dropTypes(Graph* graph) {
 
 Model runPass(const Model& before, const LibraryPass& pass, const OptionList& options,
               std::string* printed) {
-  before.file->check();
+  before.check();
   std::shared_ptr<const Graph> graph = before.graph->get();
-  const Lent lent(before, *graph, pass.lending);
-  const ParamBlock none;
+  const Variables variables =
+      before.isOnnx() ? listVariables(*graph, {}) : symbols::variablesOf(*graph);
+  const Lent args(before, variables.args, false, pass.lending);
+  const Lent aux(before, variables.aux, true, pass.lending);
   GraphTexts attributes = before.attributes;
-  attributes[kDialect] = "\"onnx\"";
+  if (!before.isOnnx()) attributes.erase(symbols::kOwnAttribute);
+  attributes[kDialect] = "\"" + dialectOf(before) + "\"";
+  // Only the Python package infers the types of MXNet's operators.
+  const bool shows_types = pass.needs_shapes && before.isOnnx();
   PassCall call{pass.library.get(),
                 pass.index,
                 parseAttributes(attributes),
                 options,
-                lent.block(),
-                none,
+                args.block(),
+                aux.block(),
                 true,
                 true,
                 Handover::kFlat,
                 false,
-                false,
+                !before.isOnnx(),
                 {}};
   const GraphTexts shown = printAttributes(call.attributes);
   Types types(before, graph);
   std::shared_ptr<GraphSource> source = before.graph;
-  if (pass.needs_shapes && pass.library->handover() == Handover::kFlat) {
+  if (shows_types && pass.library->handover() == Handover::kFlat) {
     call.types = [&types] { return types.read(); };
-  } else if (pass.needs_shapes) {
+  } else if (shows_types) {
     std::unique_ptr<Graph> copy = copyGraph(*graph);
     types.setIn(copy.get());
     source = std::make_shared<GraphSource>(std::move(copy));
@@ -201,22 +214,31 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
   } catch (const std::bad_alloc&) {
     throw PassError(describePass(call) + " needs more memory than the system has");
   } catch (const std::exception&) {
-    before.file->check();  // the change of a file is the cause
+    before.check();  // the change of a file is the cause
     throw;
   }
-  before.file->check();
-  if (pass.needs_shapes) dropTypes(result.graph.get());
+  before.check();
+  if (shows_types) dropTypes(result.graph.get());
+  if (!before.isOnnx()) {
+    symbols::completeOperators(result.graph.get());
+    result.kinds = {};
+  }
 
   Model after = before;
   for (const std::string& name : result.gone) after.arrays.erase(name);
-  lent.takeChanges(&after.arrays);
-  takeParams(std::move(result.params), lent, &after.arrays);
+  args.takeChanges(&after.arrays);
+  aux.takeChanges(&after.arrays);
+  takeParams(std::move(result.params), args, aux, !before.isOnnx(), &after.arrays);
   after.attributes = printAttributes(result.graph->attrs);
   for (auto& [key, text] : after.attributes) {
     const auto old = shown.find(key);
     if (old != shown.end() && old->second == text) text = attributes.at(key);
   }
   after.attributes.erase(kDialect);
+  const auto own = before.attributes.find(symbols::kOwnAttribute);
+  if (!before.isOnnx() && own != before.attributes.end()) {
+    after.attributes[own->first] = own->second;
+  }
   result.graph->attrs.clear();
   after.present = presentAfter(before, *result.graph);
   after.graph = std::make_shared<GraphSource>(std::move(result.graph), std::move(result.kinds));

@@ -165,6 +165,17 @@ std::string joined(const std::vector<std::string>& texts) {
   return made;
 }
 
+bool isFor(const Declaration& declaration, const std::string& dialect) {
+  const std::vector<std::string>& dialects = declaration.dialects;
+  return dialects.empty() || std::find(dialects.begin(), dialects.end(), dialect) != dialects.end();
+}
+
+/// Whether a pass that is for a dialect runs here: the rules and algorithms of the core are for
+/// ONNX alone.
+bool runsOn(const KnownPass& pass, const std::string& dialect) {
+  return dialect == "onnx" || (pass.of_core == nullptr && pass.rules == nullptr);
+}
+
 }  // namespace
 
 Session::Session(const std::string& standard_passes) {
@@ -228,7 +239,8 @@ const KnownPass& Session::find(const std::string& name) const {
   throw UsageError("there is no pass " + quoted(name) + " (passes: " + joined(have) + ")");
 }
 
-void Session::check(const std::vector<Step>& steps, const std::string& text) const {
+void Session::check(const std::vector<Step>& steps, const std::string& text,
+                    const std::string& dialect) const {
   std::vector<const Step*> pending;
   const auto push = [&pending](const std::vector<Step>& list) {
     for (auto step = list.rbegin(); step != list.rend(); ++step) pending.push_back(&*step);
@@ -245,11 +257,15 @@ void Session::check(const std::vector<Step>& steps, const std::string& text) con
       const Declaration& declaration = pass.declaration;
       const OptionList options = declaration.checked(step.options, &option);
       if (pass.is_pipeline) skippedBy(options);
-      const std::vector<std::string>& dialects = declaration.dialects;
-      if (!dialects.empty() &&
-          std::find(dialects.begin(), dialects.end(), "onnx") == dialects.end()) {
-        throw UsageError("pass " + quoted(step.name) + " is for models of " + joined(dialects) +
-                         ", and this one is of onnx");
+      if (dialect.empty()) continue;
+      if (!isFor(declaration, dialect)) {
+        throw UsageError("pass " + quoted(step.name) + " is for models of " +
+                         joined(declaration.dialects) + ", and this one is of " + dialect);
+      }
+      if (!runsOn(pass, dialect)) {
+        throw UsageError("the pass " + quoted(step.name) +
+                         " is not in native hosts for models of " + dialect +
+                         " yet: run it with passlib's Python package, as passlib opt");
       }
     } catch (const std::exception& error) {
       const std::size_t place =
@@ -269,7 +285,7 @@ Model Session::runStep(const Model& model, const Step& step,
   Workspace workspace;
   Model after = runKnown(&workspace, model, pass, options, {}, printed).value_or(model);
   const bool enters_functions = pass.rules != nullptr || !pass.declaration.pipelines.empty();
-  if (!enters_functions || !after.file->hasFunctions()) return after;
+  if (!enters_functions || !after.isOnnx() || !after.file->hasFunctions()) return after;
   const auto change = [&](const Model& body) -> std::optional<Model> {
     std::optional<Model> made = runKnown(&workspace, body, pass, options, {}, printed);
     if (made && equalGraphs(*body.graph->get(), *made->graph->get())) return std::nullopt;
@@ -293,6 +309,7 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
                            const std::function<void(const std::string&)>& printed) const {
   std::vector<const Declaration*> all;
   std::vector<bool> is_standard;
+  const std::string dialect = dialectOf(model);
   for (const KnownPass& pass : passes_) {
     all.push_back(&pass.declaration);
     is_standard.push_back(pass.is_standard);
@@ -311,6 +328,11 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
     given.passes.erase(std::remove_if(given.passes.begin(), given.passes.end(), named),
                        given.passes.end());
   }
+  const auto isElsewhere = [&](const Declaration* each) {
+    return !isFor(*each, dialect) || !runsOn(find(each->name), dialect);
+  };
+  given.passes.erase(std::remove_if(given.passes.begin(), given.passes.end(), isElsewhere),
+                     given.passes.end());
   const rules::Assumptions assumptions{given.exact, given.exact};
   Workspace workspace;
   return simplifiedThroughout(
@@ -347,7 +369,7 @@ std::optional<Model> Session::runKnown(
     if (!text.empty()) printed(text);
   }
   // Runtimes may lose such a value.
-  if (after && pass.is_standard && model.file->originals()->refersToResults() &&
+  if (after && pass.is_standard && model.isOnnx() && model.file->originals()->refersToResults() &&
       altersReferences(*after) && !altersReferences(model)) {
     return std::nullopt;
   }

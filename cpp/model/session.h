@@ -54,9 +54,10 @@ class Session {
   /// Whether passlib has a pass of this name, here or in Python.
   bool isStandard(const std::string& name) const;
 
-  /// Checks names and options of steps before anything runs. `text`: what they were read from, for
-  /// messages. Throws UsageError.
-  void check(const std::vector<Step>& steps, const std::string& text) const;
+  /// Checks names and options of steps before anything runs, and that they run on models of a
+  /// dialect, unless it is "". `text`: what they were read from, for messages. Throws UsageError.
+  void check(const std::vector<Step>& steps, const std::string& text,
+             const std::string& dialect) const;
 
   /// Runs steps that were checked and returns the resulting model. `printed` gets what passes
   /// print. Throws PassError and the errors of runPass.

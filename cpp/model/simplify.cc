@@ -176,7 +176,7 @@ ChangePart cheaperPart(const Simplification& given, const RunPass& run) {
 
 Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run) {
   Model now = simplifiedWithNested(model, given, run);
-  while (now.file->hasFunctions()) {
+  while (now.isOnnx() && now.file->hasFunctions()) {
     KeptBodies kept;
     kept.cheaper = true;
     const std::optional<Model> inside = withFunctions(now, cheaperPart(given, run), kept);

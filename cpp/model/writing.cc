@@ -1,11 +1,8 @@
 #include "model/writing.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <deque>
@@ -23,9 +20,10 @@
 #include "library/weights/written.h"
 #include "model/attributes.h"
 #include "model/data_files.h"
+#include "model/new_file.h"
+#include "model/symbol_writing.h"
 #include "onnx/external/relocation.h"
 #include "onnx/text/strings.h"
-#include "onnx/wire/file_output.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/writing/model.h"
 #include "rules/known.h"
@@ -346,83 +344,6 @@ bool isFile(const Model& model) {
          onnx::nameOutputs(*originals, *graph, {});
 }
 
-/// A file under another name, which gets its own when it is complete.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path) : target_(resolved(path)) {
-    struct stat state{};
-    const bool is_replaced = ::stat(target_.c_str(), &state) == 0;
-    if (is_replaced) {
-      if (S_ISDIR(state.st_mode)) throw std::system_error(EISDIR, std::generic_category(), path);
-      if (!S_ISREG(state.st_mode)) throw FormatError(path + ": this is no regular file");
-    }
-    const std::size_t slash = target_.rfind('/');
-    const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
-    // The name must not be longer than the system allows.
-    const std::string name = target_.substr(0, start) + "." + target_.substr(start, 200) + ".";
-    static std::atomic<unsigned> count{0};
-    while (file_ < 0) {
-      partial_ = name + std::to_string(::getpid()) + "." + std::to_string(count++);
-      file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                     is_replaced ? state.st_mode & 0777 : 0666);
-      if (file_ < 0 && errno != EEXIST) fail(path);
-    }
-    if (is_replaced) ::fchmod(file_, state.st_mode & 07777);
-  }
-  ~NewFile() {
-    if (file_ >= 0) ::close(file_);
-    if (!partial_.empty()) ::unlink(partial_.c_str());
-    if (is_added_) ::unlink(target_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void write(const onnx::Pieces& content) {
-    onnx::writePieces(content, file_);
-    if (::fsync(file_) != 0) fail(target_);
-    if (::close(std::exchange(file_, -1)) != 0) fail(target_);
-  }
-
-  /// Replaces the file of its name.
-  void replace() {
-    if (::rename(partial_.c_str(), target_.c_str()) != 0) fail(target_);
-    partial_.clear();
-  }
-
-  /// Puts the file in place unless there is another one now. Until `keep`, it is deleted at the
-  /// end.
-  void add() {
-    if (::link(partial_.c_str(), target_.c_str()) == 0) {
-      is_added_ = true;
-      return;
-    }
-    struct stat state{};
-    if (errno == EEXIST || ::lstat(target_.c_str(), &state) == 0) {
-      throw std::system_error(EEXIST, std::generic_category(),
-                              target_ + ": another save chose the same name for its data");
-    }
-    replace();  // the file system has no links
-    is_added_ = true;
-  }
-
-  void keep() { is_added_ = false; }
-
- private:
-  /// Follows links, so that the file that they lead to is replaced.
-  static std::string resolved(const std::string& path) {
-    char* const real = ::realpath(path.c_str(), nullptr);
-    if (real == nullptr) return path;
-    std::string made = real;
-    ::free(real);
-    return made;
-  }
-
-  std::string target_;
-  std::string partial_;
-  int file_ = -1;
-  bool is_added_ = false;
-};
-
 void makeFolders(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
@@ -496,6 +417,7 @@ std::string typeMessage(const facts::Fact& fact,
 }
 
 void save(const Model& model, const std::string& path) {
+  if (!model.isOnnx()) return saveSymbol(model, path);
   model.file->check();
   const bool has_external = model.file->read().has_external;
   const bool unchanged = isFile(model);
@@ -523,6 +445,9 @@ void save(const Model& model, const std::string& path) {
 }
 
 Allocated serialize(const Model& model, std::size_t* size) {
+  if (!model.isOnnx()) {
+    throw UnsupportedError("an MXNet model is files of a graph and of weights; save it as files");
+  }
   model.file->check();
   if (model.file->read().has_external) {
     throw UnsupportedError("this model has data in other files; save it as a file");

@@ -1,4 +1,5 @@
-// passlib-opt: runs passes on an ONNX model, with the options and words of `passlib opt`.
+// passlib-opt: runs passes on a model of ONNX or MXNet, with the options and words of `passlib
+// opt`.
 
 #include <sys/stat.h>
 
@@ -23,7 +24,7 @@ constexpr const char* kUsage = "usage: passlib-opt [options] -o OUT MODEL\n";
 
 constexpr const char* kHelp =
     "\n"
-    "Run passes of libraries and rules on an ONNX model, without Python.\n"
+    "Run passes of libraries and rules on a model of ONNX or MXNet, without Python.\n"
     "\n"
     "positional arguments:\n"
     "  MODEL\n"
@@ -77,12 +78,15 @@ struct Arguments {
 
 Arguments parse(int count, char** words) {
   Arguments made;
+  if (std::find(words + 1, words + count, std::string("-")) != words + count) {
+    throw UsageError("'-', standard input or output, is not supported: give the path of a file");
+  }
   bool only_models = false;
   for (int i = 1; i < count; ++i) {
     std::string word = words[i];
     std::string value;
     bool has_value = false;
-    if (only_models || word.empty() || word[0] != '-' || word == "-") {
+    if (only_models || word.empty() || word[0] != '-') {
       if (!made.model.empty()) {
         throw UsageError("several models: run the command for each, or passlib opt");
       }
@@ -294,6 +298,18 @@ std::size_t sizeOf(const std::string& path) {
   return ::stat(path.c_str(), &state) == 0 ? static_cast<std::size_t>(state.st_size) : 0;
 }
 
+/// Whether a model is one file: MXNet's weights are in others.
+bool isOneFile(const api::Model& model) {
+  if (passlib_model_dialect(model.get()) == std::string("onnx")) return true;
+  for (std::size_t i = 0; i < passlib_model_node_count(model.get()); ++i) {
+    passlib_node_info node{};
+    node.size = sizeof node;
+    api::call(passlib_model_node, model.get(), i, &node);
+    if (node.is_weight != 0) return false;
+  }
+  return true;
+}
+
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -333,8 +349,11 @@ void run(const Arguments& given) {
   if (given.quiet) return;
   const Counts after = countsOf(model);
   printOperators(before, after);
-  const std::string sizes = sized(size) + " -> " + sized(sizeOf(given.output));
-  std::printf("wrote %s: %s -> %s operators, %s, in %.1f s\n", printable(given.output).c_str(),
+  std::string sizes;
+  if (size > 0 && isOneFile(model)) {
+    sizes = ", " + sized(size) + " -> " + sized(sizeOf(given.output));
+  }
+  std::printf("wrote %s: %s -> %s operators%s, in %.1f s\n", printable(given.output).c_str(),
               grouped(totalOf(before)).c_str(), grouped(totalOf(after)).c_str(), sizes.c_str(),
               secondsSince(start));
 }

@@ -147,7 +147,10 @@ CONDITIONS: dict[str, dict[str, Condition]] = {
     ),
     "softmax": {"length": _flag("use_length")},
 }
-"""Inputs that exist only under a condition, by operator."""
+"""Inputs that exist only under a condition, by operator.
+
+cpp/mxnet/operators.cc has these tables for native hosts; tests/native/test_mxnet.py compares them.
+"""
 
 SUBGRAPHS = {"_foreach": 1, "_while_loop": 2, "_cond": 3}
 """How many of ``num_args`` are nested graphs, which are not inputs of the node."""

@@ -1,0 +1,17 @@
+// Writing of MXNet's models.
+#ifndef PASSLIB_MODEL_SYMBOL_WRITING_H_
+#define PASSLIB_MODEL_SYMBOL_WRITING_H_
+
+#include <string>
+
+#include "model/model.h"
+
+namespace passlib::model {
+
+/// Writes the graph and the weights beside it, both or neither. Throws std::system_error,
+/// FormatError, UnsupportedError.
+void saveSymbol(const Model& model, const std::string& path);
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_SYMBOL_WRITING_H_

@@ -1,0 +1,12 @@
+// MXNet's registry of operators, which CMake puts into the program.
+#ifndef PASSLIB_MXNET_REGISTRY_H_
+#define PASSLIB_MXNET_REGISTRY_H_
+
+namespace passlib::symbols {
+
+/// The content of python/passlib/mxnet/schema/operators.json.
+extern const char* const kRegistry;
+
+}  // namespace passlib::symbols
+
+#endif  // PASSLIB_MXNET_REGISTRY_H_
