@@ -51,6 +51,16 @@ FunctionKey keyOfCall(Bytes node) {
 
 onnx::Body bodyOfFunction(Bytes function) { return {function, {}, kFunctionNode}; }
 
+/// The values that a node uses, in its nested graphs too.
+std::vector<Bytes> usedBy(Bytes node) {
+  std::vector<Bytes> used = bodiesOf(node, kNodeInput);
+  for (const onnx::Path& inner : onnx::graphsOf(node)) {
+    const std::vector<Bytes> captured = onnx::capturedBy(inner.back().body);
+    used.insert(used.end(), captured.begin(), captured.end());
+  }
+  return used;
+}
+
 /// Calls `visit` for each node of a body, and of the graphs nested in it, with the way to it.
 template <typename Visit>
 void forEachNodeWithin(const onnx::Body& body, Visit visit) {
@@ -247,6 +257,11 @@ class FunctionBody {
     same.insert(outputs_.begin(), outputs_.end());
     const std::vector<Bytes> nodes = bodiesOf(text, kNode);
     for (const Bytes node : nodes) {
+      const std::vector<Bytes> used = usedBy(node);
+      const bool is_same = std::all_of(used.begin(), used.end(), [&same](Bytes name) {
+        return name.empty() || same.count(name) != 0;
+      });
+      if (!is_same) continue;
       for (const Bytes name : bodiesOf(node, kNodeOutput)) {
         const auto producer = producers.find(name);
         if (producer != producers.end() && producer->second == node) same.insert(name);

@@ -539,6 +539,12 @@ f (c, a) => (r) { k = Constant <value = float[3] {1, 2, 3}> () b = Relu(a)
              else_branch = e () => (float[3] q) { q = local.f(x) }> }
 <domain: "local", opset_import: ["" : 17]>
 f (a) => (r) { b = Abs(a) c = Abs(b) r = Identity(c) }""",
+    "a stated type that changes": """g (float[2, 3] x) => (float[2, 3] y) { y = local.f(x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) <double[3, 2] t, double[3, 2] g, float[3, 2] n> {
+  i = Constant <value = int64[3] {2, 0, 1}> () c = Cast <to = 11> (a)
+  t = Transpose <perm = [1, 0]> (c) g = Gather (t, i) d = Cast <to = 1> (g) n = Neg(d)
+  r = Transpose <perm = [1, 0]> (n) }""",
     "an input left out": """g (float[3] x) => (float[3] y, float[3] z)
 { y = local.f(x, x) z = local.f(x) }
 <domain: "local", opset_import: ["" : 17]>

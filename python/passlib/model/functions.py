@@ -15,6 +15,7 @@ from passlib.dialects.onnx.nested import (
     graphs_within,
     put_inside,
     rename_values,
+    used_by,
     value_info,
 )
 from passlib.dialects.onnx.reading import Content, Document, Reference, document_of
@@ -219,8 +220,10 @@ class _Body:
                             setattr(node, field, getattr(kept, field))
                     node.attribute.extend(kept.attribute)
         producers = {name: node for node in function.node for name in node.output}
-        same = {n for node in graph.node for n in node.output if producers.get(n) == node}
-        same.update(function.input, function.output)
+        same = {"", *function.input, *function.output}
+        for node in graph.node:
+            if same.issuperset(used_by(node)):
+                same.update(name for name in node.output if producers.get(name) == node)
         stated = [value for value in function.value_info if value.name in same]
         result = type(function)()
         result.CopyFrom(function)

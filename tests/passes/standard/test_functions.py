@@ -324,6 +324,22 @@ def test_the_rest_of_the_model_stays(external: bool, tmp_path: Any) -> None:
     assert bodies(again.data().template.model)["one"] == ["Relu"]
 
 
+def test_types_stated_in_bodies_stay_true(tmp_path: Any) -> None:
+    """The Casts go, and the nodes between them keep their names and get another type."""
+    body = "i = Constant<value = int64[2] {1, 0}>() c = Cast<to = 11>(p) "
+    body += "t = Transpose<perm = [1, 0]>(c) g = Gather(t, i) d = Cast<to = 1>(g) o = Neg(d)"
+    case = Case("(float[2, 2] a) => (float[2, 2] y) { y = f.one(a) }", {"one (p) => (o)": body}, {})
+    model = model_of(case)
+    for name in "tgd":
+        code = onnx.TensorProto.FLOAT if name == "d" else onnx.TensorProto.DOUBLE
+        stated = helper.make_tensor_value_info(name, code, [2, 2])
+        model.functions[0].value_info.append(stated)
+    passlib.simplify(model).save(tmp_path / "made.onnx")
+    (after,) = onnx.load(tmp_path / "made.onnx").functions
+    assert [node.op_type for node in after.node] == ["Constant", "Transpose", "Gather", "Neg"]
+    assert [value.name for value in after.value_info] == []
+
+
 def in_functions(model: onnx.ModelProto, random: np.random.Generator) -> onnx.ModelProto:
     """Move the nodes of a graph into two or three functions, some attributes into the calls."""
     count = len(model.graph.node)
