@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
@@ -454,3 +455,88 @@ def test_damaged_files(what: str, tmp_path: Path) -> None:
         }, seed
         accepted += 1
     assert accepted > 0
+
+
+class Info(ctypes.Structure):
+    """passlib_array_info."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("type", ctypes.c_int32),
+        ("dim_count", ctypes.c_size_t),
+        ("dims", ctypes.POINTER(ctypes.c_int64)),
+        ("data", ctypes.c_void_p),
+        ("byte_count", ctypes.c_size_t),
+    )
+
+
+class TestLibrary:
+    """The C interface."""
+
+    @pytest.fixture
+    def library(self) -> Any:
+        (path,) = TOOL.parents[1].glob("lib*/libpasslib.so")
+        found = ctypes.CDLL(str(path))
+        for name in ("model_load", "edit_begin", "edit_find"):
+            getattr(found, f"passlib_{name}").restype = ctypes.c_void_p
+        for name in ("model_dialect", "error_message"):
+            getattr(found, f"passlib_{name}").restype = ctypes.c_char_p
+        found.passlib_model_output_count.restype = ctypes.c_size_t
+        return found
+
+    def load(self, library: Any, path: Path) -> Any:
+        return ctypes.c_void_p(library.passlib_model_load(os.fsencode(path), None))
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_names_of_outputs(self, library: Any, seed: int, tmp_path: Path) -> None:
+        path = tmp_path / "all-symbol.json"
+        path.write_text(json.dumps(_all_operators(seed, 10901)))
+        model = self.load(library, path)
+        names = []
+        for number in range(library.passlib_model_output_count(model)):
+            text = ctypes.c_char_p()
+            place = ctypes.c_size_t(number)
+            assert library.passlib_model_output(model, place, None, ctypes.byref(text), None)
+            assert text.value is not None
+            names.append(text.value.decode())
+        assert names == passlib.load(path).outputs
+        library.passlib_model_free(model)
+
+    def test_edit(self, library: Any, tmp_path: Path) -> None:
+        """A renamed state keeps its array, and the order of the nodes is MXNet's."""
+        path = _weighted(tmp_path)
+        model = self.load(library, path)
+        assert library.passlib_model_dialect(model) == b"mxnet"
+        edit = ctypes.c_void_p(library.passlib_edit_begin(model, None))
+        node = ctypes.c_void_p(library.passlib_edit_find(edit, b"bn_moving_var"))
+        assert library.passlib_edit_rename(edit, node, b"variance", None)
+        assert library.passlib_edit_finish(edit, None)
+        info = Info(size=ctypes.sizeof(Info))
+        assert library.passlib_model_weight(model, b"variance", ctypes.byref(info), None)
+        assert (info.type, info.dim_count, info.dims[0], info.byte_count) == (1, 1, 3, 12)
+        assert library.passlib_model_save(model, os.fsencode(tmp_path / "out"), None)
+        library.passlib_model_free(model)
+        made = passlib.load(tmp_path / "out")
+        expected = passlib.load(path).rename({"bn_moving_var": "variance"})
+        assert made.symbol.tojson() == expected.symbol.tojson()
+        assert list(made.aux) == ["bn_moving_mean", "variance"]
+        assert made.aux["variance"].asnumpy().tolist() == [4, 5, 6]
+
+    def test_over_its_own_files(self, library: Any, tmp_path: Path) -> None:
+        """The weights, which are mapped from the file that is replaced, stay."""
+        path = _weighted(tmp_path)
+        before = files_of(tmp_path)
+        model = self.load(library, path)
+        for _ in range(2):
+            assert library.passlib_model_save(model, os.fsencode(path), None)
+            assert files_of(tmp_path) == before
+        library.passlib_model_free(model)
+
+    def test_no_bytes(self, library: Any, tmp_path: Path) -> None:
+        model = self.load(library, _weighted(tmp_path))
+        error, data, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+        arguments = map(ctypes.byref, (data, size, error))
+        assert not library.passlib_model_serialize(model, *arguments)
+        assert b"save it as files" in library.passlib_error_message(error)
+        library.passlib_error_free(error)
+        library.passlib_model_free(model)
