@@ -238,7 +238,7 @@ class Facts::Inference : public Surroundings {
     frame.owner = current_;
     frame.inputs = &owner_inputs_;
     frame.formals = &formals;
-    frame.prefix = around.prefix + current_->name + "/";
+    frame.prefix = within(around.prefix, *current_);
     return run(graph, std::move(frame));
   }
 
@@ -531,11 +531,16 @@ class Facts::Inference : public Surroundings {
     for (std::size_t axis = 0; axis < fact->shape->size(); ++axis) {
       Dim& dim = (*fact->shape)[axis];
       if (dim.isKnown()) continue;
-      std::string text = frames_.back().prefix;
-      text.append(node.name).append(":").append(std::to_string(output));
-      text.append(":").append(std::to_string(axis));
+      std::string text = within(frames_.back().prefix, node);
+      text.append(std::to_string(output)).append(":").append(std::to_string(axis));
       dim = Dim::named(text);
     }
+  }
+
+  /// Returns a prefix for what is in a node, which no other prefix and node have. Sizes that a file
+  /// names have no '/' in their names: see OnnxSource.
+  static std::string within(const std::string& prefix, const Node& node) {
+    return prefix + node.name + "/" + std::to_string(prefix.size()) + "/";
   }
 
   void call(const Node& node, const Function& function, std::vector<Fact>* made) {
@@ -563,7 +568,7 @@ class Facts::Inference : public Surroundings {
     frame.formals = &formals;
     frame.attributes = &given;
     frame.defaults = &function.defaults;
-    frame.prefix = around.prefix + node.name + "/";
+    frame.prefix = within(around.prefix, node);
     std::vector<Fact> found = run(*function.graph, std::move(frame));
     for (std::size_t i = 0; i < made->size() && i < found.size(); ++i) (*made)[i] = found[i];
   }

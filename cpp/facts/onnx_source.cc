@@ -31,7 +31,8 @@ Dim readDim(Bytes dimension) {
       const auto size = static_cast<int64_t>(field.value);
       dim = size < 0 ? Dim() : Dim(size);
     } else if (field.number == numbers::kDimParam && field.type == onnx::kBytes) {
-      // An expression of some tool is a name like any other, and none of passlib's expressions.
+      // An expression of some tool is a name like any other, and none of passlib's expressions or
+      // names of unknown sizes.
       const std::string name = onnx::decoded(field.body);
       const bool plain = name.find_first_of("()\"/") == std::string::npos;
       dim = name.empty() || name.size() > 256 ? Dim() : Dim::named(plain ? name : '"' + name + '"');

@@ -319,7 +319,8 @@ class Assembly {
       const Bytes tensor = onnx::bodyOf(type, numbers::kTensorType);
       onnx::forEachBody(onnx::bodyOf(tensor, numbers::kShape), numbers::kDim, [&](Bytes dim) {
         const Bytes name = onnx::bodyOf(dim, numbers::kDimParam);
-        if (!name.empty()) names.emplace(name);
+        // Names with '/' are those that inference gives to unknown sizes.
+        if (!name.empty() && name.find('/') == name.npos) names.emplace(name);
       });
     }
     return names;

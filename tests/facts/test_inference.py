@@ -37,9 +37,9 @@ CASES: list[tuple[str, str, Any, Any]] = [
         ["N + 1", 12],
         None,
     ),
-    ("unknown", "y = NonZero(x)", [3, "NonZero_0:0:1"], None),
+    ("unknown", "y = NonZero(x)", [3, "NonZero_0/0/0:1"], None),
     ("choice", IF.format("Neg(x)"), ["N", 3, 4], None),
-    ("two sizes", IF.format("Concat<axis = 1>(x, x)"), ["N", "If_0:0:1", 4], None),
+    ("two sizes", IF.format("Concat<axis = 1>(x, x)"), ["N", "If_0/0/0:1", 4], None),
     ("call", "y = l.twice(x)", ["N", 3, 8], None),
     (
         "indices of two axes",

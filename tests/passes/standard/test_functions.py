@@ -53,6 +53,11 @@ CASES = {
         {"one (p) => (o)": "s = Shape(p) t = ConstantOfShape(s) i = Identity(t) o = Sub(i, p)"},
         {"one": ["Shape", "ConstantOfShape", "Sub"]},
     ),
+    "sizes that only a run tells, of nodes of one name": Case(
+        "(float[N] x, float[3] z) => (bool[2] y) { a = NonZero(x) y = f.one(a, z) }",
+        {"one (p, q) => (o)": "b = NonZero(q) s = Shape(b) t = Shape(p) o = Equal(s, t)"},
+        {"one": ["NonZero", "Shape", "Shape", "Equal"]},
+    ),
     "a dimension that all calls have": Case(
         "(float[2, 3] a, float[5, 3] b) => (float[2, 3] y, float[5, 3] z) "
         "{ y = f.one(a) z = f.one(b) }",

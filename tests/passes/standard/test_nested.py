@@ -67,6 +67,31 @@ def test_an_output_that_is_a_constant_which_nodes_use(tmp_path: Any) -> None:
     assert same_bits(results(made, feeds), results(data, feeds))
 
 
+def test_sizes_that_only_a_run_tells(tmp_path: Any) -> None:
+    """Those of a branch are other ones than those around it, also where nodes have equal names."""
+    data = parsed("""g (float[N] x, float[M] w, bool c) => (int64[1, K] z, bool[2] y)
+    {
+      a = NonZero(x) z = Neg(a)
+      y = If (c) <
+        then_branch = then () => (bool[2] p)
+          { b = NonZero(w) s = Shape(b) t = Shape(a) p = Equal(s, t) },
+        else_branch = other () => (bool[2] q) { s = Shape(z) t = Shape(a) q = Equal(s, t) }
+      >
+    }""")
+    made = simplified(data, tmp_path, exact=True)
+    assert operators(made) == {
+        "NonZero": 2,
+        "Neg": 1,
+        "If": 1,
+        "Shape": 2,
+        "Equal": 1,
+        "Identity": 1,
+    }
+    for c in (True, False):
+        feeds = {"x": np.ones(2, np.float32), "w": np.ones(3, np.float32), "c": np.array(c)}
+        assert same_bits(results(made, feeds), results(data, feeds))
+
+
 SCANNED = """g (float[2] s, float[2, N] x, float[N, 2] u) => (float[2] t, float[2, M] y)
 {
   t, y = Scan <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_output_axes = [1],

@@ -294,7 +294,7 @@ class ONNX(Dialect):
 _ORDINARY_VERSION: Final = 21
 """Package onnx is asked for the newest operator set only where it may be exceeded."""
 
-_UNNAMED: Final = re.compile(r"[^\s()]+:\d+:\d+")
+_UNNAMED: Final = re.compile(r"[^\s()]+/\d+/\d+:\d+")
 """How facts call an open size of an input that has no name in the file."""
 
 

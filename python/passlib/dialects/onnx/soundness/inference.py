@@ -339,6 +339,7 @@ def _with_types(model: Any) -> Any:
         for graph in graphs_within(made.graph)
         for value in (*graph.input, *graph.value_info, *graph.output)
         for dim in _innermost(value.type).tensor_type.shape.dim
+        if "/" not in dim.dim_param  # as in the names that inference gives to unknown sizes
     }
     for place, graph in placed_graphs(made.graph):
         stated = {value.name: value for value in (*graph.value_info, *graph.output)}
