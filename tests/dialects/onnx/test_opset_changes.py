@@ -112,6 +112,25 @@ NEWER = {
         { y = Reshape<allowzero = 1>(x, s) }""",
     "computed axes": """18 17 (float[N, 1] y) <int64[1] a = {1}>
         { b = Add(a, a) c = Sub(b, a) y = ReduceL2(x, c) }""",
+    "types below 13": """17 11 (float[N, 8] y) <int64[2] s = {-1, 8}>
+        { a = Flatten(x) b = Pow(a, x) c = Equal(a, a) d = Where(c, x, b) y = Reshape(d, s) }""",
+    "axes as attributes": """18 11 (float[N, 1] y, float[1, 1] z) <int64[1] a = {-1}>
+        { m = ReduceMean<noop_with_empty_axes = 1>(x, a) y = Abs(m) z = ReduceMax(x) }""",
+    "a sum by an attribute": """24 11 (float[N] y)
+        { a = Constant<value_ints = [1]>() e = Exp(x)
+        y = ReduceSum<keepdims = 0, noop_with_empty_axes = 1>(e, a) }""",
+    "some padded axes": """24 13 (float[N, 11] y)
+        <int64[2] p = {1, 2}, float v = {3}, int64[1] a = {-1}>
+        { e = Exp(x) y = Pad(e, p, v, a) }""",
+    "padding for 11": """18 11 (float[N, 11] y) <int64[4] p = {0, 1, 0, 2}>
+        { e = Exp(x) y = Pad(e, p) }""",
+    "lists and numbers": """13 9 (float[N, 8] y)
+        { a = Constant<value_float = 2.0>() b = Constant<value_ints = [-1, 8]>()
+        c = Mul(x, a) y = Reshape(c, b) }""",
+    "branches below 13": """18 11 (float[N, 1] y) <int64[1] a = {1}, bool c = {1}> { q = Relu(x)
+        y = If(c)<then_branch = t () => (float[N, 1] u) { v = Add(x, q) u = ReduceMean(v, a) },
+        else_branch = e () => (float[N, 1] b) { k = Constant<value = int64[1] {1}>()
+        b = ReduceMax(q, k) }> }""",
     "branches": """18 13 (float[N, 1] y) <int64[1] a = {1}, bool c = {1}> { q = Relu(x)
         y = If(c)<then_branch = t () => (float[N, 1] u) { v = Add(x, q) u = ReduceMean(v, a) },
         else_branch = e () => (float[N, 1] b) { k = Constant<value = int64[1] {1}>()

@@ -53,11 +53,7 @@ def hide(
     known = [(node, types) for (node, _), (_, types) in pairs]
     constants = _constants(made)
     inner: set[int] = set()
-    stated = {
-        value.name
-        for graph in graphs_within(made.graph)
-        for value in (*graph.value_info, *graph.input, *graph.output)
-    }
+    stated = _stated(made)
     for node, types in known:
         if id(node) in inner:  # is converted with the node around it
             continue
@@ -69,11 +65,25 @@ def hide(
             inner.update(id(each) for each, _ in walk(body))
             _convert_body(made, body, types, constants, convert)
         node.domain = _HIDDEN
-        for name in node.output:
-            kind = types.get(name, ("", None, None))[2]
-            if kind is not None and name not in stated:
-                made.graph.value_info.add(name=name).type.CopyFrom(kind)
+        _state(made, stated, node, types)
     return made
+
+
+def _stated(model: Any) -> set[str]:
+    """Return the values of a model whose types it states."""
+    return {
+        value.name
+        for graph in graphs_within(model.graph)
+        for value in (*graph.value_info, *graph.input, *graph.output)
+    }
+
+
+def _state(model: Any, stated: Collection[str], node: Any, known: Known) -> None:
+    """State the types of the results of a node, which nothing infers while it is hidden."""
+    for name in node.output:
+        kind = known.get(name, ("", None, None))[2]
+        if kind is not None and name not in stated:
+            model.graph.value_info.add(name=name).type.CopyFrom(kind)
 
 
 def _bodies(node: Any) -> list[Any]:
@@ -87,9 +97,32 @@ def _constants(model: Any) -> dict[str, Any]:
         found.update({tensor.name: tensor for tensor in graph.initializer})
         for node in graph.node:
             for attribute in node.attribute:
-                if node.op_type == "Constant" and attribute.HasField("t"):
+                if node.op_type != "Constant":
+                    continue
+                if attribute.HasField("t"):
                     found[node.output[0]] = attribute.t
+                elif attribute.name in _LISTED:
+                    found[node.output[0]] = _tensor_of(attribute)
     return found
+
+
+_LISTED: Final = {
+    "value_float": 1,
+    "value_floats": 1,
+    "value_int": 7,
+    "value_ints": 7,
+    "value_string": 8,
+    "value_strings": 8,
+}
+"""Attributes of Constant that are no tensors, and the type that they have as one."""
+
+
+def _tensor_of(attribute: Any) -> Any:
+    helper: Any = require("onnx.helper", extra="onnx")
+    value = helper.get_attribute_value(attribute)
+    is_list = attribute.name.endswith("s")
+    dims = [len(value)] if is_list else []
+    return helper.make_tensor("", _LISTED[attribute.name], dims, value if is_list else [value])
 
 
 def _convert_body(
@@ -147,7 +180,7 @@ def adapt(model: Any, present: int, target: int) -> None:
     if not found:
         return
     known = [types for _, types in walk(inferred(model).graph)]
-    around = _Around(model)
+    around = _Around(model, target)
     for number, node in found:
         chosen[node.op_type](node, known[number], around)
     around.add()
@@ -156,8 +189,10 @@ def adapt(model: Any, present: int, target: int) -> None:
 class _Around:
     """The constants of a model, and the nodes to add to it."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, target: int) -> None:
+        self.target = target
         self._model = model
+        self._stated = _stated(model)
         self._names = NameSource(set(values_of(model.graph)))
         self._before: list[tuple[Any, Any]] = []
         self._tensors = _constants(model)
@@ -180,6 +215,11 @@ class _Around:
         new = type(node)(op_type=operator, name=name, input=inputs, output=[name])
         self._before.append((node, new))
         return name
+
+    def hide(self, node: Any, known: Known) -> None:
+        """Hide a node, which has its new form, from ONNX's converter."""
+        node.domain = _HIDDEN
+        _state(self._model, self._stated, node, known)
 
     def add(self) -> None:
         """Add the new nodes."""
@@ -247,6 +287,51 @@ def _split(node: Any, known: Known, around: _Around) -> None:
         node.input.append(around.constant([length] * (parts - 1) + [size - length * (parts - 1)]))
 
 
+def _pad(node: Any, known: Known, around: _Around) -> None:
+    """State the padding of every axis instead of that of some."""
+    if len(node.input) < 4:
+        return
+    if node.input[3]:
+        axes, pads = (around.elements(node.input[place]) for place in (3, 1))
+        rank = known.get(node.input[0], ("", None, None))[1]
+        if axes is None or pads is None or rank is None or pads.size != 2 * axes.size:
+            return
+        whole = np.zeros((2, rank), np.int64)
+        if axes.size and not -rank <= axes.min() <= axes.max() < rank:
+            return
+        whole[:, axes] = pads.reshape(2, -1)
+        node.input[1] = around.constant(whole.ravel().tolist())
+    del node.input[3:]
+
+
+def _reduce(node: Any, known: Known, around: _Around) -> None:
+    """State the axes as an attribute, as all reductions do before version 13."""
+    axes = around.elements(node.input[1]) if len(node.input) > 1 and node.input[1] else _NONE
+    if axes is None:
+        return
+    if axes.size:
+        _drop(node, "noop_with_empty_axes")
+        if around.target < 13:
+            node.attribute.add(name="axes", type=7, ints=axes.ravel().tolist())
+    elif any(each.name == "noop_with_empty_axes" and each.i for each in node.attribute):
+        return
+    if around.target < 13:
+        del node.input[1:]
+        around.hide(node, known)
+
+
+_NONE: Final = np.zeros(0, np.int64)
+
+
+def _constant(node: Any, known: Known, around: _Around) -> None:
+    """State numbers and texts as a tensor."""
+    for stated in node.attribute:
+        if stated.name in _LISTED:
+            made = _tensor_of(stated)
+            stated.Clear()
+            stated.CopyFrom(require("onnx.helper", extra="onnx").make_attribute("value", made))
+
+
 _MODES: Final = {b"linear": b"bilinear", b"cubic": b"bicubic", b"nearest": b"nearest"}
 
 
@@ -258,13 +343,19 @@ def _grid_sample(node: Any, known: Known, around: _Around) -> None:
         return
     _drop(node, "mode")
     node.attribute.add(name="mode", type=3, s=_MODES[mode])
-    node.domain = _HIDDEN
+    around.hide(node, known)
 
+
+_REDUCTIONS: Final = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
 
 _Adapter = Callable[[Any, Known, _Around], None]
 
 _ADAPTERS: Final[Mapping[str, tuple[int, _Adapter]]] = {
+    "Constant": (12, _constant),
     "GridSample": (20, _grid_sample),
+    "Pad": (18, _pad),
+    "ReduceSum": (13, _reduce),
+    **{f"Reduce{name}": (18, _reduce) for name in _REDUCTIONS},
     "Reshape": (14, _reshape),
     "Shape": (15, _shape),
     "Split": (18, _split),

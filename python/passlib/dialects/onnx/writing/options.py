@@ -14,6 +14,7 @@ import numpy as np
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.expansion import expand
+from passlib.dialects.onnx.forms import other_form
 from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, refill
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, Held, append, location_of, set_location
 from passlib.dialects.onnx.soundness.acceptance import check_accepted
@@ -224,6 +225,11 @@ def _integers(node: Any, around: _Around, upward: bool) -> str:
     return "" if _INTEGERS.isdisjoint(kinds) else "it takes no integers from set 28 on"
 
 
+def _axes(node: Any, around: _Around, upward: bool) -> str:
+    # `_integers` would not see what ONNX's function makes of the node.
+    return "its axes are not constant" if len(node.input) > 1 and node.input[1] else ""
+
+
 _Rule = Callable[[Any, _Around, bool], str]
 
 _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
@@ -232,7 +238,9 @@ _RULES: Final[tuple[tuple[str, int, _Rule], ...]] = (
     ("Dropout", 12, _dropout),
     ("Hardmax", 13, _softmax),
     ("LogSoftmax", 13, _softmax),
+    ("ReduceLogSum", 13, _axes),
     ("ReduceLogSum", 28, _integers),
+    ("ReduceLogSumExp", 13, _axes),
     ("ReduceLogSumExp", 28, _integers),
     ("Resize", 11, lambda *_: "it takes other elements from set 11 on"),
     ("Softmax", 13, _softmax),
@@ -465,7 +473,7 @@ def put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
 _OLDEST_FORMAT: Final = 3
 """The oldest IR version that ONNX's converter reads."""
 
-_OLDEST_ADAPTED: Final = 13
+_OLDEST_ADAPTED: Final = 7
 """The oldest operator set between which and newer ones passlib itself converts operators."""
 
 
@@ -552,6 +560,8 @@ def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> 
             if not found <= replaced or not replaced:
                 replaced |= found
                 if expand(given, OperatorSet.of(opset, refused=found or None)):
+                    if is_new:
+                        adapt(given, conversion.present, opset)
                     conversion.check()
                     continue
             raise UnsupportedError(_reason(text, model, conversion.present, opset)) from error
@@ -607,6 +617,8 @@ def _reason(text: str, model: Any, present: int, opset: int) -> str:
     about = [node for node in nodes if named and node.op_type == named[1]][:1]
     if not about:
         about = [node for node in nodes if _differs(node, present, opset)]
+    if len(about) == 1 and "No Adapter" in text:
+        text = other_form(about[0], present, opset) or text
     titles = [f"{_name(node)!r} ({node.op_type})" for node in about]
     where = f"node {titles[0]}: " if len(titles) == 1 else ""
     others = f"; its operators that differ are those of {listed(titles, 4)}" if titles[1:] else ""
