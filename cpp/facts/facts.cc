@@ -525,9 +525,10 @@ class Facts::Inference : public Surroundings {
     return true;
   }
 
-  /// Names unknown dimensions after the operator they come from.
+  /// Names unknown dimensions after the operator they come from. Those of the elements of a
+  /// sequence have no name, since elements may differ.
   void name(const Node& node, std::size_t output, Fact* fact) const {
-    if (!fact->shape) return;
+    if (!fact->shape || !fact->isTensor()) return;
     for (std::size_t axis = 0; axis < fact->shape->size(); ++axis) {
       Dim& dim = (*fact->shape)[axis];
       if (dim.isKnown()) continue;
