@@ -207,7 +207,7 @@ PASSLIB_API int passlib_model_output(const passlib_model* model, size_t number,
                                      passlib_value* value, char** name, passlib_error** error);
 
 /* Calls `visit` for each operator that occurs, in alphabetical order, with how often: in the graph
-   and in those nested in it, without variables. */
+   and, in a model of ONNX, in those nested in it, without variables. */
 PASSLIB_API int passlib_model_count_operators(const passlib_model* model,
                                               void (*visit)(const char* op, size_t count,
                                                             void* context),

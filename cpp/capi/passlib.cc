@@ -541,7 +541,7 @@ int passlib_model_count_operators(const passlib_model* model,
   return guarded(error, [&] {
     require(model, "model");
     if (visit == nullptr) throw host::UsageError("visit is null");
-    for (const auto& [op, count] : host::countOperators(*model->graph)) {
+    for (const auto& [op, count] : host::countOperators(model->model)) {
       visit(op.c_str(), count, context);
     }
   });

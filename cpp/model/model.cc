@@ -184,13 +184,15 @@ std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, cons
   return known;
 }
 
-std::map<std::string, std::size_t> countOperators(const Graph& graph) {
+std::map<std::string, std::size_t> countOperators(const Model& model) {
+  const std::shared_ptr<const Graph> main = model.graph->get();
   std::map<std::string, std::size_t> counts;
   // Only read here; the walk takes pointers that could be written to.
   mxnet::ext::host::forEachNode(
-      const_cast<Graph*>(&graph), [](Graph*) {},
-      [&counts](Graph*, const Node* node) {
-        if (node->op != "null") ++counts[node->op];
+      const_cast<Graph*>(main.get()), [](Graph*) {},
+      [&](Graph* graph, const Node* node) {
+        if (node->op == "null" || (graph != main.get() && !model.isOnnx())) return;
+        ++counts[node->op];
       });
   return counts;
 }

@@ -58,8 +58,9 @@ bool isUnchanged(const Model& model);
 /// Facts of the variables that have arrays.
 std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, const Graph& graph);
 
-/// How often each operator occurs in a graph and those nested in it, without variables.
-std::map<std::string, std::size_t> countOperators(const Graph& graph);
+/// How often each operator occurs, without variables: in a model of ONNX with those of nested
+/// graphs, as the Python package counts.
+std::map<std::string, std::size_t> countOperators(const Model& model);
 
 }  // namespace passlib::model
 

@@ -24,7 +24,7 @@ using Cost = std::pair<std::size_t, std::size_t>;  ///< operators, bytes of weig
 
 Cost costOf(const Model& model) {
   Cost cost{0, 0};
-  for (const auto& [op, count] : countOperators(*model.graph->get())) cost.first += count;
+  for (const auto& [op, count] : countOperators(model)) cost.first += count;
   for (const auto& [name, array] : model.arrays) cost.second += array.size();
   cost.second += nestedBytes(model);
   return cost;

@@ -111,6 +111,23 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
+@pytest.mark.parametrize("steps", ["removeDeadNodes, mergeEqualNodes", f"clean{SKIP}"])
+def test_loops(steps: str, tmp_path: Path) -> None:
+    """Nested graphs are changed, and count as in the Python package."""
+    x, state, weight = map(passlib.sym.var, ("x", "state", "weight"))
+
+    def body(data: Any, carried: Any) -> tuple[Any, Any]:
+        first, second = (passlib.sym.identity(data * weight) for _ in range(2))
+        return first + second + carried, first
+
+    out, last = passlib.sym.contrib.foreach(body, x, state)
+    model = passlib.Model(passlib.sym.Group([out, last]), {"weight": passlib.nd.ones((3,))})
+    (tmp_path / "model").mkdir()
+    model.save(tmp_path / "model" / "net")
+    found, expected = by_both(tmp_path / "model" / "net-symbol.json", steps, tmp_path)
+    assert found == expected
+
+
 def _weighted(folder: Path) -> Path:
     """Save a layer and a normalization, whose states are auxiliary."""
     data = passlib.sym.var("data")
