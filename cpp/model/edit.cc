@@ -128,6 +128,17 @@ std::string Edit::why(const rules::Book& book, std::size_t rule, Node* node) {
 
 bool Edit::move(std::string_view name, const moves::Options& options,
                 const rules::Assumptions& assumptions, const NodeNames& kept) {
+  bool known = false;
+  change(assumptions, kept, [&](moves::Model* model) { known = moves::run(name, model, options); });
+  return known;
+}
+
+void Edit::liftConstants(const moves::Wanted& wanted) {
+  change({}, {}, [&wanted](moves::Model* model) { moves::liftConstants(model, wanted); });
+}
+
+void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
+                  const std::function<void(moves::Model*)>& body) {
   moves::Hooks given;
   std::shared_ptr<rules::GraphKnowledge> known;
   given.owner = editor_.get();
@@ -146,9 +157,8 @@ bool Edit::move(std::string_view name, const moves::Options& options,
   given.file = file_;
   editor_->nodes(graph_);
   moves::Model model(given);
-  const bool known_name = moves::run(name, &model, options);
+  body(&model);
   gone_.insert(gone_.end(), model.goneConstants().begin(), model.goneConstants().end());
-  return known_name;
 }
 
 void Edit::allocate(Node* node, const Shape& shape, MXDType type) {

@@ -66,6 +66,8 @@ class Edit {
   /// Runs an algorithm of moves/moves.h; false if there is none of the name.
   bool move(std::string_view name, const moves::Options& options,
             const rules::Assumptions& assumptions, const NodeNames& kept);
+  /// Turns constants of nested graphs into weights; see moves/moves.h.
+  void liftConstants(const moves::Wanted& wanted);
   /// The operators that moves/kept.h names.
   const NodeNames& keptNames(const std::string& what);
   /// The facts of the values of the present graph.
@@ -77,6 +79,8 @@ class Edit {
   std::vector<std::string> takeGone();
 
  private:
+  void change(const rules::Assumptions& assumptions, const NodeNames& kept,
+              const std::function<void(moves::Model*)>& body);
   void allocate(Node* node, const Shape& shape, mxnet::ext::MXDType type);
   rules::Hooks hooks(const rules::Assumptions& assumptions);
   std::vector<Node*> applyOnce(const rules::Book& book, const std::vector<std::size_t>& chosen,

@@ -23,8 +23,7 @@ constexpr int kMxnetVersion = 10901;
 
 /// The standard passes that are written in Python are not here.
 constexpr const char* kPythonPasses[] = {
-    "constantsToWeights", "decompose", "inlineFunctions",   "nameUniquely", "outline",
-    "quantizeWeights",    "toHalf",    "weightsToConstants"};
+    "decompose", "inlineFunctions", "outline", "quantizeWeights", "toHalf", "weightsToConstants"};
 
 bool isOfPython(const std::string& name) {
   return std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=

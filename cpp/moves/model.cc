@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "facts/node_view.h"
 #include "facts/onnx_source.h"
@@ -37,6 +38,20 @@ const onnx::Original* nestedOriginal(const onnx::Originals* file, const Node& no
   const std::string_view id = attributeOf(node, "__id__");
   if (std::count(id.begin(), id.end(), '.') < 2) return nullptr;
   return file->find(id);
+}
+
+template <typename Number>
+NestedElements elementsOf(int type, Integers dims, const std::vector<Number>& numbers) {
+  NestedElements made{type, std::move(dims), {}, nullptr};
+  made.copied.resize(numbers.size() * sizeof(Number));
+  if (!numbers.empty()) std::memcpy(made.copied.data(), numbers.data(), made.copied.size());
+  made.data = made.copied.data();
+  return made;
+}
+
+template <typename Number>
+NestedElements listOf(int type, const std::vector<Number>& numbers) {
+  return elementsOf(type, {static_cast<int64_t>(numbers.size())}, numbers);
 }
 
 }  // namespace
@@ -116,6 +131,21 @@ std::string textOf(const Integers& numbers) {
 
 Model::Model(const Hooks& hooks) : hooks_(hooks) {
   opset_ = rules::operatorSetsOf(*hooks.graph)[""];
+}
+
+std::vector<Graph*> Model::graphs() const {
+  std::vector<Graph*> found = {graph()};
+  for (const Node* node : nodes()) {
+    std::vector<Graph*> pending = node->subgraphs;
+    while (!pending.empty()) {
+      Graph* const nested = pending.back();
+      pending.pop_back();
+      found.push_back(nested);
+      for (const Node* inner : owner().nodes(nested))
+        pending.insert(pending.end(), inner->subgraphs.begin(), inner->subgraphs.end());
+    }
+  }
+  return found;
 }
 
 std::vector<Node*> Model::sorted() const {
@@ -238,14 +268,10 @@ bool Model::runs(std::string_view op, const NodeEntry& value) {
 
 std::string Model::fresh(const std::string& wish) {
   if (!named_) {
-    for (const Node* node : owner().nodes(hooks_.graph)) names_.insert(node->name);
+    for (const Node* node : owner().nodes(hooks_.graph)) names_.use(node->name);
     named_ = true;
   }
-  std::string name = wish;
-  int& count = numbers_[wish];
-  while (names_.count(name) != 0) name = wish + "_" + std::to_string(++count);
-  names_.insert(name);
-  return name;
+  return names_.fresh(wish);
 }
 
 NodeEntry Model::add(const std::string& wish, const std::string& op,
@@ -278,6 +304,12 @@ NodeEntry Model::addConstant(const std::string& wish, const std::vector<int64_t>
   return NodeEntry(node, 0);
 }
 
+NodeEntry Model::addCopy(const std::string& wish, const NestedElements& elements) {
+  Node* node = owner().addNode(hooks_.graph, "null", fresh(wish), {}, 0);
+  setElements(node, elements);
+  return NodeEntry(node, 0);
+}
+
 NodeEntry Model::addConstant(const std::string& wish, const Integers& numbers) {
   const NodeEntry made =
       addConstant(wish, {static_cast<int64_t>(numbers.size())}, mxnet::ext::kInt64);
@@ -305,49 +337,52 @@ NodeEntry Model::absent() {
 
 void Model::noteMoved(const std::vector<Node*>& nodes) {
   for (Node* node : nodes) {
-    if (named_) names_.insert(node->name);
-    setElements(node);
+    if (named_) names_.use(node->name);
+    if (const std::optional<NestedElements> elements = nestedElements(*node))
+      setElements(node, *elements);
   }
 }
 
-void Model::setElements(Node* constant) {
-  const onnx::Original* const original = nestedOriginal(hooks_.file.get(), *constant);
-  if (original == nullptr) return;
-  const auto set = [&](int type, const Integers& dims, const void* data) {
-    hooks_.allocate(constant, dims, rules::arrayType(type));
-    const MXTensor& made = *constant->tensor;
-    const std::size_t bytes = static_cast<std::size_t>(made.size()) * rules::bytesOf(made.dtype);
-    if (bytes != 0) std::memcpy(made.data_ptr, data, bytes);
-  };
+std::optional<NestedElements> Model::nestedElements(const Node& constant) const {
+  const onnx::Original* const original = nestedOriginal(hooks_.file.get(), constant);
+  if (original == nullptr) return std::nullopt;
   onnx::Bytes message = original->message();
   if (original->what == onnx::Original::kConstant) {
     const onnx::Range range = original->record().attributes;
-    if (range.count != 1) return;
+    if (range.count != 1) return std::nullopt;
     const onnx::Attribute& value = original->graph->level.attributes[range.first].attribute;
-    const Integers ints = onnx::numbersOf<int64_t>(value);
-    const std::vector<float> floats = onnx::numbersOf<float>(value);
-    if (value.kind == onnx::Kind::kInt) set(facts::kInt64, {}, &value.whole);
-    if (value.kind == onnx::Kind::kFloat) set(facts::kFloat, {}, &value.real);
+    if (value.kind == onnx::Kind::kInt)
+      return elementsOf(facts::kInt64, {}, std::vector<int64_t>{value.whole});
+    if (value.kind == onnx::Kind::kFloat)
+      return elementsOf(facts::kFloat, {}, std::vector<float>{value.real});
     if (value.kind == onnx::Kind::kInts)
-      set(facts::kInt64, {static_cast<int64_t>(ints.size())}, ints.data());
+      return listOf(facts::kInt64, onnx::numbersOf<int64_t>(value));
     if (value.kind == onnx::Kind::kFloats)
-      set(facts::kFloat, {static_cast<int64_t>(floats.size())}, floats.data());
-    if (value.kind != onnx::Kind::kTensor) return;
+      return listOf(facts::kFloat, onnx::numbersOf<float>(value));
+    if (value.kind != onnx::Kind::kTensor) return std::nullopt;
     message = value.content;
   } else if (original->what != onnx::Original::kInitializer) {
-    return;
+    return std::nullopt;
   }
   const onnx::Tensor tensor = onnx::readTensor(message);
-  if (tensor.external) return;
+  if (tensor.external) return std::nullopt;
   const onnx::Elements elements = onnx::checkElements(
-      tensor, [&] { return "tensor " + std::string(attributeOf(*constant, "__id__")); });
-  if (elements.type == nullptr) return;
-  std::string copied;
+      tensor, [&] { return "tensor " + std::string(attributeOf(constant, "__id__")); });
+  if (elements.type == nullptr) return std::nullopt;
+  NestedElements found{tensor.type, tensor.dims, {}, elements.raw.data()};
   if (!tensor.has_raw) {
-    copied.resize(elements.count * elements.type->size);
-    onnx::copyElements(tensor, elements, copied.data());
+    found.copied.resize(elements.count * elements.type->size);
+    onnx::copyElements(tensor, elements, found.copied.data());
+    found.data = found.copied.data();
   }
-  set(tensor.type, tensor.dims, tensor.has_raw ? elements.raw.data() : copied.data());
+  return found;
+}
+
+void Model::setElements(Node* variable, const NestedElements& elements) {
+  hooks_.allocate(variable, elements.dims, rules::arrayType(elements.type));
+  const MXTensor& made = *variable->tensor;
+  const std::size_t bytes = static_cast<std::size_t>(made.size()) * rules::bytesOf(made.dtype);
+  if (bytes != 0) std::memcpy(made.data_ptr, elements.data, bytes);
 }
 
 void Model::forgetFacts() {

@@ -15,7 +15,7 @@
 
 #include "facts/fact.h"
 #include "graph/edited.h"
-#include "graph/text_table.h"
+#include "graph/name_source.h"
 #include "onnx/original/originals.h"
 
 namespace passlib::moves {
@@ -36,6 +36,14 @@ struct Hooks {
   std::function<void(Node*, const std::vector<int64_t>&, MXDType)> allocate;
   std::unordered_set<std::string> kept;           ///< names of operators that must stay
   std::shared_ptr<const onnx::Originals> file{};  ///< that which the graph came from, or null
+};
+
+/// The elements of a constant of a nested graph.
+struct NestedElements {
+  int type;
+  std::vector<int64_t> dims;
+  std::vector<char> copied;
+  const char* data;  ///< of `copied` or of the file
 };
 
 /// Whether a node is this operator of ONNX's own.
@@ -75,9 +83,13 @@ class Model {
   Graph* graph() const { return hooks_.graph; }
   bool isGone(const Node* node) const { return owner().isRemoved(node); }
   bool isKept(const Node& node) const { return hooks_.kept.count(node.name) != 0; }
+  /// The file that the graph came from, or null.
+  const onnx::Originals* file() const { return hooks_.file.get(); }
 
   /// All nodes, in the order in which they are stored.
   const std::vector<Node*>& nodes() const { return owner().nodes(graph()); }
+  /// The graph, and all graphs nested in it.
+  std::vector<Graph*> graphs() const;
   /// All nodes, or the operators of these kinds, each after its inputs.
   std::vector<Node*> sorted() const;
   std::vector<Node*> sorted(const std::unordered_set<std::string_view>& ops) const;
@@ -111,6 +123,9 @@ class Model {
   /// The fact that the file states of a parameter or a constant of a nested graph; an empty one for
   /// other nodes.
   facts::Fact nestedFact(const Node& node) const;
+  /// The elements of a constant of a nested graph, as the file has them; nothing if they are
+  /// elsewhere, or of a type without arrays.
+  std::optional<NestedElements> nestedElements(const Node& constant) const;
   /// The elements of a small constant of integers in a nested graph.
   std::optional<Integers> nestedNumbers(const Node& node) const;
   /// Whether ONNX Runtime has a kernel of an operator for the type of a value.
@@ -134,6 +149,9 @@ class Model {
   /// Adds a weight under a free name like `wish`, whose elements the caller sets.
   NodeEntry addConstant(const std::string& wish, const std::vector<int64_t>& shape, MXDType type);
   NodeEntry addConstant(const std::string& wish, const Integers& numbers);
+  NodeEntry addCopy(const std::string& wish, const NestedElements& elements);
+  /// Gives no new node of the main graph this name.
+  void avoid(const std::string& name) { names_.use(name); }
   void connect(const NodeEntry& value, Node* node, int input) {
     owner().connect(graph(), value, node, input);
   }
@@ -163,7 +181,7 @@ class Model {
   }
   const facts::Fact& fact(const NodeEntry& value);
   std::string fresh(const std::string& wish);
-  void setElements(Node* constant);
+  void setElements(Node* variable, const NestedElements& elements);
 
   const Hooks& hooks_;
   int64_t opset_ = 1;
@@ -172,8 +190,7 @@ class Model {
   std::map<std::pair<const Node*, int>, NodeEntry> same_;
   std::map<std::pair<const Node*, int>, int> types_;  ///< those that changed
   bool named_ = false;
-  TextSet names_;  ///< those of removed nodes too
-  TextMap<int> numbers_;
+  NameSource names_;  ///< those of removed nodes too
   std::vector<std::string> gone_constants_;
 };
 

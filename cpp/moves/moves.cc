@@ -6,6 +6,7 @@ void Options::set(std::string_view name, int64_t value) {
   if (name == "empty_errors") empty_errors = value != 0;
   if (name == "reorder_sums") reorder_sums = value != 0;
   if (name == "conditions") conditions = value != 0;
+  if (name == "nested") nested = value != 0;
   if (name == "max_growth") max_growth = value;
   if (name == "reorder_weights") reorder_weights = value != 0;
 }
@@ -13,6 +14,8 @@ void Options::set(std::string_view name, int64_t value) {
 bool run(std::string_view name, Model* model, const Options& options) {
   if (name == "cancelTransposes") {
     cancelTransposes(model, options.empty_errors, options.reorder_sums);
+  } else if (name == "constantsToWeights") {
+    constantsToWeights(model, options.nested);
   } else if (name == "foldConstants") {
     foldConstants(model, options.max_growth);
   } else if (name == "foldShapes") {
@@ -27,6 +30,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     mergeReshapes(model);
   } else if (name == "mergeSlices") {
     mergeSlices(model);
+  } else if (name == "nameUniquely") {
+    nameUniquely(model);
   } else if (name == "propagateCasts") {
     propagateCasts(model);
   } else if (name == "rebuildShapes") {

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_MOVES_MOVES_H_
 #define PASSLIB_MOVES_MOVES_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct Options {
   bool reorder_sums = false;
   bool conditions = false;
   bool reorder_weights = false;
+  bool nested = true;
   int64_t max_growth = 0;
 
   /// Sets a member of this name, if there is one.
@@ -72,6 +74,19 @@ void cancelTransposes(Model* model, bool empty_errors, bool reorder_sums);
 
 /// Moves Transposes behind their users if this reduces their number; a part of cancelTransposes.
 void sinkTransposes(Model* model, bool reorder_sums);
+
+/// Turns Constant nodes of the file into weights. `nested`: also constants and weights of nested
+/// graphs, as liftConstants does.
+void constantsToWeights(Model* model, bool nested);
+
+/// Which constants of nested graphs are wanted.
+using Wanted = std::function<bool(Graph*, Node*)>;
+/// Turns constants and weights of nested graphs into weights, which the nested graphs capture.
+void liftConstants(Model* model, const Wanted& wanted);
+
+/// Names operators without a name, and renames those whose name another node has; in a graph of an
+/// ONNX file those that its reader named.
+void nameUniquely(Model* model);
 
 /// Whether Transposes may go through an operator.
 bool isPassable(const Node& node);

@@ -414,9 +414,32 @@ g (float[N, 3] x) => (float[N, 3] y, float[P, N, 3] z) <int64 one = {1}, bool c 
                else_branch = e () => (q) { q = Neg(u) }> }> }"""
 
 
+WEIGHTS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N, 2] x, bool c) => (float[N, 2] y)
+<float[2] f = {0.1, -0.0}, double[0] none = {}, int64[2, 1] i = {9223372036854775807, -1},
+ bool[2] b = {1, 0}, float16[1] h = {1}, uint8[3] u = {0, 7, 255}> {
+  k = Constant <value_float = 2.0> () p = Cast <to = 1> (i) q = Cast <to = 1> (b)
+  r = Cast <to = 1> (h) s = Cast <to = 1> (u) t = Cast <to = 1> (none)
+  v = Sum(f, k, q, r) w = Concat <axis = 0> (s, t) o = ReduceMax <keepdims = 0> (w)
+  a = Mul(x, v) d = Add(a, o) e = ReduceMax <keepdims = 0> (p) g = Add(d, e)
+  y = If(c) <
+    then_branch = t1 () => (float[N, 2] r1) <float[2] n = {1, 2}> {
+      m = Constant <value = float[2] {3, 4}> () z = Add(g, m) l = Mul(z, n)
+      r1 = If(c) <
+        then_branch = t2 () => (float[N, 2] r2) {
+          b2 = Constant <value_floats = [5.5, 6.5]> () j = Constant <value_ints = [1, 0]> ()
+          z2 = Gather <axis = 1> (l, j) r2 = Mul(z2, b2) },
+        else_branch = e2 () => (float[N, 2] s2) { s2 = Neg(z) }> },
+    else_branch = e1 () => (float[N, 2] s1) <float[2] n = {5, 6}> { s1 = Mul(g, n) }> }"""
+
+
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
+        (WEIGHTS, "constantsToWeights"),
+        (WEIGHTS, "constantsToWeights{nested=false}"),
+        (WEIGHTS, "constantsToWeights, nameUniquely"),
+        (WEIGHTS, "nameUniquely"),
         (FOCUS, "fuseSpaceToDepth"),
         (FOCUS, "fuseSpaceToDepth{reorder_weights=true}"),
         (SIZES, "rebuildShapes"),

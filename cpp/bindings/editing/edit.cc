@@ -225,6 +225,14 @@ void bindEdits(py::module_* m) {
           },
           py::arg("book"), py::arg("rule"), py::arg("node"))
       .def(
+          "lift_constants",
+          [](PythonEdit& edit, const std::function<bool(const NodeHandle&)>& wanted) {
+            edit.edit().liftConstants(
+                [&](Graph* graph, Node* node) { return wanted({edit.owner(), graph, node}); });
+            edit.settle();
+          },
+          py::arg("wanted"))
+      .def(
           "facts",
           [](PythonEdit& edit, const Assumptions& assumptions) {
             return EditedFacts(&edit, assumptions);

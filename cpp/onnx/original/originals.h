@@ -48,6 +48,7 @@ struct Original {
   bool referred = false;  ///< a constant that more than inference refers to
 
   bool isTensor() const { return what >= kInitializer; }
+  bool isNode() const { return what == kOperator || what == kConstant; }
   /// The NodeProto of an operator or a constant.
   const NodeRecord& record() const { return graph->level.nodes[number]; }
   Bytes name(const Range& range, uint32_t place) const {

@@ -188,20 +188,6 @@ def constant_array(document: Document, key: str) -> np.ndarray[Any, Any] | None:
     return _of_node(message, key) if kind == "node" and message.op_type == "Constant" else None
 
 
-def named_by_reader(document: Document, key: str, name: str) -> bool:
-    """Whether an operator has the name of its place, since the file has none, or one twice.
-
-    ``key``: the `ID` of the operator; empty for a new one. ``name``: its name in the graph.
-    """
-    if key.isdigit():
-        message = document.model.graph.node[int(key)]
-    else:
-        kind, message = _find(document, key)
-        if kind != "node":
-            return False
-    return bool(name == f"{message.name or message.op_type}_{key}" and name != message.name)
-
-
 def nested_bytes(document: Document, graph: _core.Graph) -> int:
     """Return the bytes of the weights and constants of the file in a graph's nested graphs."""
     total = 0

@@ -10,6 +10,5 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     decompose,
     groups,
     half,
-    names,
     quantize,
 )

@@ -46,7 +46,7 @@ class _StandardPass:
         options = {**self._options, **given}
         if self._name in _WITH_RUNTIME:
             _WITH_RUNTIME[self._name](graph, **options)
-        elif graph.dialect != "onnx":
+        elif graph.dialect != "onnx" and self._name in _OTHER_DIALECTS:
             _OTHER_DIALECTS[self._name](graph)
         else:
             texts = [(key, str(value)) for key, value in options.items()]

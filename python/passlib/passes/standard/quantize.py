@@ -17,7 +17,7 @@ from passlib.files.optional import require
 from passlib.library.call import write_escaped
 from passlib.library.python import Graph
 from passlib.passes.function import register_function
-from passlib.passes.standard.constants import lift_constants
+from passlib.passes.rulebook import new_edit
 from passlib.passes.standard.facts.nodes import Model, integer, is_constant, operator
 
 _FLOATS: Final = ("float32", "float16", "bfloat16")
@@ -242,7 +242,7 @@ class _Conversion:
 
     def run(self) -> None:
         """Quantize the weights, then print what was made."""
-        lift_constants(self._graph, lambda node: self._is_read(node.outputs[0]))
+        new_edit(self._graph).lift_constants(lambda node: self._is_read(node.outputs[0]))
         for node in [each for each in self._graph.nodes if is_constant(self._graph, each)]:
             array = self._graph.args.get(node.name)
             if array is None:
