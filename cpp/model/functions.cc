@@ -18,6 +18,7 @@
 #include "model/writing.h"
 #include "onnx/naming/fresh_names.h"
 #include "onnx/parts/bodies.h"
+#include "onnx/parts/tensor.h"
 #include "onnx/wire/splices.h"
 
 namespace passlib::model {
@@ -34,6 +35,9 @@ using onnx::Fields;
 /// number, since equal ones would be merged.
 constexpr const char* kResultMark = "Result";
 constexpr const char* kReferringMark = "Referring";
+
+/// The operator set from which on Constant has types other than half, single and double precision.
+constexpr int64_t kConstantOfAnyType = 9;
 
 /// Domain, name and overload.
 using FunctionKey = std::tuple<std::string, std::string, std::string>;
@@ -243,10 +247,16 @@ class FunctionBody {
     for (const auto& set : setsOf(bodiesOf(changed, kOpsetImport))) {
       if (sets.count(set) == 0) return std::nullopt;
     }
-    const bool has_own =
-        std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.first.empty(); });
+    const auto own =
+        std::find_if(sets.begin(), sets.end(), [](const auto& set) { return set.first.empty(); });
     const Bytes graph = onnx::bodyOf(changed, kGraph);
-    if (!has_own || !bodiesOf(graph, kSparseInitializer).empty()) return std::nullopt;
+    if (own == sets.end() || !bodiesOf(graph, kSparseInitializer).empty()) return std::nullopt;
+    for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
+      const int type = onnx::readTensor(tensor).type;
+      const bool is_real =
+          type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
+      if (own->second < kConstantOfAnyType && !is_real) return std::nullopt;
+    }
     const std::string named = withResultNames(graph);
     const std::string text = withShownNodes(named);
     std::unordered_map<Bytes, Bytes> producers;

@@ -592,6 +592,19 @@ def test_local_functions(text: str, steps: str, tmp_path: Path) -> None:
         assert (made != path.read_bytes()) == entered
 
 
+def test_constants_that_an_old_operator_set_lacks(tmp_path: Path) -> None:
+    """Before operator set 9, a body has no constant of integers."""
+    text = """<ir_version: 8, opset_import: ["" : 8, "local" : 1]>
+g (float[2, 3] x) => (int64[2] y, float[2, 3] z) { y, z = local.f(x) }
+<domain: "local", opset_import: ["" : 8]>
+f (a) => (r, s) { b = Relu(a) r = Shape(b) s = Exp(b) }"""
+    path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    assert run(path, "-o", out, "--quiet") == (0, "", "")
+    assert out.read_bytes() == by_python(path, "simplify")
+    (function,) = onnx.load(out).functions
+    assert [node.op_type for node in function.node] == ["Relu", "Shape", "Exp"]
+
+
 def test_rules_enter_functions(tmp_path: Path) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
 g (float[2] x) => (float[2] y) { y = local.f(x) }

@@ -25,6 +25,11 @@ from passlib.graph.plain import PlainGraph
 from passlib.model.edits import Change, names_of
 from passlib.model.graph import graph_of
 
+_CONSTANT_OF_ANY_TYPE = 9
+"""The operator set from which on Constant has types other than `_REAL_TYPES`."""
+_REAL_TYPES = {1, 10, 11}
+"""ONNX's numbers of single, half and double precision."""
+
 M = TypeVar("M")
 
 
@@ -196,8 +201,11 @@ class _Body:
         function, graph = self._function, changed.graph
         imports = {(schema.plain(entry.domain), entry.version) for entry in made.opset_import}
         new = {(schema.plain(entry.domain), entry.version) for entry in changed.opset_import}
-        has_own = any(not domain for domain, _ in imports)
-        if new - imports or graph.sparse_initializer or not has_own:
+        own = [version for domain, version in imports if not domain]
+        if new - imports or graph.sparse_initializer or not own:
+            return None
+        types = {tensor.data_type for tensor in graph.initializer}
+        if own[0] < _CONSTANT_OF_ANY_TYPE and not types <= _REAL_TYPES:
             return None
         nodes = []
         for tensor in graph.initializer:
