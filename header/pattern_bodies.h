@@ -1883,30 +1883,31 @@ class PatternSession {
 
   std::string refusalText() const {
     if (best_ == 0) return std::string();
-    const PatternOperation& operation = *static_cast<const PatternOperation*>(refusal_.wanted);
-    const PatternValue& value = *static_cast<const PatternValue*>(refusal_.wanted);
-    const PatternAttribute& attribute = *static_cast<const PatternAttribute*>(refusal_.wanted);
+    // What is wanted, if anything, is one of these.
+    const auto* const operation = static_cast<const PatternOperation*>(refusal_.wanted);
+    const auto* const value = static_cast<const PatternValue*>(refusal_.wanted);
+    const auto* const attribute = static_cast<const PatternAttribute*>(refusal_.wanted);
     const NodeEntry& found = refusal_.found;
     const NodeEntry& other = refusal_.other;
     switch (refusal_.reason) {
       case Refusal::kAbsentOnce:
-        return "the optional " + quoted(value.name) + " is used twice, and absent once";
+        return "the optional " + quoted(value->name) + " is used twice, and absent once";
       case Refusal::kTwoValues:
-        return quoted(value.name) + " is " + entryText(found) + " at one place and " +
+        return quoted(value->name) + " is " + entryText(found) + " at one place and " +
                entryText(other) + " at another";
       case Refusal::kOtherOutput:
-        return "output " + std::to_string(other.entry) + " of " + operation.text +
+        return "output " + std::to_string(other.entry) + " of " + operation->text +
                " is needed, and this is " + entryText(found);
       case Refusal::kTwoNodes:
-        return operation.text + " is both " + nodeText(*found.node) + " and " +
+        return operation->text + " is both " + nodeText(*found.node) + " and " +
                nodeText(*other.node);
       case Refusal::kOtherOperator:
-        return (operation.text == "_" ? "an operation" : operation.text) +
+        return (operation->text == "_" ? "an operation" : operation->text) +
                " is needed, and this is " + nodeText(*found.node);
       case Refusal::kSameNode:
         return "two operations of the pattern are the same node, " + nodeText(*found.node);
       case Refusal::kNoOutput:
-        return nodeText(*found.node) + " has no output " + std::to_string(operation.outputs - 1);
+        return nodeText(*found.node) + " has no output " + std::to_string(operation->outputs - 1);
       case Refusal::kPinned:
         return nodeText(*found.node) + " has control dependencies";
       case Refusal::kUsedElsewhere:
@@ -1917,31 +1918,31 @@ class PatternSession {
         return nodeText(*found.node) + " computes an output of the graph";
       case Refusal::kInputCount:
         return nodeText(*found.node) + " has " + std::to_string(countInputs(*found.node)) +
-               " inputs, and " + operation.text + " of the pattern " +
-               std::to_string(operation.inputs.size());
+               " inputs, and " + operation->text + " of the pattern " +
+               std::to_string(operation->inputs.size());
       case Refusal::kAbsentAtOnePlace:
-        return quoted(value.name) + " is absent at one place";
+        return quoted(value->name) + " is absent at one place";
       case Refusal::kOtherList:
-        return "*" + value.name + " is different at two places";
+        return "*" + value->name + " is different at two places";
       case Refusal::kNoAttribute:
-        return nodeText(*found.node) + " has no attribute " + quoted(attribute.key);
+        return nodeText(*found.node) + " has no attribute " + quoted(attribute->key);
       case Refusal::kOtherAttribute:
-        return nodeText(*found.node) + " has " + attribute.key + "=" +
-               textAttr(found.node, attribute.key.c_str(), "") +
+        return nodeText(*found.node) + " has " + attribute->key + "=" +
+               textAttr(found.node, attribute->key.c_str(), "") +
                ", which the pattern does not allow";
       case Refusal::kUnknownShape:
         return "the shape of " + entryText(found) + " is unknown";
       case Refusal::kOtherUser:
-        return operation.text + " is needed as user of " + entryText(found) + ", and this is " +
+        return operation->text + " is needed as user of " + entryText(found) + ", and this is " +
                nodeText(*other.node);
       case Refusal::kNoUser:
-        return entryText(found) + " has no " + operation.text + " as user that matches";
+        return entryText(found) + " has no " + operation->text + " as user that matches";
       case Refusal::kDependsOnResult:
         return "an input of the match depends on one of its results";
       case Refusal::kCondition:
         return conditionText(*static_cast<const PatternCondition*>(refusal_.wanted));
       default:
-        return valueText(value);
+        return valueText(*value);
     }
   }
 

@@ -161,6 +161,8 @@ def outcome(tried: Trial) -> str:
         made = onnx.load(path)
     if op == "AveragePool" and tried.target < 7:
         return "not run: ONNX's reference counts padding there"
+    if op == "LpNormalization" and any(each.dtype == np.float16 for each in tried.feeds.values()):
+        return "not run: ONNX's reference takes no absolute values there"
     before = _run(_with_aligned(tried.model), tried.feeds)
     after = _run(_with_aligned(made), tried.feeds)
     if isinstance(before, str) or isinstance(after, str):

@@ -616,7 +616,12 @@ def _reason(text: str, model: Any, present: int, opset: int) -> str:
     nodes = [node for graph in graphs_within(model.graph) for node in graph.node]
     about = [node for node in nodes if named and node.op_type == named[1]][:1]
     if not about:
-        about = [node for node in nodes if _differs(node, present, opset)]
+        stated = re.search(r"\bAttribute (\w+)", text)
+        differing = [node for node in nodes if _differs(node, present, opset)]
+        about = [node for node in differing
+                 if stated and any(each.name == stated[1] for each in node.attribute)]  # fmt: skip
+        # Constants rarely are the reason.
+        about = about or sorted(differing, key=lambda node: bool(node.op_type == "Constant"))
     if len(about) == 1 and "No Adapter" in text:
         text = other_form(about[0], present, opset) or text
     titles = [f"{_name(node)!r} ({node.op_type})" for node in about]
