@@ -141,12 +141,15 @@ class Types {
   std::vector<FlatText> spans_;
 };
 
-/// Puts new parameters among the arrays of a model, whose dialect may have auxiliary states.
-void takeParams(std::vector<NewParam> params, const Lent& args, const Lent& aux, bool has_states,
-                Arrays* arrays) {
+/// Puts new parameters among the arrays of a model. A state stays one, however it is allocated.
+void takeParams(std::vector<NewParam> params, const Lent& args, const Lent& aux,
+                const Model& before, Arrays* arrays) {
   for (NewParam& param : params) {
     const int type = rules::onnxType(static_cast<mxnet::ext::MXDType>(param.dtype));
-    Array made{type, std::move(param.shape), {}, nullptr, nullptr, has_states && !param.is_arg};
+    const auto old = before.arrays.find(param.name);
+    const bool is_state =
+        old != before.arrays.end() ? old->second.is_state : !before.isOnnx() && !param.is_arg;
+    Array made{type, std::move(param.shape), {}, nullptr, nullptr, is_state};
     if (param.scaled) {
       const Lent& lent = param.scaled->of_arg ? args : aux;
       made.scaled = std::make_shared<const Scaled>(std::move(param.scaled->elements));
@@ -228,7 +231,7 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
   for (const std::string& name : result.gone) after.arrays.erase(name);
   args.takeChanges(&after.arrays);
   aux.takeChanges(&after.arrays);
-  takeParams(std::move(result.params), args, aux, !before.isOnnx(), &after.arrays);
+  takeParams(std::move(result.params), args, aux, before, &after.arrays);
   after.attributes = printAttributes(result.graph->attrs);
   for (auto& [key, text] : after.attributes) {
     const auto old = shown.find(key);

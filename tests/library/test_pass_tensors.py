@@ -47,6 +47,19 @@ def test_a_second_allocation_keeps_the_first_one() -> None:
     np.testing.assert_array_equal(args["v"], 4 * weights()["v"])
 
 
+@pytest.mark.usefixtures("handover")
+def test_a_state_stays_one_however_it_is_allocated(tmp_path: Path) -> None:
+    names = ("gamma", "beta", "moving_mean", "moving_var")
+    arrays = {f"bn_{name}": np.ones(3, np.float32) for name in names}
+    states = {name: arrays.pop(name) for name in ("bn_moving_mean", "bn_moving_var")}
+    normalized = passlib.sym.BatchNorm(passlib.sym.var("x"), name="bn")
+    model = passlib.Model(normalized, arrays, states).optimize_for("doubleTwice")
+    assert (model.args.keys(), model.aux.keys()) == (arrays.keys(), states.keys())
+    np.testing.assert_array_equal(model.aux["bn_moving_mean"], [4, 4, 4])
+    model.save(tmp_path / "new")
+    assert passlib.load(tmp_path / "new-symbol.json").aux.keys() == states.keys()
+
+
 REFUSED = {
     "shape": r"the shape of the tensor of 'w' was changed.*alloc_arg",
     "rank": "the shape of the tensor of 'w' was changed",

@@ -103,7 +103,7 @@ def test_simplify_skips_what_is_in_python(tmp_path: Path) -> None:
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Passes that read and change weights, loaded here as well."""
     paths = []
-    for name in ("weights", "on_demand"):
+    for name in ("weights", "on_demand", "tensors"):
         path = tmp_path_factory.mktemp("libraries") / f"{name}.so"
         compile_to(path, (*CXX, *LIBRARY), [TESTS / "plugins" / f"{name}.cc"])
         passlib.library.load(str(path), replace=True)
@@ -163,6 +163,7 @@ def _weighted(folder: Path) -> Path:
         'onDemandScale{weight=fc_weight, factors="[2, 3, 4]"}',
         "onDemandScale{weight=bn_moving_var, into=bn_gamma}",
         "onDemandLook",
+        "doubleTwice",
     ],
 )
 def test_passes_of_libraries(steps: str, libraries: list[Path], tmp_path: Path) -> None:

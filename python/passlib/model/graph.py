@@ -36,7 +36,7 @@ from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.graph.plain import ORIGIN, PlainGraph, collection_off
 from passlib.graph.tables import Table
 from passlib.library import backends
-from passlib.library.call import Backend, Call, Holder, Outcome, Param
+from passlib.library.call import Arrays, Backend, Call, Holder, Outcome, Param
 from passlib.library.pipeline import (
     Repeat,
     Step,
@@ -654,7 +654,7 @@ def optimize_graph(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, d
     with collection_off():
         dialect.complete(outcome.graph)
         # The operator that wrote to a state may be gone already; names in aux count as states.
-        _commit(symbol, outcome, lent, {*states, *(aux or ())})
+        _commit(symbol, outcome, lent, {*states, *(aux or ())}, _by_kind(outcome, args, aux))
         outcome.attributes.pop(_DIALECT, None)
         own = dialect.own_after(symbol, outcome.graph)
         return outcome.graph, {**outcome.attributes, **own}
@@ -694,18 +694,37 @@ def _of_lists(symbol: PlainGraph, request: Request) -> tuple[_core.Graph, dict[s
 
 
 def _commit(
-    symbol: PlainGraph, outcome: Outcome, lent: tuple[Holder, Holder], was_aux: Collection[str]
+    symbol: PlainGraph,
+    outcome: Outcome,
+    lent: tuple[Holder, Holder],
+    was_aux: Collection[str],
+    params: tuple[Arrays, Arrays],
 ) -> None:
-    """Bring the caller's arrays up to date: ``args`` first in ``lent``, then ``aux``."""
+    """Bring the caller's arrays up to date: ``args`` first in ``lent`` and ``params``."""
 
     @cache
     def parameters() -> set[str]:
         readable = {name for part in lent for name, *_ in part.params}
         return _removed_parameters(symbol, outcome.graph, outcome.gone, readable)
 
-    for part, new, is_arg in zip(lent, outcome.params, (True, False), strict=True):
+    for part, new, is_arg in zip(lent, params, (True, False), strict=True):
         gone = [name for name in outcome.gone if (name not in was_aux) == is_arg]
         part.commit(gone, new, lambda name: name in parameters())
+
+
+def _by_kind(
+    outcome: Outcome, args: Mapping[str, Any] | None, aux: Mapping[str, Any] | None
+) -> tuple[Arrays, Arrays]:
+    """Return the new parameters, for ``args`` and ``aux``: there or where the caller has them.
+
+    In both they would be twice in a file.
+    """
+    made: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for kind, new in enumerate(outcome.params):
+        for name, array in new.items():
+            has = [name in (given or ()) for given in (args, aux)]
+            made[kind if has[0] == has[1] else has.index(True)][name] = array
+    return made
 
 
 def _given_types(
