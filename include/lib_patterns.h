@@ -2229,7 +2229,7 @@ class PatternSession {
 
   std::string refusalText() const {
     if (best_ == 0) return std::string();
-    // What is wanted, if anything, is one of these.
+    // `wanted` points to one of these, or is null.
     const auto* const operation = static_cast<const PatternOperation*>(refusal_.wanted);
     const auto* const value = static_cast<const PatternValue*>(refusal_.wanted);
     const auto* const attribute = static_cast<const PatternAttribute*>(refusal_.wanted);

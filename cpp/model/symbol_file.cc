@@ -73,7 +73,8 @@ std::vector<std::string> namesIn(const std::string& folder) {
   return names;
 }
 
-/// What changes when a file is replaced; null if there is none.
+/// The identity and the state of a file, which differ for one that replaces it; null if there is
+/// none.
 JsonVal stateOf(const std::string& path) {
   struct stat state{};
   if (::stat(path.c_str(), &state) != 0) return JsonVal::null();

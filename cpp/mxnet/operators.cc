@@ -409,7 +409,7 @@ Names repeatedNames(const Operator& op, const Attributes& given) {
     return {"data", "weight"};
   }
   const std::size_t count = op.counting.empty() ? 0 : given.count(op.counting);
-  // Of these, so many count nested graphs.
+  // The count of these operators includes so many nested graphs.
   for (const auto& [name, graphs] : {std::pair("_foreach", 1), {"_while_loop", 2}, {"_cond", 3}}) {
     const auto others = static_cast<std::size_t>(graphs);
     if (op.name == name) return numberedFrom("data", count > others ? count - others : 0);

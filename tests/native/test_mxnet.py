@@ -7,10 +7,9 @@ import json
 import os
 import random
 import struct
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ import pytest
 import passlib
 from file_mutations import damaged, rearranged
 from legacy_cases import GRAPHS
+from native_command import TOOL, run
 from passlib.dialects.weights.npz import write_npz
 from passlib.dialects.weights.params import read_list, write_list
 from passlib.files.source import Source
@@ -25,8 +25,6 @@ from passlib.mxnet.schema import Operator, registry
 from passlib.mxnet.schema.operator import HIDDEN, Parameter
 from places import DATA, SHARED, TESTS
 from plugin_build import CXX, LIBRARY, compile_to
-
-TOOL = Path(os.environ.get("PASSLIB_NATIVE", "/nowhere")) / "bin" / "passlib-opt"
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs make native")
 
@@ -38,19 +36,6 @@ SKIP = f"{{skip=[{', '.join(IN_PYTHON)}]}}"
 MODELS = sorted(
     path for data in (DATA, SHARED) for path in (data / "mxnet" / "models").glob("*-symbol.json")
 )
-
-
-class Run(NamedTuple):
-    """What the command did."""
-
-    status: int
-    printed: str
-    errors: str
-
-
-def run(*arguments: str | Path) -> Run:
-    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=False)
-    return Run(done.returncode, done.stdout, done.stderr)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import onnx
 import onnx.numpy_helper
@@ -20,6 +20,7 @@ import onnx.parser
 import pytest
 
 import passlib
+from native_command import PREFIX, TOOL, run
 from onnx_mutations import mutated
 from onnx_suite import node_cases
 from passlib.passes.rule_examples import build
@@ -28,8 +29,6 @@ from passlib.passes.rules import books
 from places import ROOT
 from printed_blocks import shell
 
-PREFIX = Path(os.environ.get("PASSLIB_NATIVE", "/nowhere"))
-TOOL = PREFIX / "bin" / "passlib-opt"
 STEPS = "removeDeadNodes, mergeEqualNodes{parameters=true}, foldBatchNormalization"
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs make native")
@@ -54,20 +53,6 @@ g (float[n, 4] x) => (float[n, 4] y)
 <float t = {3}, float a = {0.044715}, float b = {0.7978845608}, float o = {1}, float h = {0.5}>
 { p = Pow(x, t) q = Mul(p, a) r = Add(x, q) s = Mul(r, b) u = Tanh(s) v = Add(u, o)
   w = Mul(x, v) y = Mul(w, h) }"""
-
-
-class Run(NamedTuple):
-    """What the command did."""
-
-    status: int
-    printed: str
-    errors: str
-
-
-def run(*arguments: str | Path) -> Run:
-    """Run passlib-opt."""
-    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=False)
-    return Run(done.returncode, done.stdout, done.stderr)
 
 
 def write(text: str, path: Path) -> Path:

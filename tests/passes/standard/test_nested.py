@@ -68,7 +68,7 @@ def test_an_output_that_is_a_constant_which_nodes_use(tmp_path: Any) -> None:
 
 
 def test_sizes_that_only_a_run_tells(tmp_path: Any) -> None:
-    """Those of a branch are other ones than those around it, also where nodes have equal names."""
+    """A branch has sizes of its own, even if its nodes have the names of nodes around it."""
     data = parsed("""g (float[N] x, float[M] w, bool c) => (int64[1, K] z, bool[2] y)
     {
       a = NonZero(x) z = Neg(a)

@@ -536,7 +536,7 @@ def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> 
     given, opset = conversion.model, conversion.target
     failures = (inference.InferenceError, converter.ConvertError)
     replaced: set[str] = set()
-    is_new = min(conversion.present, opset) >= _OLDEST_ADAPTED
+    is_adapted = min(conversion.present, opset) >= _OLDEST_ADAPTED
 
     def inner(body: Any) -> Any:
         return _through_converter(Conversion(body, conversion.present, opset), model, hidden)
@@ -544,11 +544,11 @@ def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> 
     while True:
         known = set(hidden)
         try:
-            shown = hide(given, hidden, conversion.present, opset, inner) if is_new else given
+            shown = hide(given, hidden, conversion.present, opset, inner) if is_adapted else given
             result = converter.convert_version(shown, opset)
         except (*failures, RuntimeError, ValueError, IndexError) as error:
             text = str(error)
-            if not is_new:
+            if not is_adapted:
                 raise UnsupportedError(_reason(text, model, conversion.present, opset)) from error
             named = set(re.findall(r"\b[A-Z]\w*", text))
             graphs = graphs_within(given.graph)
@@ -560,7 +560,7 @@ def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> 
             if not found <= replaced or not replaced:
                 replaced |= found
                 if expand(given, OperatorSet.of(opset, refused=found or None)):
-                    if is_new:
+                    if is_adapted:
                         adapt(given, conversion.present, opset)
                     conversion.check()
                     continue
