@@ -341,7 +341,7 @@ class Session {
     const MXTensor* tensor = known(entry).constant;
     if (tensor == nullptr || tensor->shape.empty()) return true;
     for (const NodeEntry& input : match.nodes()[number.operation]->inputs) {
-      const facts::Fact fact = known(input).fact;
+      const facts::Fact& fact = known(input).fact;
       if (!(input == entry) && fact.shape && fact.shape->size() >= tensor->shape.size())
         return true;
     }
@@ -480,7 +480,7 @@ Value MatchScope::attributeOf(const Node& node, const std::string& key) const {
   if (node.inputs.empty()) return Value::unknown(missing);
   if (!reversed && attributeOf(node, "noop_with_empty_axes").number() != 0)
     return Value::unknown(missing);
-  const facts::Fact fact = known(node.inputs[0]).fact;
+  const facts::Fact& fact = known(node.inputs[0]).fact;
   if (!fact.shape)
     return Value::unknown("the rank of '" + node.inputs[0].node->name + "' is unknown");
   std::vector<Dim> axes;
@@ -577,7 +577,7 @@ class Builder {
 
   /// Refuses results of a folded operation that are too large, or whose size nobody knows.
   void requireRoom(const NodeEntry& made) {
-    const facts::Fact fact = session_.known(made).fact;
+    const facts::Fact& fact = session_.known(made).fact;
     Dim bytes = fact.shape ? facts::product(*fact.shape) : Dim();
     bytes = bytes * Dim(std::max<int64_t>(static_cast<int64_t>(bytesOf(arrayType(fact.type))), 1));
     if (!bytes.isNumber() || !session_.takeRoom(bytes.number()))
@@ -711,7 +711,7 @@ class Builder {
   }
 
   NodeEntry shapeOf(const NodeEntry& input) {
-    const facts::Fact fact = session_.known(input).fact;
+    const facts::Fact& fact = session_.known(input).fact;
     if (fact.shape && facts::isStatic(*fact.shape)) {
       std::vector<int64_t> numbers;
       for (const Dim& each : *fact.shape) numbers.push_back(each.number());
@@ -872,14 +872,14 @@ class Cost {
     const Dim made = outputs(node);
     if (node.inputs.size() < 2) return made;
     if (node.op == "MatMul" || node.op == "Gemm") {
-      const facts::Fact fact = session_.known(node.inputs[0]).fact;
+      const facts::Fact& fact = session_.known(node.inputs[0]).fact;
       if (!fact.shape || fact.shape->empty()) return Dim();
       std::string text;
       const bool turned = AttributeTexts(node.attrs).get("transA", &text) && text != "0";
       return made * (turned ? fact.shape->front() : fact.shape->back());
     }
     if (node.op == "Conv") {
-      const facts::Fact fact = session_.known(node.inputs[1]).fact;
+      const facts::Fact& fact = session_.known(node.inputs[1]).fact;
       if (!fact.shape || fact.shape->empty()) return Dim();
       return made * facts::product(std::vector<Dim>(fact.shape->begin() + 1, fact.shape->end()));
     }
@@ -887,7 +887,7 @@ class Cost {
   }
 
   Dim elements(const NodeEntry& entry) const {
-    const facts::Fact fact = session_.known(entry).fact;
+    const facts::Fact& fact = session_.known(entry).fact;
     return fact.shape ? facts::product(*fact.shape) : Dim();
   }
 
@@ -930,7 +930,7 @@ bool isCheaper(const Session& session, const Builder& builder, const std::vector
     }
     for (Node* node : builder.operations()) {
       if (!session.isFolding(node) || !stays(node)) continue;
-      const facts::Fact fact = session.known(NodeEntry(node, 0)).fact;
+      const facts::Fact& fact = session.known(NodeEntry(node, 0)).fact;
       const Dim count = fact.shape ? facts::product(*fact.shape) : Dim();
       after = after + count * Dim(static_cast<int64_t>(bytesOf(arrayType(fact.type))));
     }
@@ -1054,8 +1054,8 @@ void Session::rewrite(const CompiledRule& compiled, const Alternative& alternati
       std::vector<std::size_t>& own = heads_[result.second.node];
       own.insert(own.end(), heads.begin(), heads.end());
     }
-    const facts::Fact before = known(from).fact;
-    const facts::Fact after = known(result.second).fact;
+    const facts::Fact& before = known(from).fact;
+    const facts::Fact& after = known(result.second).fact;
     bool contradicts = before.type != 0 && after.type != 0 && before.type != after.type;
     if (before.shape && after.shape) {
       contradicts = contradicts || before.shape->size() != after.shape->size();

@@ -16,12 +16,6 @@ bool isConstant(const Node& node) {
          attributeOf(node, "__id__").substr(0, 6) != "input.";
 }
 
-facts::Fact constantFact(const mxnet::ext::MXTensor& tensor) {
-  return facts::constantFact(static_cast<facts::Type>(onnxType(tensor.dtype)),
-                             facts::Shape(tensor.shape.begin(), tensor.shape.end()),
-                             static_cast<const char*>(tensor.data_ptr));
-}
-
 /// The type that a pass states for a variable that is new to the file.
 facts::Fact statedFact(const Node& node) {
   const NodeEntry entry(const_cast<Node*>(&node), 0);
@@ -63,24 +57,28 @@ void GraphKnowledge::infer() {
   inferred_ = true;
 }
 
-Known GraphKnowledge::of(const NodeEntry& entry) {
-  Known known;
-  if (isConstant(*entry.node)) {
-    known.constant = entry.node->tensor;
-    known.fact = constantFact(*known.constant);
-  } else {
-    infer();
-    known.fact = facts_->of(entry);
+const facts::Fact& GraphKnowledge::ofConstant(const mxnet::ext::MXTensor& tensor) {
+  const auto [place, is_new] = constants_.try_emplace(&tensor);
+  if (is_new) {
+    place->second = facts::constantFact(static_cast<facts::Type>(onnxType(tensor.dtype)),
+                                        facts::Shape(tensor.shape.begin(), tensor.shape.end()),
+                                        static_cast<const char*>(tensor.data_ptr));
   }
-  return known;
+  return place->second;
+}
+
+Known GraphKnowledge::of(const NodeEntry& entry) {
+  if (isConstant(*entry.node)) return {ofConstant(*entry.node->tensor), entry.node->tensor};
+  infer();
+  return {facts_->of(entry)};
 }
 
 void GraphKnowledge::add(const Graph* graph, const Node* node) {
   if (inferred_ && graph == root_) facts_->update({node});
 }
 
-facts::Fact GraphKnowledge::describe(const Node& node) const {
-  if (isConstant(node)) return constantFact(*node.tensor);
+facts::Fact GraphKnowledge::describe(const Node& node) {
+  if (isConstant(node)) return ofConstant(*node.tensor);
   const bool stated = node.attrs.count("__shape__") != 0 || node.attrs.count("__dtype__") != 0;
   if (source_ == nullptr || stated) return statedFact(node);
   return source_->describe(node);

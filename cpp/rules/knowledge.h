@@ -3,6 +3,7 @@
 #define PASSLIB_RULES_KNOWLEDGE_H_
 
 #include <memory>
+#include <unordered_map>
 
 #include "facts/facts.h"
 #include "facts/onnx_source.h"
@@ -39,11 +40,13 @@ class GraphKnowledge {
   void add(const Graph* graph, const Node* node);
 
  private:
-  facts::Fact describe(const Node& node) const;
+  facts::Fact describe(const Node& node);
+  const facts::Fact& ofConstant(const mxnet::ext::MXTensor& tensor);
 
   Graph* root_;
   std::unique_ptr<facts::OnnxSource> source_;
   std::unique_ptr<facts::Facts> facts_;
+  std::unordered_map<const mxnet::ext::MXTensor*, facts::Fact> constants_;
   bool inferred_ = false;
 };
 

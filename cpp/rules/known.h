@@ -14,7 +14,7 @@ using facts::Dim;
 
 /// The facts of a value.
 struct Known {
-  facts::Fact fact;
+  const facts::Fact& fact;                         ///< until the facts of the value change
   const mxnet::ext::MXTensor* constant = nullptr;  ///< the array of a constant
 };
 

@@ -64,7 +64,7 @@ Value shapeOf(const Scope& scope, const Term& term) {
   if (term.kind != Term::kName) return evaluate(term, scope);
   NodeEntry entry;
   if (!entryOf(scope, term, &entry)) return absent(term);
-  const facts::Fact fact = scope.known(entry).fact;
+  const facts::Fact& fact = scope.known(entry).fact;
   return fact.shape ? Value::of(*fact.shape) : notKnown("shape", term);
 }
 
@@ -334,7 +334,7 @@ Value rankOfAll(const Scope& scope, const Term& term) {
   if (!scope.entries(term.text, &entries) || entries.empty()) return absent(term);
   std::optional<std::size_t> rank;
   for (const NodeEntry& entry : entries) {
-    const facts::Fact fact = scope.known(entry).fact;
+    const facts::Fact& fact = scope.known(entry).fact;
     if (!fact.shape) return notKnown("rank", term);
     if (rank && *rank != fact.shape->size())
       return Value::unknown("the values of " + named(term) + " differ in rank");
@@ -369,7 +369,7 @@ Value functionDim(const Scope& scope, const Term& call) {
 Value functionType(const Scope& scope, const Term& call) {
   NodeEntry entry;
   if (!entryOf(scope, call.children[0], &entry)) return absent(call.children[0]);
-  const facts::Fact fact = scope.known(entry).fact;
+  const facts::Fact& fact = scope.known(entry).fact;
   return fact.type != 0 ? Value::ofType(fact.type) : notKnown("element type", call.children[0]);
 }
 
@@ -615,7 +615,7 @@ std::vector<Value> shapesOf(const Scope& scope, const Term& term) {
   if (!scope.entries(term.text, &entries)) return {evaluate(term, scope)};
   std::vector<Value> shapes;
   for (const NodeEntry& entry : entries) {
-    const facts::Fact fact = scope.known(entry).fact;
+    const facts::Fact& fact = scope.known(entry).fact;
     shapes.push_back(fact.shape ? Value::of(*fact.shape) : notKnown("shape", term));
   }
   if (shapes.empty() && term.kind == Term::kName) shapes.push_back(absent(term));
