@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -12,6 +13,7 @@
 #include "graph/attributes.h"
 #include "header.h"
 #include "onnx/parts/attribute.h"
+#include "onnx/parts/tensor.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
@@ -232,6 +234,135 @@ void appendReal(uint32_t number, float value, std::string* out) {
   out->append(bytes, sizeof bytes);
 }
 
+/// The items of lists within each other, in order.
+std::vector<const JsonVal*> flat(const JsonVal& value) {
+  std::vector<const JsonVal*> items;
+  std::vector<const JsonVal*> pending = {&value};
+  while (!pending.empty()) {
+    const JsonVal& item = *pending.back();
+    pending.pop_back();
+    if (item.type != mxnet::ext::LIST) {
+      items.push_back(&item);
+    } else {
+      for (auto each = item.list.rbegin(); each != item.list.rend(); ++each)
+        pending.push_back(&*each);
+    }
+  }
+  return items;
+}
+
+/// ONNX's code of the element type that arrays call by this name; 0 if there is none.
+int32_t codeNamed(Bytes name) {
+  for (int32_t code = 1; code <= facts::kInt4; ++code) {
+    const onnx::ElementType* const type = onnx::elementType(code);
+    if (type != nullptr && name == type->name) return code;
+  }
+  return 0;
+}
+
+/// Sets an element to a number, a boolean or a name of infinity or NaN; false if its type lacks it.
+bool setElement(const mxnet::ext::MXTensor& tensor, int32_t code, std::size_t pos,
+                const JsonVal& value) {
+  if (value.type == mxnet::ext::BOOL) {
+    rules::setIntegerAt(tensor, pos, value.num);
+    return true;
+  }
+  if (value.type == mxnet::ext::NUM && rules::isWhole(code)) {
+    int64_t whole = 0;
+    if (value.toInteger(&whole)) {
+      if (code != facts::kInt64 && !rules::fits(static_cast<double>(whole), code)) return false;
+    } else {
+      uint64_t bits = 0;
+      const char* const end = value.str.data() + value.str.size();
+      const auto read = std::from_chars(value.str.data(), end, bits);
+      if (code != facts::kUint64 || read.ec != std::errc() || read.ptr != end) return false;
+      whole = static_cast<int64_t>(bits);
+    }
+    rules::setIntegerAt(tensor, pos, whole);
+    return true;
+  }
+  double real = value.toDouble();
+  const bool is_name = value.type == mxnet::ext::STR;
+  if (is_name ? !mxnet::ext::host::readReal(value.str, &real) : value.type != mxnet::ext::NUM)
+    return false;
+  if (!rules::isReal(code)) return false;
+  rules::setElementAt(tensor, pos, real);
+  return true;
+}
+
+/// Puts names of infinity and NaN, which Python's JSON has, into quotes.
+std::string withoutNames(Bytes text) {
+  std::string made;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t name = quoted ? Bytes::npos : text.find_first_of("IN", i);
+    const std::size_t quote = text.find('"', i);
+    if (name < quote) {
+      const std::size_t start = name > i && text[name - 1] == '-' ? name - 1 : name;
+      const std::size_t end = std::min(text.find_first_of(",]} \t\r\n", name), text.size());
+      made.append(text.substr(i, start - i)).append("\"");
+      made.append(text.substr(start, end - start)).append("\"");
+      i = end;
+    } else {
+      const std::size_t end = quote == Bytes::npos ? text.size() : quote + 1;
+      made.append(text.substr(i, end - i));
+      i = end;
+      quoted = !quoted;
+    }
+  }
+  return made;
+}
+
+/// Appends a TensorProto as a field; false if `value` does not describe one.
+bool appendTensor(const JsonVal& value, uint32_t field, std::string* out) {
+  if (value.type != mxnet::ext::MAP) return false;
+  const auto member = [&value](const char* key) {
+    const auto found = value.map.find(JsonVal(key));
+    return found == value.map.end() ? nullptr : &found->second;
+  };
+  const JsonVal* const dtype = member("dtype");
+  const JsonVal* const shape = member("shape");
+  const JsonVal* const data = member("data");
+  if (dtype == nullptr || shape == nullptr || data == nullptr) return false;
+  const int32_t code = codeNamed(dtype->str);
+  std::vector<int64_t> dims;
+  for (const JsonVal* each : flat(*shape)) {
+    dims.emplace_back();
+    if (!each->toInteger(&dims.back())) return false;
+  }
+  const std::vector<const JsonVal*> items = flat(*data);
+  const std::size_t count = onnx::countElements(dims, [] { return std::string("a tensor"); });
+  if (code == 0 || count != items.size()) return false;
+  std::string elements(count * onnx::elementType(code)->size, '\0');
+  const mxnet::ext::MXTensor tensor(elements.data(), dims, rules::arrayType(code), 0,
+                                    mxnet::ext::MXContext::CPU());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!setElement(tensor, code, i, *items[i])) return false;
+  }
+  std::string message;
+  for (const int64_t dim : dims)
+    onnx::appendNumber(numbers::kDims, static_cast<uint64_t>(dim), &message);
+  onnx::appendNumber(numbers::kDataType, static_cast<uint64_t>(code), &message);
+  onnx::appendBody(numbers::kRawData, elements, &message);
+  onnx::appendBody(field, message, out);
+  return true;
+}
+
+bool readTensors(Kind kind, Bytes text, std::string* out) {
+  try {
+    const JsonVal value = JsonVal::parse(withoutNames(text));
+    if (kind == Kind::kTensor) return appendTensor(value, numbers::kT, out);
+    return value.type == mxnet::ext::LIST &&
+           std::all_of(value.list.begin(), value.list.end(), [out](const JsonVal& each) {
+             return appendTensor(each, numbers::kTensors, out);
+           });
+  } catch (const mxnet::ext::JsonError&) {
+    return false;
+  } catch (const FormatError&) {
+    return false;  // the shape
+  }
+}
+
 /// Appends the value of an attribute; false if the text is not one of this type.
 bool appendValue(Kind kind, Bytes text, std::string* out) {
   int64_t whole = 0;
@@ -265,6 +396,9 @@ bool appendValue(Kind kind, Bytes text, std::string* out) {
       if (!readStrings(text, &strings)) return false;
       for (const std::string& each : strings) onnx::appendBody(numbers::kStrings, each, out);
       return true;
+    case Kind::kTensor:
+    case Kind::kTensors:
+      return readTensors(kind, text, out);
     default:
       return false;
   }

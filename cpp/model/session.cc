@@ -22,8 +22,8 @@ using mxnet::ext::host::quoted;
 constexpr int kMxnetVersion = 10901;
 
 /// The standard passes that are written in Python are not here.
-constexpr const char* kPythonPasses[] = {
-    "decompose", "inlineFunctions", "outline", "quantizeWeights", "toHalf", "weightsToConstants"};
+constexpr const char* kPythonPasses[] = {"decompose", "inlineFunctions", "outline",
+                                         "quantizeWeights", "toHalf"};
 
 bool isOfPython(const std::string& name) {
   return std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=

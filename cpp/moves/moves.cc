@@ -8,6 +8,7 @@ void Options::set(std::string_view name, int64_t value) {
   if (name == "conditions") conditions = value != 0;
   if (name == "nested") nested = value != 0;
   if (name == "max_growth") max_growth = value;
+  if (name == "largest") largest = value;
   if (name == "reorder_weights") reorder_weights = value != 0;
 }
 
@@ -38,6 +39,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     rebuildShapes(model);
   } else if (name == "resolveIf") {
     resolveIf(model);
+  } else if (name == "weightsToConstants") {
+    weightsToConstants(model, options.largest);
   } else {
     return false;
   }

@@ -20,6 +20,7 @@ struct Options {
   bool reorder_weights = false;
   bool nested = true;
   int64_t max_growth = 0;
+  int64_t largest = 0;
 
   /// Sets a member of this name, if there is one.
   void set(std::string_view name, int64_t value);
@@ -83,6 +84,9 @@ void constantsToWeights(Model* model, bool nested);
 using Wanted = std::function<bool(Graph*, Node*)>;
 /// Turns constants and weights of nested graphs into weights, which the nested graphs capture.
 void liftConstants(Model* model, const Wanted& wanted);
+
+/// Turns weights of at most `largest` elements into Constant nodes.
+void weightsToConstants(Model* model, int64_t largest);
 
 /// Names operators without a name, and renames those whose name another node has; in a graph of an
 /// ONNX file those that its reader named.

@@ -8,6 +8,9 @@
 
 #include "graph/attributes.h"
 #include "moves/moves.h"
+#include "onnx/parts/tensor.h"
+#include "onnx/text/tensor_text.h"
+#include "rules/known.h"
 
 namespace passlib::moves {
 namespace {
@@ -111,6 +114,24 @@ void constantsToWeights(Model* model, bool nested) {
     model->owner().noteChange();
   }
   if (nested) liftConstants(model, [](Graph*, Node*) { return true; });
+}
+
+void weightsToConstants(Model* model, int64_t largest) {
+  const std::vector<Node*> nodes = model->nodes();
+  for (Node* node : nodes) {
+    const NodeEntry value(node, 0);
+    const MXTensor* const array = model->array(value);
+    if (array == nullptr || isConstantNode(*node)) continue;
+    if (array->size() > largest || model->isOutput(value)) continue;
+    const int type = rules::onnxType(array->dtype);
+    if (onnx::elementType(type) == nullptr) continue;  // a library made it
+    std::string text;
+    onnx::appendElementsText(type, array->shape, static_cast<const char*>(array->data_ptr), &text);
+    const std::string name = node->name;
+    const NodeEntry made = model->add(name, "Constant", {}, {{"value", text}});
+    model->replace(node, made);
+    model->owner().rename(model->graph(), made.node, name);
+  }
 }
 
 void liftConstants(Model* model, const Wanted& wanted) { Lifting(model, wanted).run(); }

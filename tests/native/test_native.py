@@ -14,7 +14,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import onnx.helper
 import onnx.numpy_helper
 import onnx.parser
 import pytest
@@ -425,6 +427,9 @@ g (float[N, 2] x, bool c) => (float[N, 2] y)
         (WEIGHTS, "constantsToWeights{nested=false}"),
         (WEIGHTS, "constantsToWeights, nameUniquely"),
         (WEIGHTS, "nameUniquely"),
+        (WEIGHTS, "weightsToConstants"),
+        (WEIGHTS, "weightsToConstants{largest=1}"),
+        (WEIGHTS, "constantsToWeights, weightsToConstants, nameUniquely"),
         (FOCUS, "fuseSpaceToDepth"),
         (FOCUS, "fuseSpaceToDepth{reorder_weights=true}"),
         (SIZES, "rebuildShapes"),
@@ -435,6 +440,41 @@ def test_same_bytes_of_algorithms(text: str, steps: str, tmp_path: Path) -> None
     path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
     assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
     assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bfloat16", "bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
+     "uint8", "uint16", "uint32", "uint64"],
+)  # fmt: skip
+def test_same_bytes_of_tensors_that_passes_write(name: str, tmp_path: Path) -> None:
+    code = onnx.TensorProto.DataType.Value(
+        {"float32": "FLOAT", "float64": "DOUBLE"}.get(name, name.upper())
+    )
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(code)
+    array = np.zeros((2, 3), dtype)
+    if name == "bool":
+        array[0, 1] = True
+    elif "float" in name:
+        array[:] = [[np.inf, np.nan, -np.inf], [-0.0, 0.1, 3e-5]]
+    else:
+        array[0] = np.iinfo(dtype).min, np.iinfo(dtype).max, np.iinfo(dtype).max - 1
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Concat", ["x", "w"], ["y"], axis=0)],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", code, ["N", 3])],
+        [onnx.helper.make_tensor_value_info("y", code, ["M", 3])],
+        [onnx.numpy_helper.from_array(array, "w")],
+    )
+    imports = [onnx.helper.make_opsetid("", 17)]
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+    assert run(path, "-o", out, "--passes", "weightsToConstants", "--quiet") == (0, "", "")
+    assert out.read_bytes() == by_python(path, "weightsToConstants")
+    (node, _) = onnx.load(out).graph.node
+    written = onnx.numpy_helper.to_array(node.attribute[0].t)
+    assert written.dtype == array.dtype
+    assert written.tobytes() == array.tobytes()
 
 
 NESTED = {

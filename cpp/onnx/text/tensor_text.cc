@@ -71,12 +71,32 @@ Elements shownElements(const Tensor& tensor) {
   }
 }
 
+void appendTypeAndShape(int32_t type, const std::vector<int64_t>& dims, std::string* out) {
+  const ElementType* known = elementType(type);
+  const std::string name = known == nullptr ? "type " + std::to_string(type) : known->name;
+  out->append("{\"dtype\": \"").append(name).append("\", \"shape\": ").append(listed(dims));
+}
+
+void appendItems(int32_t type, const char* data, std::size_t count, std::string* out) {
+  const std::size_t size = elementType(type)->size;
+  out->append(", \"data\": [");
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) out->append(", ");
+    appendElement(type, data + i * size, out);
+  }
+  out->append("]}");
+}
+
 }  // namespace
 
+void appendElementsText(int32_t type, const std::vector<int64_t>& dims, const char* data,
+                        std::string* out) {
+  appendTypeAndShape(type, dims, out);
+  appendItems(type, data, countElements(dims, [] { return std::string("a weight"); }), out);
+}
+
 void appendTensorText(const Tensor& tensor, const std::string& where, std::string* out) {
-  const ElementType* type = elementType(tensor.type);
-  const std::string name = type == nullptr ? "type " + std::to_string(tensor.type) : type->name;
-  out->append("{\"dtype\": \"").append(name).append("\", \"shape\": ").append(listed(tensor.dims));
+  appendTypeAndShape(tensor.type, tensor.dims, out);
   const Elements elements = shownElements(tensor);
   if (elements.type == nullptr || elements.count > kMostShown) {
     out->append(", \"same_as\": ");
@@ -90,12 +110,7 @@ void appendTensorText(const Tensor& tensor, const std::string& where, std::strin
     copyElements(tensor, elements, copied.data());
   }
   const char* const data = tensor.has_raw ? elements.raw.data() : copied.data();
-  out->append(", \"data\": [");
-  for (std::size_t i = 0; i < elements.count; ++i) {
-    if (i > 0) out->append(", ");
-    appendElement(tensor.type, data + i * elements.type->size, out);
-  }
-  out->append("]}");
+  appendItems(tensor.type, data, elements.count, out);
 }
 
 }  // namespace passlib::onnx

@@ -6,7 +6,6 @@ from passlib.passes import inlining as inlining
 from passlib.passes import outlining as outlining
 from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
-    constants,
     decompose,
     groups,
     half,
