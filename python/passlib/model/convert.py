@@ -12,7 +12,6 @@ from passlib.errors import InputError
 from passlib.model.inputs import without_weights
 from passlib.model.loading import load
 from passlib.model.model import Model
-from passlib.runtime.export import check_opset
 
 
 def convert(
@@ -39,7 +38,7 @@ def convert(
     shapes, types
         Shapes and element types of inputs that the model does not declare; see `Model.to_onnx`.
     opset : int, optional
-        Version of ONNX's operator set, from 13 on; by default 21, or that of an ONNX model.
+        Version of ONNX's operator set; see `Model.to_onnx`.
     weights : bool
         Refuse a model whose weights are not found, instead of making inputs of them. Those with
         a shape in ``shapes`` are inputs.
@@ -74,8 +73,6 @@ def convert(
     """
     # Before a model is read that may be large.
     target = check_target(dst, find("onnx"))
-    if opset is not None:
-        check_opset(opset)
     model = load(src, dialect, **options)
     if weights:
         _require_weights(model, src, shapes or {})

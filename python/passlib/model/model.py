@@ -869,7 +869,8 @@ class Model:
             Of the inputs; ``None`` leaves a size open where the operators allow it. By default
             what the model declares (in MXNet ``__shape__``) or follows from others, or float32.
         opset : int, optional
-            Version of ONNX's operator set, from 13 on; by default 21, or that of an ONNX model.
+            Version of ONNX's operator set, by default 21 or that of an ONNX model; from 13 on for
+            other dialects.
 
         Raises
         ------
@@ -885,10 +886,10 @@ class Model:
 
         target = check_target(path, dialects.find("onnx"))
         model = self
-        if opset is not None:
+        if opset is not None and self.dialect == "onnx":
+            model, opset = self.with_opset(opset), None
+        elif opset is not None:
             check_opset(opset)
-            if self.dialect == "onnx":
-                model, opset = self.with_opset(opset), None
         data = model.data(origins=False)
         lowered = lowered_for(model._symbol, data, shapes, types)
         save_onnx(lowered, target, OPSET if opset is None else opset)

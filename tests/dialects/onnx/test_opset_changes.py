@@ -345,6 +345,44 @@ def test_a_window_that_begins_in_the_padding(
     onnx.checker.check_model(path, full_check=True)
 
 
+@pytest.mark.parametrize("command", ["opt", "convert"])
+def test_outputs_that_newer_inference_contradicts(command: str, tmp_path: Path) -> None:
+    """A file of set 12 states a rank that nobody checks there, and that no runtime needs."""
+    model = parser.parse_model(
+        '<ir_version: 7, opset_import: ["" : 12]> g (float[N, 6] x) => (float[N, M] y)'
+        "<int64 i = {0}, int64[2] r = {2, 3}> { s = Shape(x) n = Gather(s, i)"
+        "u = Unsqueeze<axes = [0]>(n) t = Concat<axis = 0>(u, r) y = Reshape(x, t) }"
+    )
+    source, made = tmp_path / "model.onnx", tmp_path / "made.onnx"
+    onnx.save(model, source)
+    if command == "opt":
+        passlib.load(source).save(made, opset=17)
+    else:
+        passlib.convert(source, made, opset=17)
+    onnx.checker.check_model(made, full_check=True)
+    feeds = {"x": np.arange(24, dtype=np.float32).reshape(4, 6)}
+    (before,), (after,) = (results(path.read_bytes(), feeds) for path in (source, made))
+    assert before.shape == (4, 2, 3)
+    np.testing.assert_array_equal(before, after)
+    assert len(onnx.load(made).graph.output[0].type.tensor_type.shape.dim) == 3
+
+
+def test_convert_takes_models_to_old_sets(tmp_path: Path) -> None:
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 13]> g (float[N, 8] x) => (float[N, 1] y)'
+        "<int64[1] a = {1}> { y = ReduceSum(x, a) }"
+    )
+    made = tmp_path / "made.onnx"
+    onnx.save(model, tmp_path / "model.onnx")
+    passlib.convert(tmp_path / "model.onnx", made, opset=9)
+    assert onnx.load(made).opset_import[0].version == 9
+    feeds = {"x": np.arange(16, dtype=np.float32).reshape(2, 8)}
+    (before,), (after,) = (
+        results(data, feeds) for data in (model.SerializeToString(), made.read_bytes())
+    )
+    np.testing.assert_array_equal(before, after)
+
+
 def test_a_mask_that_nothing_uses_may_mean_something_else(tmp_path: Path) -> None:
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 10]> g (float[2, 3] x) => (float[2, 3] y)'

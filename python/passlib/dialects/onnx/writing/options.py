@@ -28,6 +28,7 @@ from passlib.dialects.onnx.targets import OperatorSet
 from passlib.dialects.onnx.tensors import DATA_FIELDS, ELEMENT_TYPES, to_array, to_bytes
 from passlib.dialects.onnx.writing.adapting import adapt, hide, show
 from passlib.dialects.onnx.writing.assembly import Assembled, Placement
+from passlib.dialects.onnx.writing.types import renewed_types
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 
@@ -516,12 +517,38 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
     repair(conversion, result)
     made = _joined(assembled, result)
     try:
-        check_accepted(made.model, made.held, original)
+        try:
+            check_accepted(made.model, made.held, original)
+        except GraphError:
+            # Inference of the new version may find that outputs have not the shapes of the file.
+            if not _restate_shapes(made.model, result, original):
+                raise
+            check_accepted(made.model, made.held, original)
     except GraphError as error:
         check_accepted(before, {}, original)  # was it a pass?
         found = str(error).rpartition("made of it: ")[2]
         raise UnsupportedError(_reason(found, given, present, opset)) from error
     return made
+
+
+def _restate_shapes(model: Any, converted: Any, original: Callable[[], Any]) -> bool:
+    """State the shapes that inference finds of outputs that contradict it; return whether any do.
+
+    ``converted``: the same model, with all small weights.
+    """
+    outputs = {value.name: value.type for value in model.graph.output}
+    _, found = renewed_types(converted, [("", name) for name in outputs], {}, original)[""]
+    types = {name: type(outputs[name]).FromString(message) for name, message in found.items()}
+    same_elements = all(
+        kind.WhichOneof("value") == "tensor_type"
+        and kind.tensor_type.elem_type == outputs[name].tensor_type.elem_type
+        for name, kind in types.items()
+    )
+    if not same_elements:
+        return False  # an operator that is another one
+    for name, kind in types.items():
+        outputs[name].CopyFrom(kind)
+    return bool(types)
 
 
 def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> Any:
