@@ -17,6 +17,7 @@ import passlib as pl
 from passlib import sym
 from places import ROOT, TESTS
 from plugin_build import HOST, INCLUDE, PROGRAMS
+from sanitized import without_sanitizer
 
 FLAGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", str(INCLUDE))
 PLATFORM = sorted((ROOT / "cpp" / "platform").glob("*.cc"))
@@ -37,7 +38,15 @@ class System:
 
     def run(self, *words: object) -> str:
         command = [*self.start, *map(str, words)]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        # The sanitizers are those of this system's C library.
+        run = subprocess.run(
+            command,
+            env=without_sanitizer(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         assert run.returncode == 0, run.stderr
         return run.stdout
 

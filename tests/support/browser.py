@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from sanitized import without_sanitizer
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -62,8 +64,7 @@ class Browser:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # With a sanitizer's runtime it hangs.
-            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
+            env=without_sanitizer(),  # it hangs
         )
         os.close(to_browser)
         os.close(from_browser)

@@ -21,6 +21,11 @@ def limit_address_space(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
+def without_sanitizer() -> dict[str, str]:
+    """Return the environment for a child process that the runtime of a sanitizer would break."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
 def sanitizers() -> dict[str, str]:
     """Return the variables that a child process needs in a build with sanitizers."""
     names = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "PASSLIB_SANITIZED")
