@@ -106,11 +106,18 @@ class Difference:
         """Whether the values agree within the tolerance."""
         return not self.what
 
+    @property
+    def of_tolerance(self) -> str:
+        """How large the difference is for the tolerance, in words."""
+        if np.isinf(self.share):
+            return "where the tolerance is 0"
+        return f"{self.share:.3g} of the tolerance"
+
     def __str__(self) -> str:
         state = f"different ({self.what})" if self.what else "equal"
         counts = [(self.nan, "NaN"), (self.inf, "infinite")]
         more = "".join(f", {count} {word} in only one model" for count, word in counts if count)
-        largest = f"absolute {self.absolute:.3g}, {self.share:.3g} of the tolerance"
+        largest = f"absolute {self.absolute:.3g}, {self.of_tolerance}"
         return f"{printable(self.name)}: {state}, {largest}{more}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -323,7 +323,7 @@ def _note_of(value: ValueDifference) -> str:
     """Say how a value differs."""
     found = value.difference
     return (
-        f"value: {found.what}, largest {found.absolute:.3g}, {found.share:.3g} of the tolerance, "
+        f"value: {found.what}, largest {found.absolute:.3g}, {found.of_tolerance}, "
         f"mean {value.mean:.3g}, cosine {value.cosine:.6g}"
     )
 

@@ -205,6 +205,11 @@ CONSTANTS = {
     "factor": ("z = Mul(a, k)", [1e5, 1, 1, 1], None),
     "summand": ("z = Add(a, k)", [1e5, 1, 1, 1], None),
     "epsilon": ("z = Add(a, k)", [1e-12], [2.0**-24]),
+    "least divisor": ("m = Max(a, k) z = Div(a, m)", [1e-12], [2.0**-24]),
+    "lower bound": ("z = Clip(a, k)", [1e-12], [2.0**-24]),
+    "added before a logarithm": ("b = Abs(a) m = Add(b, k) z = Log(m)", [1e-10], None),
+    "lower bound of a logarithm": ("m = Clip(a, k) z = Log(m)", [1e-10], None),
+    "least argument of a logarithm": ("m = Max(k, a) z = Log(m)", [1e-10], None),
     "negligible factor": ("z = Mul(a, k)", [1e-12], None),
     "divisor": ("z = Div(a, k)", [1e-9, 1, 1, 1], None),
     "choice": ("c = Greater(a, w) z = Where(c, a, k)", [-1e9] * 4, [-65504] * 4),
@@ -242,6 +247,15 @@ def test_constants_out_of_range(
     if name in ("mask", "bound", "choice"):
         arrays = {t.name: t.data_type for t in onnx.ModelProto.FromString(off).graph.initializer}
         assert arrays["k"] == FLOAT
+
+
+@pytest.mark.parametrize("text", ["z = Max(k, a)", "z = Clip(a, k)", "z = Add(a, k)"])
+def test_logarithms_of_small_numbers(text: str, tmp_path: Path) -> None:
+    data = parsed(
+        f"g (float[2, 4] x) => (float[A, B] y) <{W}> {{ k = Constant<value_float = 1e-10>() "
+        f"b = MatMul(x, w) a = Sub(b, b) {text} l = Log(z) m = MatMul(l, w) y = Identity(m) }}"
+    )
+    check(data, after(data, "toHalf", tmp_path), {"x": X}, 2e-2)
 
 
 def test_masks_computed_from_integers_are_clamped(tmp_path: Path) -> None:

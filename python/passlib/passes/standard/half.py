@@ -258,6 +258,7 @@ class _Conversion:
         self._outputs: list[tuple[_Scope, int, _Source, bool]] = []
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._constants: list[str] = []
+        self._of_small: set[_Operation] = set()
         self._captured: list[tuple[_Scope, _Source, EditableValue]] = []
         self._local: dict[tuple[_Scope, _Source, bool], EditableValue] = {}
         self._made = 0
@@ -434,6 +435,8 @@ class _Conversion:
             return self._keep(made, "listed in keep_ops")
         if node.name in self._keep_nodes:
             return self._keep(made, "listed in keep_nodes")
+        if made in self._of_small:
+            return self._keep(made, "reads numbers that are too small")
         if node.control_deps:
             return self._keep(made, "has control dependencies")
         reduces = node.attrs.get("reduction", "none") != "none"
@@ -489,9 +492,14 @@ class _Conversion:
             made.clamped[slot] = np.where(np.isfinite(array), np.clip(array, -bound, bound), array)
             kept = float(np.clip(np.float32(extreme), -bound, bound))
             self._constants.append(f"{title}: {extreme:.4g} becomes {kept:.5g}")
-        elif (name == "Add" and array.size == 1) or self._is_sensitive(name, slot):
+        elif self._is_bound(made, slot, array) or self._is_sensitive(name, slot):
             return self._is_no_zero(made, slot, source, title)
         return True
+
+    def _is_bound(self, made: _Operation, slot: int, array: np.ndarray[Any, Any]) -> bool:
+        """Whether a number keeps results from 0, as in ``Log(Add(x, 1e-10))``."""
+        name = operator(made.node)
+        return array.size == 1 and (name in ("Add", "Max") or (name == "Clip" and slot == 1))
 
     def _is_sensitive(self, name: str, slot: int) -> bool:
         """Whether zeros, or few digits, in a constant change results beyond rounding."""
@@ -510,7 +518,10 @@ class _Conversion:
         if not lost.any():
             return True
         found = float(sizes[lost].min())
-        if name == "Add":
+        users = [user for each in made.results for user in each.users if user is not None]
+        logarithms = {user for user in users if operator(user.node) == "Log"}
+        self._of_small.update(logarithms)
+        if self._is_bound(made, slot, array) and not logarithms:
             made.clamped[slot] = np.copysign(np.float32(self._smallest), array)
             self._constants.append(f"{title}: {found:.4g} becomes {self._smallest:.4g}")
             return True
