@@ -150,7 +150,7 @@ def test_a_part_without_changes_is_the_whole(small: Model) -> None:
     [
         (None, ["fc_outptu"], GraphError, "outputs: .* no value 'fc_outptu'; did you mean 'fc_out"),
         (["zzz"], None, GraphError, "inputs: .* no value 'zzz'; its values are data, fc_weight"),
-        ([], None, GraphError, "also need 'data'; add that to inputs, which has none"),
+        ([], None, GraphError, "inputs lacks 'data', which the outputs also need; it has none"),
         (None, [], GraphError, "outputs is empty"),
         (None, [3], TypeError, "outputs has 3, but must be names"),
         (3, None, TypeError, "inputs is 3, but must be a sequence of names"),

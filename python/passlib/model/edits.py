@@ -223,8 +223,8 @@ def _check_complete(
     missing = [name for name in needed if name not in cuts]
     if missing:
         raise GraphError(
-            f"the outputs also need {listed([repr(name) for name in missing], 4)}; add that to "
-            f"inputs, which has {listed([repr(name) for name in cuts], 4)}"
+            f"inputs lacks {listed([repr(name) for name in missing], 4)}, which the outputs also "
+            f"need; it has {listed([repr(name) for name in cuts], 4)}"
         )
 
 
