@@ -210,6 +210,55 @@ def test_attention_whose_rows_may_be_hidden_whole(what: str) -> None:
                 np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
 
 
+def triangle(mask: str) -> str:
+    """Return a model of heads with a mask of open sizes."""
+    return (
+        f"{HEAD}(float[b, 2, n, 4] q, float[b, 2, m, 4] k, float[b, 2, m, 4] v)"
+        " => (float[b, 2, n, 4] y)"
+        " <float zero = {0}, float fill = {1}, float low = {-1e9}, bool true = {1},"
+        " int64 i0 = {0}, int64 i1 = {1}> {"
+        " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) inf = Log(zero)"
+        " rows = Shape<start = 2, end = 3>(q) columns = Shape<start = 2, end = 3>(k)"
+        f" size = Concat<axis = 0>(rows, columns) {mask}"
+        " a = Add(s, h) p = Softmax<axis = -1>(a) y = MatMul(p, v) }"
+    )
+
+
+LOWER = "u = Expand(fill, size) l = Trilu<upper = 0>(u) e = Equal(l, zero) h = Where(e, inf, zero)"
+TRIANGLES = {
+    "ones below": (LOWER, True),
+    "ones below, with a diagonal": (LOWER.replace("(u)", "(u, i0)"), True),
+    "true below": ("u = Expand(true, size) l = Trilu<upper = 0>(u) h = Where(l, zero, inf)", True),
+    "minus infinity above": ("u = Expand(inf, size) h = Trilu<upper = 1>(u, i1)", True),
+    "another diagonal": (LOWER.replace("(u)", "(u, i1)"), False),
+    "minus infinity on the diagonal": ("u = Expand(inf, size) h = Trilu<upper = 1>(u)", False),
+    "a number for hidden values": (LOWER.replace("e, inf", "e, low"), False),
+    "hidden values below": (LOWER.replace("e, inf, zero", "e, zero, inf"), False),
+    "ones above": (LOWER.replace("upper = 0", "upper = 1"), False),
+}
+
+
+@pytest.mark.parametrize("what", TRIANGLES)
+def test_masks_of_a_triangle_are_causal(what: str) -> None:
+    mask, is_causal = TRIANGLES[what]
+    before = parser.parse_model(triangle(mask)).SerializeToString()
+    after = content_of(pl.load(before).simplify())
+    assert after is not None
+    found = operators(after)
+    assert found["Attention"] == 1
+    assert (found.total() == 1) == is_causal
+    random = np.random.default_rng(0)
+    for n, m in ((3, 3), (3, 5), (5, 3), (1, 4)):
+        feeds: dict[str, object] = {
+            name: random.standard_normal((2, 2, size, 4)).astype(np.float32)
+            for name, size in zip("qkv", (n, m, m), strict=True)
+        }
+        for mine, its in zip(results(after, feeds), results(before, feeds), strict=True):
+            known = ~np.isnan(its)  # a row that is hidden whole
+            assert known.all() or not is_causal
+            np.testing.assert_allclose(mine[known], its[known], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("infinite", ["h = Where(c, inf, inf) a = Add(r, h)", "a = Add(r, m)"])
 def test_a_test_for_nan_stays_where_nan_may_be(infinite: str) -> None:
     text = heads(infinite).replace("bool[n, m] c)", "bool[n, m] c, float[n, m] m)")
