@@ -159,6 +159,29 @@ LIKE = {
             " s = Add(x, z) y = LayerNormalization<axis = 1>(s, g) }"
         ),
     ),
+    "a sum of RMSNormalization that broadcasts": (
+        "skipSimplifiedLayerNormalization",
+        (
+            "(float[2, 3, 4] x, float[1, 3, 4] z) => (float[2, 3, 4] y)"
+            " <float[4] g = {1, 2, 3, 4}> { s = Add(x, z) y = RMSNormalization(s, g) }"
+        ),
+    ),
+    "another sum that broadcasts": (
+        "sumOfSkipLayerNormalization",
+        (
+            "(float[2, 3, 4] x, float[3, 4] z) => (float[2, 3, 4] y, float[2, 3, 4] s)"
+            " <float[4] g = {1, 2, 3, 4}> {"
+            " y = com.microsoft.SkipLayerNormalization(x, z, g) s = Add(x, z) }"
+        ),
+    ),
+    "another sum of RMSNormalization that broadcasts": (
+        "sumOfSkipSimplifiedLayerNormalization",
+        (
+            "(float[2, 3, 4] x, float[3, 4] z) => (float[2, 3, 4] y, float[2, 3, 4] s)"
+            " <float[4] g = {1, 2, 3, 4}> {"
+            " y = com.microsoft.SkipSimplifiedLayerNormalization(x, z, g) s = Add(x, z) }"
+        ),
+    ),
     "four axes": (
         "skipLayerNormalization",
         (
@@ -169,10 +192,15 @@ LIKE = {
 }
 
 
+def head_for(name: str) -> str:
+    """Return the head of a model that has the operators of a rule."""
+    return HEAD.replace("17", "23") if "Simplified" in name else HEAD
+
+
 @pytest.mark.parametrize("what", LIKE)
 def test_what_only_looks_like_a_fused_operator_stays(what: str) -> None:
     rule, text = LIKE[what]
-    model = parser.parse_model(HEAD + text)
+    model = parser.parse_model(head_for(rule) + text)
     if "com.microsoft" in text:
         model.opset_import.add(domain="com.microsoft", version=1)
     rules = pl.Rules.load(BOOK, name="like")
@@ -181,19 +209,27 @@ def test_what_only_looks_like_a_fused_operator_stays(what: str) -> None:
     assert [node.op for node in made.symbol.nodes()] == [node.op for node in loaded.symbol.nodes()]
 
 
-NORMALIZED = """(float[b, n, 4] x, float[b, n, 4] z) => (float[b, n, 4] y, float[b, n, 4] s)
-    <float[4] g = {1, 2, 3, 4}, float[4] c = {4, 3, 2, 1}> {
-    a = Add(x, c) s = Add(z, a) y = LayerNormalization<epsilon = 1.0>(s, g, c) }"""
+NORMALIZED = {
+    "SkipLayerNormalization": (
+        "a = Add(x, c) s = Add(z, a) y = LayerNormalization<epsilon = 1.0>(s, g, c)"
+    ),
+    "SkipSimplifiedLayerNormalization": "s = Add(z, x) y = RMSNormalization<epsilon = 1.0>(s, g)",
+}
 
 
-def test_a_sum_that_is_normalized_and_used_again() -> None:
+@pytest.mark.parametrize("made", NORMALIZED)
+def test_a_sum_that_is_normalized_and_used_again(made: str) -> None:
     """On a CPU this is slower than the parts: only if it is asked for."""
-    before = parser.parse_model(HEAD + NORMALIZED).SerializeToString()
+    text = (
+        "(float[b, n, 4] x, float[b, n, 4] z) => (float[b, n, 4] y, float[b, n, 4] s)"
+        f" <float[4] g = {{1, 2, 3, 4}}, float[4] c = {{4, 3, 2, 1}}> {{ {NORMALIZED[made]} }}"
+    )
+    before = parser.parse_model(head_for(made) + text).SerializeToString()
     plain = content_of(pl.load(before).simplify(target="onnxruntime"))
     assert operators(plain) == operators(before)
     rules = pl.Rules.load(BOOK, name="sums")
     after = content_of(pl.load(before).optimize_for(rules, target="onnxruntime"))
-    assert list(operators(after)) == ["SkipLayerNormalization"]
+    assert list(operators(after)) == [made]
     random = np.random.default_rng(0)
     for batch, rows in ((1, 3), (8, 7)):
         feeds: dict[str, object] = {
