@@ -92,6 +92,7 @@ def by_runtime_extended(model: Any) -> Any:
 
 def by_transformers_optimizer(model: Any) -> Any:
     """Fuse with ONNX Runtime's optimizer of transformers, which uses operators of its own."""
+    import sympy  # noqa: F401 (the optimizer leaves files behind where it is missing)
     from onnxruntime.transformers import optimizer
 
     with tempfile.TemporaryDirectory() as folder:

@@ -88,6 +88,12 @@ def require_version(tool: str) -> None:
         pytest.skip(f"{tool} is {found}; the bug was found in {VERSIONS[tool]}")
 
 
+def require_tool(tool: str) -> None:
+    require_version(PACKAGES.get(tool, tool))
+    if tool == "ORT inference":
+        pytest.importorskip("sympy", reason="ONNX Runtime's inference needs it")
+
+
 def write_model(model: str, module: str, path: Path) -> Path:
     """Write a model of the suite."""
     path.write_bytes(next(c.data for c in node_cases([module]) if c.name == f"node/test_{model}"))
@@ -109,7 +115,7 @@ def test_bug_is_seen(script: str, model: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("tool", "fault", "model"), FAULTS)
 def test_fault_is_found(tool: str, fault: str, model: str, tmp_path: Path) -> None:
-    require_version(PACKAGES.get(tool, tool))
+    require_tool(tool)
     path = write_model(model, FAULTS[tool, fault, model], tmp_path / "model.onnx")
     command = [sys.executable, str(SWEEP), "--tools", tool, "--fault", fault, str(path)]
     found = subprocess.run(command, capture_output=True, check=False, text=True, cwd=tmp_path)
@@ -119,7 +125,7 @@ def test_fault_is_found(tool: str, fault: str, model: str, tmp_path: Path) -> No
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("tool", "fault", "model"), FAULTS)
 def test_fault_becomes_a_script(tool: str, fault: str, model: str, tmp_path: Path) -> None:
-    require_version(PACKAGES.get(tool, tool))
+    require_tool(tool)
     path = write_model(model, FAULTS[tool, fault, model], tmp_path / "original.onnx")
     command = [sys.executable, str(SWEEP), "--tools", tool, "--fault", fault]
     given = ("--script", "issue.py", "--test", f"{shlex.join(command)} {{}}")
@@ -138,6 +144,7 @@ def test_fault_becomes_a_script(tool: str, fault: str, model: str, tmp_path: Pat
 def test_fault_is_found_on_random_graphs(tool: str, seed: int, tmp_path: Path) -> None:
     for package in sorted(VERSIONS):
         require_version(package)
+    require_tool(tool)
     command = [sys.executable, str(SWEEP), "--random", str(seed), "1", "--tools", tool]
     found = subprocess.run(command, capture_output=True, check=False, text=True, cwd=tmp_path)
     line = found.stdout.partition("\n")[0]
