@@ -54,17 +54,6 @@ bool FileFacts::confirms(const std::vector<std::string>& names) const {
   return true;
 }
 
-FileFacts::Standing FileFacts::standing(std::size_t output, const std::string& name) const {
-  const Fact* const expected = source_->stated(name);
-  if (expected == nullptr) return Standing::kUnstated;
-  const NodeEntry& head = graph_->outputs[output];
-  const Fact& found = facts_->of(head.node, static_cast<std::size_t>(head.entry));
-  if (!found.isTensor() || !expected->isTensor() || found.type == kUnknownType) {
-    return Standing::kAgrees;
-  }
-  return disagree(*expected, found) ? Standing::kContradicts : Standing::kAgrees;
-}
-
 std::vector<std::pair<std::string, std::string>> FileFacts::texts(
     const std::map<int, int>& codes) const {
   std::vector<std::pair<std::string, std::string>> made;

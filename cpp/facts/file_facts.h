@@ -46,14 +46,8 @@ class FileFacts {
   /// finds what the file states of them: a tensor with a shape.
   bool confirms(const std::vector<std::string>& names) const;
 
-  /// How the type that inference finds of an output stands to the one in the file.
-  enum class Standing {
-    kAgrees,       ///< what the file states, as far as both are known
-    kContradicts,  ///< another type than the file states
-    kUnstated,     ///< the file states none
-  };
-  /// Compares an output of the graph, by its number, with the one of this name in the file.
-  Standing standing(std::size_t output, const std::string& name) const;
+  /// Whether a stated type contradicts that of a tensor.
+  static bool disagree(const Fact& stated, const Fact& fact);
 
   /// The texts of __ext_shape__ and __ext_dtype__ of each node; fewer than nodes if a value is not
   /// known in full, or the file states another type. `codes`: MXNet's numbers of element types by
@@ -65,8 +59,6 @@ class FileFacts {
                    std::vector<std::pair<std::string, std::string>>* made) const;
   /// Whether the file states another type of a value.
   bool contradicts(const Node& node, std::size_t output, const Fact& fact) const;
-  /// Whether a stated type contradicts that of a tensor.
-  static bool disagree(const Fact& stated, const Fact& fact);
 
   std::shared_ptr<const Graph> graph_;
   std::unique_ptr<OnnxSource> source_;

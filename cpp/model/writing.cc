@@ -210,95 +210,45 @@ class Assembly {
         found.confirms({outputs.begin(), outputs.end()})) {
       return;
     }
-    std::map<Bytes, std::size_t> heads;
-    for (std::size_t i = 0; i < outputs.size(); ++i) heads[outputs[i]] = i;
     std::map<std::string, onnx::RenewedTypes> renewed;
-    std::map<Bytes, NodeEntry> values;
-    for (const auto& [place, name] : writer_->writer().doubtful) {
-      const auto head = place.empty() ? heads.find(name) : heads.end();
-      if (head != heads.end()) {
-        std::optional<std::string> type = newType(found, head->second, std::string(name));
-        if (type) renewed[place].outputs[std::string(name)] = *std::move(type);
+    for (const onnx::DoubtfulValue& each : writer_->writer().doubtful) {
+      const std::string name(each.name);
+      const facts::Fact& fact = found.facts().of(each.value);
+      onnx::RenewedTypes& types = renewed[each.place];
+      if (each.output.data() != nullptr) {
+        std::optional<std::string> type = newType(fact, each);
+        if (type) types.outputs[name] = *std::move(type);
       }
-      if (place.empty() && values.empty()) values = valuesByName();
-      renewed[place].values[std::string(name)] =
-          place.empty() ? certainType(found, values, name) : std::nullopt;
+      types.values[name] = fact.shape ? typeOf(fact) : std::nullopt;
     }
     host_.setRenewed(std::move(renewed));
     write();
   }
 
   /// The type of an output, serialized, if it is not what the file states.
-  std::optional<std::string> newType(const facts::FileFacts& found, std::size_t number,
-                                     const std::string& name) {
-    using Standing = facts::FileFacts::Standing;
-    const Standing standing = found.standing(number, name);
-    if (!isRestated(*graph_)) {
-      if (standing == Standing::kAgrees) return std::nullopt;
-      const facts::Fact& fact = found.facts().of(graph_->outputs[number]);
-      if (standing == Standing::kContradicts && fact.shape) {
-        // Where the file contradicted itself in the same way, it still does.
-        if (before_ == nullptr) inferBefore();
-        const std::optional<facts::Fact> was = factBefore(name);
-        if (was && sameSizes(*was, fact)) return std::nullopt;
-        return serialized(fact);
-      }
+  std::optional<std::string> newType(const facts::Fact& fact, const onnx::DoubtfulValue& value) {
+    const bool is_main = value.place.empty();
+    const bool is_restated = is_main && isRestated(*graph_);
+    facts::Fact stated = facts::typeFact(onnx::bodyOf(value.output, onnx::numbers::kValueType));
+    if (std::optional<std::string> type = typeOf(fact)) {
+      const bool agrees = stated.shape && !facts::FileFacts::disagree(stated, fact);
+      if (agrees && !is_restated) return std::nullopt;
+      if (fact.shape) return type;
+      stated.type = fact.type;
+      return serialized(stated);
     }
-    throw UnsupportedError("the type of output " + shown(name) +
-                           (standing == Standing::kUnstated ? " is not in the file"
-                                                            : " is another one than in the file") +
-                           ", and native hosts do not infer a new one: run the pipeline with "
-                           "passlib's Python package, as passlib opt");
+    const bool is_stated = stated.type != facts::kUnknownType || !stated.wrappers.empty();
+    if (!is_main || (is_stated && !is_restated)) return std::nullopt;
+    throw UnsupportedError(
+        "the type of output " + shown(value.name) +
+        (is_stated ? " is another one than in the file" : " is not in the file") +
+        ", and native hosts do not infer it: run the pipeline with passlib's "
+        "Python package, as passlib opt");
   }
 
-  /// Infers the graph of the file.
-  void inferBefore() {
-    const Model original = modelOf(model_.file);
-    const std::shared_ptr<const Graph> graph = original.graph->get();
-    before_ = std::make_unique<facts::FileFacts>(model_.file->originals(), graph,
-                                                 arrayFacts(original, *graph));
-    before_->infer(opsetsOf(original), {}, false, true, false);
-  }
-
-  std::optional<facts::Fact> factBefore(const std::string& name) const {
-    const std::vector<Bytes>& names = model_.file->originals()->main().level.outputs;
-    const auto place = std::find(names.begin(), names.end(), Bytes(name));
-    const auto number = static_cast<std::size_t>(place - names.begin());
-    const std::vector<NodeEntry>& outputs = before_->graph().outputs;
-    if (place == names.end() || number >= outputs.size()) return std::nullopt;
-    return before_->facts().of(outputs[number]);
-  }
-
-  /// Whether two types are equal but for the names of open sizes.
-  static bool sameSizes(const facts::Fact& left, const facts::Fact& right) {
-    if (left.type != right.type || !left.shape || !right.shape) return false;
-    return std::equal(left.shape->begin(), left.shape->end(), right.shape->begin(),
-                      right.shape->end(), [](const facts::Dim& a, const facts::Dim& b) {
-                        return a.isNumber() == b.isNumber() && (!a.isNumber() || a == b);
-                      });
-  }
-
-  std::map<Bytes, NodeEntry> valuesByName() const {
-    std::map<Bytes, NodeEntry> values;
-    const onnx::Names& names = writer_->graph().names;
-    for (std::size_t i = 0; i + 1 < names.firsts.size(); ++i) {
-      for (uint32_t k = names.firsts[i]; k < names.firsts[i + 1]; ++k) {
-        values.emplace(names.of[k],
-                       NodeEntry(graph_->nodes[i], static_cast<int>(k - names.firsts[i])));
-      }
-    }
-    return values;
-  }
-
-  /// The type of a value, serialized; nothing unless it is a tensor of a known type and shape.
-  std::optional<std::string> certainType(const facts::FileFacts& found,
-                                         const std::map<Bytes, NodeEntry>& values, Bytes name) {
-    const auto value = values.find(name);
-    if (value == values.end()) return std::nullopt;
-    const facts::Fact& fact = found.facts().of(value->second);
-    if (!fact.isTensor() || fact.type == facts::kUnknownType || !fact.shape) {
-      return std::nullopt;
-    }
+  /// The type of a value, serialized; nothing unless it is a tensor of a known type.
+  std::optional<std::string> typeOf(const facts::Fact& fact) {
+    if (!fact.isTensor() || fact.type == facts::kUnknownType) return std::nullopt;
     return serialized(fact);
   }
 
@@ -332,7 +282,6 @@ class Assembly {
   ArrayHost host_;
   std::optional<onnx::ModelWriter> writer_;
   std::optional<std::set<std::string>> named_;
-  std::unique_ptr<facts::FileFacts> before_;  ///< of the graph of the file, or null
 };
 
 bool isFile(const Model& model) {

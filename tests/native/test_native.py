@@ -534,6 +534,19 @@ NESTED = {
   y = If(c) <
     then_branch = t () => (float[2] p) { a = SequenceAt(x, o) b = Neg(a) p = Neg(b) },
     else_branch = e () => (float[2] q) <float[2] w = {1, 2}> { d = Neg(w) q = Neg(d) }> }""",
+    "outputs of unstated types": """(bool c, float[n, 3] x) => (float[n, 3] y, z) {
+  y, z = If(c) <
+    then_branch = t () => (p, float[a] u) { s = Neg(x) b = Neg(s) p = Mul(b, x) u = Relu(x) },
+    else_branch = e () => (q, v) { d = Abs(x) f = Abs(d) q = Exp(f) v = Identity(d) }> }""",
+    "described values": """(bool c, float[n, 3] x) => (float[n, 3] y) {
+  y = If(c) <
+    then_branch = t () => (float[n, 3] p) <float[n, 3] s, float[k, 3] b, float[n, 3] f>
+      { s = Neg(x) b = Neg(s) f = Abs(b) g = Abs(f) p = Mul(g, x) },
+    else_branch = e () => (float[n, 3] q) { d = Abs(x) q = Exp(d) }> }""",
+    "an output of another rank than stated": """(float[n, 6] x) => (float[n, m] y)
+<int64 i = {0}, int64[2] r = {2, 3}> {
+  s = Shape(x) k = Gather(s, i) ax = Constant <value_ints = [0]> () u = Unsqueeze(k, ax)
+  t = Concat <axis = 0> (u, r) h = Neg(x) a = Neg(h) y = Reshape(a, t) }""",
     "an initializer that the branch also names": """(bool c, float[2] x) => (float[2] y)
 <float[2] w = {1, 2}, float[2] one = {1, 1}> {
   y = If(c) <

@@ -243,8 +243,8 @@ class OnnxWriter {
   /// The values whose types may have changed: place of the graph, and name.
   py::list doubtful() const {
     py::list list;
-    for (const auto& [place, name] : model_.writer().doubtful) {
-      list.append(py::make_tuple(decode(place), decode(name)));
+    for (const onnx::DoubtfulValue& each : model_.writer().doubtful) {
+      list.append(py::make_tuple(decode(each.place), decode(each.name)));
     }
     return list;
   }

@@ -19,6 +19,7 @@ struct Fate {
   bool doubtful = false;
   bool changed = false;   ///< it has other elements
   bool replaced = false;  ///< it is a constant that a pass has changed
+  Value place{};          ///< unless it is gone
 };
 
 class Keeper {
@@ -43,10 +44,10 @@ class Keeper {
       const Bytes old = bodyOf(value, numbers::kValueName);
       const Fate* fate = fateOf(old);
       if (fate == nullptr) {
-        kept.values.push_back({old, value, false});
+        kept.values.push_back({old, value});
       } else if (fate->name.data() != nullptr && !fate->replaced) {
-        kept.values.push_back(
-            {fate->name, withName(value, numbers::kValueName, fate->name, arena_), fate->doubtful});
+        kept.values.push_back({fate->name, withName(value, numbers::kValueName, fate->name, arena_),
+                               fate->doubtful, fate->place});
       }
     }
     for (const Bytes annotation : draft_.file.annotations) {
@@ -109,8 +110,8 @@ class Keeper {
   }
 
   void note(const Original& original, uint32_t output, Bytes old, Value value, bool changed) {
-    const Fate fate{names_.at(value), !settled_.has(value), changed,
-                    changed && original.isTensor()};
+    const Fate fate{names_.at(value), !settled_.has(value), changed, changed && original.isTensor(),
+                    value};
     if (original.graph == &draft_.file) {
       fates_[placeOf(original, output)] = fate;
     } else {  // a node that a pass moved from another graph

@@ -13,6 +13,7 @@ struct Description {
   Bytes name;
   Bytes message;
   bool doubtful = false;  ///< the type may have changed
+  Value place{};          ///< of a doubtful value in the graph
 };
 
 /// The annotations of a graph.

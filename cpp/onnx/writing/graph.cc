@@ -85,7 +85,7 @@ class LevelWriter {
  private:
   void addValue(const Description& value, const RenewedTypes* renewed) {
     if (value.doubtful) {
-      writer_.doubtful.emplace_back(place_, value.name);
+      noteDoubtful(value.name, value.place, {});
       writer_.doubts_more = true;
     }
     if (renewed != nullptr) {
@@ -251,7 +251,7 @@ class LevelWriter {
     if (const OriginalGraph* copied = draft_.copied()) {
       if (copied->outputs.size() == outputs.size()) {
         for (std::size_t i = 0; i < outputs.size(); ++i) {
-          addOutput(outputs[i], copied->outputs[i], true, renewed);
+          addOutput(outputs[i], draft_.heads[i], copied->outputs[i], true, renewed);
         }
         return;
       }
@@ -277,17 +277,17 @@ class LevelWriter {
       const Bytes* known = origin.data() == nullptr ? nullptr : described.find(origin);
       const Bytes* tensor = held.find(outputs[i]);
       if (known != nullptr) {
-        addOutput(outputs[i], *known, false, renewed);
+        addOutput(outputs[i], draft_.heads[i], *known, false, renewed);
       } else if (tensor != nullptr) {
         const Tensor like = readTensor(*tensor);
-        addOutput(outputs[i],
+        addOutput(outputs[i], draft_.heads[i],
                   writer_.arena_->emplace_back(valueInfo(outputs[i], {like.type, like.dims})),
                   false, renewed);
       } else {
         const Bytes* stated = in_place ? &draft_.file.outputs[i] : described.find(outputs[i]);
         const bool settled =
             in_place && settled_.standsFor(draft_.heads[i], draft_.file.level.outputs[i], true);
-        addOutput(outputs[i],
+        addOutput(outputs[i], draft_.heads[i],
                   stated != nullptr
                       ? *stated
                       : Bytes(writer_.arena_->emplace_back(valueInfo(outputs[i], {}))),
@@ -308,10 +308,17 @@ class LevelWriter {
     return true;
   }
 
-  void addOutput(Bytes name, Bytes description, bool doubtful, const RenewedTypes* renewed) {
+  void noteDoubtful(Bytes name, const Value& place, Bytes output) {
+    Node* const node = draft_.graph.nodes[place.node];
+    writer_.doubtful.push_back(
+        {place_, name, NodeEntry(node, static_cast<int>(place.output)), output});
+  }
+
+  void addOutput(Bytes name, const Value& head, Bytes description, bool doubtful,
+                 const RenewedTypes* renewed) {
     Bytes message = withName(description, numbers::kValueName, name, writer_.arena_);
     if (doubtful) {
-      writer_.doubtful.emplace_back(place_, name);
+      noteDoubtful(name, head, description);
       writer_.doubts_more = writer_.doubts_more || !place_.empty();
     }
     if (renewed != nullptr) {

@@ -38,6 +38,14 @@ struct WrittenGraph {
   bool alters = false;
 };
 
+/// A value whose type may have changed.
+struct DoubtfulValue {
+  std::string place;  ///< of its graph
+  Bytes name;
+  NodeEntry value;
+  Bytes output;  ///< for an output of the graph what the file states of it, a ValueInfoProto
+};
+
 /// Writes the graphs of one model.
 class GraphWriter {
  public:
@@ -55,8 +63,7 @@ class GraphWriter {
   WrittenGraph writeMain(const Graph& graph, const Present& present);
 
   NodeWriter nodes;
-  /// Places of graphs, and names of values in them whose types may have changed.
-  std::vector<std::pair<std::string, Bytes>> doubtful;
+  std::vector<DoubtfulValue> doubtful;
   bool doubts_more = false;  ///< some of them are no outputs of the main graph
 
  private:

@@ -276,3 +276,14 @@ def test_a_wrong_description_of_an_output_behind_large_weights_is_replaced(tmp_p
     (output,) = onnx.load(tmp_path / "a.onnx").graph.output
     sizes = output.type.tensor_type.shape.dim
     assert [dim.dim_value or dim.dim_param for dim in sizes] == ["n", 1, 400]
+
+
+def test_stated_elements_of_sequences_stay(tmp_path: Path) -> None:
+    """Inference of package onnx knows less of them."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, seq(float[n]) s) => '
+        "(seq(float[n]) y) { a = Neg(x) b = Neg(a) y = SequenceInsert(s, b) }"
+    )
+    made = tmp_path / "made.onnx"
+    passlib.simplify(model).save(made)
+    assert onnx.load(made).graph.output[0].type == model.graph.output[0].type

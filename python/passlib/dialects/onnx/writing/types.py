@@ -191,6 +191,10 @@ def _completes(stated: Any, known: Any) -> bool:
 
 def _agree(stated: Any, new: Any) -> bool:
     """Whether a stated type agrees with an inferred one; then it may be more precise."""
+    container = stated.WhichOneof("value")
+    while container in ("sequence_type", "optional_type") and container == new.WhichOneof("value"):
+        stated, new = (getattr(each, container).elem_type for each in (stated, new))
+        container = stated.WhichOneof("value")
     old, kind = stated.tensor_type, new.tensor_type
     return (
         stated.WhichOneof("value") == new.WhichOneof("value") == "tensor_type"
