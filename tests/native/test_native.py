@@ -23,6 +23,7 @@ import pytest
 
 import passlib
 from native_command import PREFIX, TOOL, run
+from onnx_models import behind_weight
 from onnx_mutations import mutated
 from onnx_suite import node_cases
 from passlib.passes.rule_examples import build
@@ -459,16 +460,8 @@ def test_same_bytes_of_tensors_that_passes_write(name: str, tmp_path: Path) -> N
         array[:] = [[np.inf, np.nan, -np.inf], [-0.0, 0.1, 3e-5]]
     else:
         array[0] = np.iinfo(dtype).min, np.iinfo(dtype).max, np.iinfo(dtype).max - 1
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Concat", ["x", "w"], ["y"], axis=0)],
-        "g",
-        [onnx.helper.make_tensor_value_info("x", code, ["N", 3])],
-        [onnx.helper.make_tensor_value_info("y", code, ["M", 3])],
-        [onnx.numpy_helper.from_array(array, "w")],
-    )
-    imports = [onnx.helper.make_opsetid("", 17)]
     path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
-    onnx.save(onnx.helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+    onnx.save(behind_weight(array), path)
     assert run(path, "-o", out, "--passes", "weightsToConstants", "--quiet") == (0, "", "")
     assert out.read_bytes() == by_python(path, "weightsToConstants")
     (node, _) = onnx.load(out).graph.node

@@ -88,6 +88,20 @@ def saved(model: passlib.model.Model, path: Path) -> Any:
     return onnx.load(path)
 
 
+def behind_weight(array: Any) -> onnx.ModelProto:
+    """Join an input of three columns and a weight."""
+    code = helper.np_dtype_to_tensor_dtype(array.dtype)
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["x", "w"], ["y"], axis=0)],
+        "g",
+        [helper.make_tensor_value_info("x", code, ["N", 3])],
+        [helper.make_tensor_value_info("y", code, ["M", 3])],
+        [numpy_helper.from_array(array, "w")],
+    )
+    imports = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
 def operators(graph: Any) -> list[str]:
     """Return the operators of a graph in the order of its nodes."""
     return [node.op_type for node in graph.node]

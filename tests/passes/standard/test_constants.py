@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import passlib
+from onnx_models import behind_weight
 from passlib.proof.counterexamples import same_bits
 from rewriting import after, parsed, results
 
@@ -85,16 +86,7 @@ def test_weights_become_constants(name: str, tmp_path: Path) -> None:
     array = np.array([[0, 1, 3], [2, 5, 7]], name)
     if array.dtype.kind == "f":
         array[0] = np.inf, np.nan, -0.0
-    code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Concat", ["x", "w"], ["y"], axis=0)],
-        "g",
-        [onnx.helper.make_tensor_value_info("x", code, ["N", 3])],
-        [onnx.helper.make_tensor_value_info("y", code, ["M", 3])],
-        [onnx.numpy_helper.from_array(array, "w")],
-    )
-    imports = [onnx.helper.make_opsetid("", 17)]
-    data = onnx.helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+    data = behind_weight(array).SerializeToString()
     made = after(data, "weightsToConstants", tmp_path)
     written = onnx.ModelProto.FromString(made).graph
     assert [node.op_type for node in written.node] == ["Constant", "Concat"]
