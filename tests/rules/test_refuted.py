@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+import numpy as np
 import pytest
 
 import passlib
-from rewriting import parsed
+from random_graphs import bytes_of
+from rewriting import parsed, results
 
 KEPT = {
     "a pad above the least number of double": (
@@ -63,6 +65,19 @@ def test_the_model_stays(name: str) -> None:
     made = passlib.load(parsed(text)).optimize_for(rules, only=[rule])
     (node,) = [node for node in made.symbol.nodes() if node.op == op]
     assert len(node.inputs) == 3
+
+
+def _attention(opset: int, mask: str = "") -> str:
+    """Return an attention of scores through infinity, whose scale would be 0."""
+    return (
+        f'<ir_version: 10, opset_import: ["" : {opset}]> '
+        f"g (float[1, 3, 8] x, float[1, 2, 5, 4] k, {mask}float[1, 2, 5, 4] v) => "
+        "(float[1, 3, 2, 4] y) <float d = {inf}, int64[4] heads = {0, 0, 2, 4}> "
+        "{ i = Reshape(x, heads) q = Transpose <perm = [0, 2, 1, 3]> (i) "
+        "t = Transpose <perm = [0, 1, 3, 2]> (k) a = MatMul(q, t) b = Div(a, d) "
+        f"{'c = Add(b, mask) ' if mask else ''}p = Softmax <axis = -1> ({'c' if mask else 'b'}) "
+        "o = MatMul(p, v) y = Transpose <perm = [0, 2, 1, 3]> (o) }"
+    )
 
 
 STAYS = {
@@ -183,6 +198,102 @@ STAYS = {
             "y = Reshape <allowzero = 1> (m, t) }"
         ),
     ),
+    "no axes, which are all axes": (
+        "movement",
+        "reduceOfOne",
+        (
+            '<ir_version: 10, opset_import: ["" : 18]> '
+            "g (float[m, n] x) => (float[p, q] y) <int64[0] a = {}> "
+            "{ r = ReduceMax(x, a) y = Relu(r) }"
+        ),
+    ),
+    "channels that are not those of the factors": (
+        "decompositions",
+        "partsOfInstanceNormalization",
+        (
+            "g (float[n, 3, 4] x) => (float[n, 3, 4] y) <float[2] s = {1, 2}, float[2] b = {1, 2}> "
+            "{ y = InstanceNormalization(x, s, b) }"
+        ),
+    ),
+    "channels that BatchNormalization has no factors for": (
+        "decompositions",
+        "partsOfBatchNormalization",
+        (
+            "g (float[2, 3] x) => (float[2, 3] y) <float[2] s = {1, 2}, float[2] v = {1, 2}> "
+            "{ y = BatchNormalization(x, s, s, s, v) }"
+        ),
+    ),
+    "an infinite factor, from which ONNX Runtime's kernel makes NaN": (
+        "decompositions",
+        "partsOfInstanceNormalization",
+        (
+            "g (float[n, 1, 4] x) => (float[n, 1, 4] y) <float[1] s = {-inf}, float[1] b = {1}> "
+            "{ y = InstanceNormalization(x, s, b) }"
+        ),
+    ),
+    "channels that do not make groups": (
+        "decompositions",
+        "partsOfGroupNormalization",
+        (
+            '<ir_version: 10, opset_import: ["" : 21]> '
+            "g (float[n, 3, 4] x, float[3] s) => (float[n, 3, 4] y) "
+            "{ y = GroupNormalization <num_groups = 2> (x, s, s) }"
+        ),
+    ),
+    "factors of groups of an unknown number": (
+        "decompositions",
+        "partsOfGroupNormalization",
+        (
+            '<ir_version: 10, opset_import: ["" : 21]> '
+            "g (float[n, 4, 3] x, float[c] s) => (float[n, 4, 3] y) "
+            "{ y = GroupNormalization <num_groups = 2> (x, s, s) }"
+        ),
+    ),
+    "Gelu of double, of which ONNX Runtime's kernel has factors of float": (
+        "decompositions",
+        "partsOfGeluByTanh",
+        (
+            '<ir_version: 10, opset_import: ["" : 20]> '
+            'g (double[n] x) => (double[n] y) { y = Gelu <approximate = "tanh"> (x) }'
+        ),
+    ),
+    "a scale of 0 of attention": ("attention", "attention", _attention(23)),
+    "a scale of 0 of attentionWithMask": (
+        "attention",
+        "attentionWithMask",
+        _attention(23, "float[3, 5] mask, "),
+    ),
+    "a scale of 0 of attentionWithRowOfMask": (
+        "attention",
+        "attentionWithRowOfMask",
+        _attention(23, "float[1, 1, 1, 5] mask, "),
+    ),
+    "a scale of 0 of multiHeadAttention": ("microsoft", "multiHeadAttention", _attention(17)),
+    "a scale of 0 of multiHeadAttentionWithMask": (
+        "microsoft",
+        "multiHeadAttentionWithMask",
+        _attention(17, "float[1, 1, 3, 5] mask, "),
+    ),
+    "a scale of 0 of factorOfQueries": (
+        "attention",
+        "factorOfQueries",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v) => "
+            "(float[1, 2, 3, 4] y) <float d = {inf}> "
+            "{ f = Div(q, d) y = Attention <scale = 0.5> (f, k, v) }"
+        ),
+    ),
+    "a scale of 0 of factorOfKeys": (
+        "attention",
+        "factorOfKeys",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v) => "
+            "(float[1, 2, 3, 4] y) <float d = {inf}> "
+            "{ f = Div(k, d) y = Attention <scale = 0.5> (q, f, v) }"
+        ),
+    ),
     "values of a stated type that lose digits": (
         "quantization",
         "quantizeOfDequantize",
@@ -200,6 +311,105 @@ def test_the_operators_stay(name: str) -> None:
     family, rule, text = STAYS[name]
     rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
     model = passlib.load(parsed(text))
+    made = model.optimize_for(rules, only=[rule], target=rules[rule].target)
+    before, after = ([node.op for node in each.symbol.nodes()] for each in (model, made))
+    assert before == after
+
+
+NO_AXES = {
+    "squaresInSum": "m = Mul(x, x) y = ReduceSum{}(m, a)",
+    "lengthOfVector": "m = Mul(x, x) r = ReduceSum{}(m, a) y = Sqrt(r)",
+    "absoluteValuesInSum": "m = Abs(x) y = ReduceSum{}(m, a)",
+    "sumOfExp": "m = Exp(x) r = ReduceSum{}(m, a) y = Log(r)",
+    "partsOfReduceL1": "y = ReduceL1{}(x, a)",
+    "partsOfReduceL2": "y = ReduceL2{}(x, a)",
+    "partsOfReduceSumSquare": "y = ReduceSumSquare{}(x, a)",
+    "partsOfReduceLogSum": "y = ReduceLogSum{}(x, a)",
+}
+
+
+@pytest.mark.parametrize("rule", NO_AXES)
+def test_no_axes_with_the_attribute_that_then_nothing_is_reduced_stay(rule: str) -> None:
+    """The replacement lacks the attribute."""
+    body = NO_AXES[rule].format(" <noop_with_empty_axes = 1> ")
+    family = "decompositions" if rule.startswith("parts") else "normalization"
+    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    model = passlib.load(
+        parsed(
+            '<ir_version: 10, opset_import: ["" : 18]> '
+            f"g (float[m, n] x) => (float[p, q] y) <int64[0] a = {{}}> {{ {body} }}"
+        )
+    )
     made = model.optimize_for(rules, only=[rule])
     before, after = ([node.op for node in each.symbol.nodes()] for each in (model, made))
     assert before == after
+
+
+FAILING = {
+    "a ratio above 1": (
+        "elementwise",
+        "dropout",
+        (
+            "g (float[2, 3] x) => (float[2, 3] y) <float ratio = {6}, bool t = {0}> "
+            "{ d = Dropout(x, ratio, t) y = Relu(d) }"
+        ),
+    ),
+    "axes of the second slice that are a number": (
+        "movement",
+        "splitOfSlices",
+        (
+            "g (float[2, 3] x) => (float[2, 2] p, float[2, 1] q) <int64[1] n = {0}, "
+            "int64[1] m = {2}, int64[1] e = {9}, int64[1] a = {1}, int64 b = {1}> "
+            "{ p = Slice(x, n, m, a) q = Slice(x, m, e, b) }"
+        ),
+    ),
+    "axes of one half that are a number": (
+        "movement",
+        "concatOfHalves",
+        (
+            "g (float[2, 3] x) => (float[2, 3] y) <int64[1] n = {0}, "
+            "int64[1] m = {2}, int64[1] e = {9}, int64[1] a = {1}, int64 b = {1}> "
+            "{ p = Slice(x, n, m, a) q = Slice(x, m, e, b) c = Concat <axis = 1> (p, q) "
+            "y = Relu(c) }"
+        ),
+    ),
+    "a shape that is a number": (
+        "movement",
+        "movementOfMovement",
+        (
+            "g (float[2, 3] x) => (float[m, n] y) <int64 s = {-1}, int64[1] a = {0}> "
+            "{ r = Reshape(x, s) y = Unsqueeze(r, a) }"
+        ),
+    ),
+    "pads of one axis of two": (
+        "shapes",
+        "padOfNothing",
+        (
+            "g (float[2, 3] x) => (float[m, n] y) <int64[2] p_of = {0, 0}> "
+            "{ p = Identity(p_of) d = Pad(x, p) y = Relu(d) }"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_rule_states_that_the_pattern_can_fail_where_the_replacement_does_not(name: str) -> None:
+    family, rule, text = FAILING[name]
+    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    data = parsed(text)
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        results(data, feeds)
+    results(bytes_of(passlib.load(data).optimize_for(rules, only=[rule])), feeds)
+    assert rules[rule].drops_check
+
+
+def test_the_shape_of_a_text_that_is_no_number() -> None:
+    rules = passlib.Rules.load(str(files("passlib") / "rules/casts.rules"))
+    data = parsed("g (string[n] x) => (int64[1] y) { c = Cast <to = 1> (x) y = Shape(c) }")
+    feeds = {"x": np.array(["a"], object)}
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        results(data, feeds)
+    (found,) = results(bytes_of(passlib.load(data).optimize_for(rules)), feeds)
+    assert found.tolist() == [1]
+    assert rules["shapeOfCast"].drops_check

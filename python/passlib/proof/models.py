@@ -81,10 +81,6 @@ class Drawn:
 
     def finished(self) -> Any:
         """Return the model, with the types of its results."""
-        for change in ("nested", "looped", "function"):
-            if change in self.changes:
-                _WRAPPED[change](self)
-                break
         if self.opset < 11:
             for node in self.graph.node:
                 for each in node.attribute:
@@ -94,6 +90,12 @@ class Drawn:
             for each in node.attribute:
                 if each.name == "num_outputs" and each.i < len(node.output):
                     raise ValueError("onnx's inference aborts the process")
+                if each.name == "saturate" and each.i not in (0, 1):
+                    raise ValueError("ONNX Runtime's Cast leaves its result as the memory was")
+        for change in ("nested", "looped", "function"):
+            if change in self.changes:
+                _WRAPPED[change](self)
+                break
         return onnx.shape_inference.infer_shapes(self.proto, data_prop=True)
 
     def inner(self) -> list[str]:
