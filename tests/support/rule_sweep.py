@@ -1,8 +1,9 @@
 """Rules on models that match them, or nearly: results of ONNX Runtime before and after.
 
-``python tests/support/rule_sweep.py COUNT [RULE...]`` draws as many models of each of passlib's
-rules (`passlib.proof.models`), applies each alone, and prints what is wrong, and for each rule how
-many models it changed, how many it did not, and how many ONNX Runtime refuses.
+``python tests/support/rule_sweep.py [FIRST:]COUNT [RULE...]`` draws as many models of each of
+passlib's rules (`passlib.proof.models`), from number FIRST on, applies each alone, and prints what
+is wrong, and for each rule how many models it changed, how many it did not, and how many ONNX
+Runtime refuses.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ def _signatures(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def _child(names: list[str], seed: int, count: int, folder: Path) -> None:
     """Check models of rules, and note what comes of each in a file."""
-    chosen = [rules()[name] for name in names]
+    known = rules()
+    chosen = [known[name] for name in names]
     with (folder / "states").open("a") as states:
         for number in range(seed, seed + count):
             sys.stdout.write(f"{number}: ")
@@ -197,7 +199,9 @@ def main(arguments: list[str]) -> None:
         _child(arguments[:place], int(seed), int(count), Path(folder))
         return
     names = arguments[1:] or list(rules())
-    total, found, number = int(arguments[0]) * len(names), 0, 0
+    first, _, count_each = arguments[0].rpartition(":")
+    start, found = int(first or 0) * len(names), 0
+    number, total = start, start + int(count_each) * len(names)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         while number < total:
@@ -214,7 +218,7 @@ def main(arguments: list[str]) -> None:
         sys.stdout.write(
             f"{each}: {', '.join(f'{count} {key}' for key, count in counts.items())}\n"
         )
-    sys.stdout.write(f"{total} models, {found} wrong\n")
+    sys.stdout.write(f"{total - start} models, {found} wrong\n")
     sys.exit(found > 0)
 
 
