@@ -1,26 +1,13 @@
 #include "graph/source.h"
 
-#include <atomic>
 #include <utility>
 
 #include "graph/graph_reader.h"
 #include "graph/notes/post_order.h"
+#include "owned_alone.h"
 
 namespace passlib {
 namespace {
-
-/// Whether `pointer` is the only one to its object, so that the object may be changed. The count
-/// alone orders nothing: reads through pointers that other threads dropped must come before.
-template <typename T>
-bool ownedAlone(const std::shared_ptr<T>& pointer) {
-  if (pointer == nullptr || pointer.use_count() != 1) return false;
-#if defined(__SANITIZE_THREAD__)
-  std::shared_ptr<T>(pointer).reset();  // orders alike, and the sanitizer knows it
-#else
-  std::atomic_thread_fence(std::memory_order_acquire);
-#endif
-  return true;
-}
 
 /// The edges of a graph that is being read; see EdgePositions.
 struct DraftEdges {

@@ -12,6 +12,7 @@
 #include "library/memory.h"
 #include "library/weights/scaled.h"
 #include "onnx/types/messages.h"
+#include "owned_alone.h"
 
 namespace passlib::model {
 
@@ -27,7 +28,34 @@ struct Array {
   std::size_t size() const { return scaled != nullptr ? scaled->size() : data.size(); }
 };
 
-using Arrays = TextMap<Array>;
+/// Arrays by name. Copies share them until one of them changes.
+class Arrays {
+ public:
+  using Table = TextMap<Array>;
+
+  Arrays() : table_(std::make_shared<Table>()) {}
+
+  Table::const_iterator begin() const { return table_->begin(); }
+  Table::const_iterator end() const { return table_->end(); }
+  Table::const_iterator find(const std::string& name) const { return table_->find(name); }
+  const Array& at(const std::string& name) const { return table_->at(name); }
+  std::size_t count(const std::string& name) const { return table_->count(name); }
+  std::size_t size() const { return table_->size(); }
+  bool empty() const { return table_->empty(); }
+
+  Array& operator[](const std::string& name) { return own()[name]; }
+  void erase(const std::string& name) {
+    if (count(name) != 0) own().erase(name);
+  }
+
+ private:
+  Table& own() {
+    if (!ownedAlone(table_)) table_ = std::make_shared<Table>(*table_);
+    return *table_;
+  }
+
+  std::shared_ptr<Table> table_;
+};
 
 /// Returns an array with all elements in memory. Throws std::bad_alloc, std::system_error.
 Array computed(const Array& array);

@@ -31,12 +31,12 @@ Edit::~Edit() {
   graph_->attrs.clear();
 }
 
-void Edit::lend(const TextMap<Tensor>& weights) {
+void Edit::lend(const std::function<std::optional<Tensor>(const std::string& name)>& find) {
   editor_->requireOpen();
   for (Node* node : graph_->inputs) {
-    const auto found = weights.find(node->name);
-    if (found == weights.end()) continue;
-    tensors_.push_back(found->second);
+    std::optional<Tensor> found = find(node->name);
+    if (!found) continue;
+    tensors_.push_back(*std::move(found));
     node->tensor = &tensors_.back();
   }
 }
@@ -53,13 +53,15 @@ std::shared_ptr<rules::GraphKnowledge> Edit::knowledge(const rules::Assumptions&
   return knowledge_;
 }
 
-const NodeNames& Edit::keptNames(const std::string& what) {
+std::shared_ptr<const NodeNames> Edit::keptNames(const std::string& what) {
   editor_->requireOpen();
   const std::size_t changes = editor_->changes();
   const auto known = kept_.find(what);
   if (known != kept_.end() && known->second.first == changes) return known->second.second;
   editor_->nodes(graph_);
-  return (kept_[what] = {changes, moves::keptNames(what, graph_)}).second;
+  auto names = std::make_shared<const NodeNames>(moves::keptNames(what, graph_));
+  kept_[what] = {changes, names};
+  return names;
 }
 
 rules::Hooks Edit::hooks(const rules::Assumptions& assumptions) {
@@ -84,7 +86,7 @@ std::vector<Node*> Edit::applyOnce(const rules::Book& book, const std::vector<st
                                    const rules::Assumptions& assumptions, const NodeNames& kept,
                                    std::vector<std::size_t>* counts) {
   rules::Hooks given = hooks(assumptions);
-  given.kept = kept;
+  given.kept = &kept;
   const rules::Applied applied = book.apply(graph_, chosen, given);
   const bool any = std::any_of(applied.counts.begin(), applied.counts.end(),
                                [](std::size_t count) { return count != 0; });
@@ -153,7 +155,7 @@ void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
   given.allocate = [this](Node* node, const Shape& shape, MXDType type) {
     allocate(node, shape, type);
   };
-  given.kept = kept;
+  given.kept = &kept;
   given.file = file_;
   editor_->nodes(graph_);
   moves::Model model(given);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -53,8 +54,8 @@ class Edit {
   Edit(const Edit&) = delete;
   Edit& operator=(const Edit&) = delete;
 
-  /// Lets the variables of these names point to the tensors, whose memory the caller keeps.
-  void lend(const TextMap<Tensor>& weights);
+  /// Lets the variables to which `find` returns a tensor point to it. The caller keeps its memory.
+  void lend(const std::function<std::optional<Tensor>(const std::string& name)>& find);
 
   /// Applies rules, by their numbers, until none applies; returns how often each did. `kept`: the
   /// operators that no rule replaces. `fold`: may be null.
@@ -69,7 +70,7 @@ class Edit {
   /// Turns constants of nested graphs into weights; see moves/moves.h.
   void liftConstants(const moves::Wanted& wanted);
   /// The operators that moves/kept.h names.
-  const NodeNames& keptNames(const std::string& what);
+  std::shared_ptr<const NodeNames> keptNames(const std::string& what);
   /// The facts of the values of the present graph.
   std::shared_ptr<rules::GraphKnowledge> knowledge(const rules::Assumptions& assumptions);
 
@@ -98,7 +99,7 @@ class Edit {
   rules::Assumptions assumptions_;  ///< of knowledge_
   std::size_t known_changes_ = 0;   ///< when knowledge_ was made
   /// By what moves/kept.h calls it: the changes when the names were found, and the names.
-  std::map<std::string, std::pair<std::size_t, NodeNames>> kept_;
+  std::map<std::string, std::pair<std::size_t, std::shared_ptr<const NodeNames>>> kept_;
 };
 
 }  // namespace passlib::model

@@ -52,11 +52,10 @@ class Lent {
   void takeChanges(Arrays* arrays) const {
     for (std::size_t i = 0; i < copies_.count(); ++i) {
       const auto& [name, array] = given_[copies_.place(i)];
-      const auto found = arrays->find(*name);
-      if (found == arrays->end() || !copies_.differs(i)) continue;
+      if (arrays->count(*name) == 0 || !copies_.differs(i)) continue;
       const std::shared_ptr<const char> kept = copies_.kept(i);
-      found->second = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)),
-                       kept,        nullptr,     are_states_};
+      (*arrays)[*name] = {array->type, array->dims, onnx::Bytes(kept.get(), copies_.size(i)),
+                          kept,        nullptr,     are_states_};
     }
   }
 

@@ -124,10 +124,11 @@ void StandardPasses::run(Edit* edit, std::size_t number, const OptionList& optio
   }
   rules::Assumptions assumed = assumptions;
   if (valueOf(declaration, options, "large_sizes", 1) == 0) assumed.large_sizes = false;
-  std::optional<NodeNames> kept;
+  static const NodeNames none;
+  std::shared_ptr<const NodeNames> kept;
   for (const StandardStep& step : steps_[number]) {
-    if (!step.keeps.empty() && !kept) kept = edit->keptNames(step.keeps);
-    const NodeNames& stays = step.keeps.empty() ? NodeNames() : *kept;
+    if (!step.keeps.empty() && kept == nullptr) kept = edit->keptNames(step.keeps);
+    const NodeNames& stays = step.keeps.empty() ? none : *kept;
     if (step.move.empty()) {
       StandardStep::Groups groups = step.groups;
       for (const auto& [option, more] : step.with) {

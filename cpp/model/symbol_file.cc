@@ -148,10 +148,12 @@ void takeArrays(const std::vector<symbols::ListedArray>& listed, const std::stri
     const std::string name = has_prefix ? each.name.substr(4) : each.name;
     Array made{rules::onnxType(each.type), each.dims, each.data, into->weights};
     made.is_state = has_prefix ? each.name[1] == 'u' : states.count(name) != 0;
-    const auto [place, is_new] = into->arrays.emplace(name, std::move(made));
-    if (is_new) continue;
-    const bool same_kind =
-        place->second.is_state == (has_prefix ? each.name[1] == 'u' : states.count(name) != 0);
+    const auto known = into->arrays.find(name);
+    if (known == into->arrays.end()) {
+      into->arrays[name] = std::move(made);
+      continue;
+    }
+    const bool same_kind = known->second.is_state == made.is_state;
     throw FormatError(
         same_kind ? file + ": '" + name + "' is in the file twice, with a prefix and without"
                   : file + ": " + name +

@@ -35,15 +35,17 @@ struct Workspace::Open {
           void* const data = buffer.data();
           return {data, std::shared_ptr<void>(buffer.release())};
         });
-    TextMap<Edit::Tensor> weights;
-    for (const auto& [name, array] : model.arrays) {
-      arrays.push_back(computed(array));
-      const Array& read = arrays.back();
-      weights.emplace(name,
-                      Edit::Tensor(const_cast<char*>(read.data.data()), read.dims,
-                                   rules::arrayType(read.type), 0, mxnet::ext::MXContext::CPU()));
-    }
-    edit->lend(weights);
+    edit->lend([this](const std::string& name) -> std::optional<Edit::Tensor> {
+      const auto found = before.arrays.find(name);
+      if (found == before.arrays.end()) return std::nullopt;
+      const Array* read = &found->second;
+      if (read->scaled != nullptr) {
+        computed_arrays.push_back(computed(*read));
+        read = &computed_arrays.back();
+      }
+      return Edit::Tensor(const_cast<char*>(read->data.data()), read->dims,
+                          rules::arrayType(read->type), 0, mxnet::ext::MXContext::CPU());
+    });
   }
 
   Model finish() {
@@ -74,7 +76,7 @@ struct Workspace::Open {
   int max_depth;
   std::shared_ptr<EditedGraph> editor;
   NameList names;
-  std::deque<Array> arrays;
+  std::deque<Array> computed_arrays;
   std::unique_ptr<Edit> edit;
 };
 

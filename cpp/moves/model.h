@@ -34,7 +34,8 @@ struct Hooks {
   std::function<const facts::Fact&(const NodeEntry&)> fact;
   /// Sets the tensor of a new variable to memory for a parameter.
   std::function<void(Node*, const std::vector<int64_t>&, MXDType)> allocate;
-  std::unordered_set<std::string> kept;           ///< names of operators that must stay
+  /// Names of operators that must stay; may be null.
+  const std::unordered_set<std::string>* kept = nullptr;
   std::shared_ptr<const onnx::Originals> file{};  ///< that which the graph came from, or null
 };
 
@@ -82,7 +83,9 @@ class Model {
   EditedGraph& owner() const { return *hooks_.owner; }
   Graph* graph() const { return hooks_.graph; }
   bool isGone(const Node* node) const { return owner().isRemoved(node); }
-  bool isKept(const Node& node) const { return hooks_.kept.count(node.name) != 0; }
+  bool isKept(const Node& node) const {
+    return hooks_.kept != nullptr && hooks_.kept->count(node.name) != 0;
+  }
   /// The file that the graph came from, or null.
   const onnx::Originals* file() const { return hooks_.file.get(); }
 

@@ -404,7 +404,8 @@ bool Session::meets(const CompiledRule& compiled, const Alternative& alternative
                     const Match& match) {
   for (const Node* node : match.nodes()) {
     if (folding_.count(node) != 0) return refuse("'" + node->name + "' becomes a constant");
-    if (hooks_.kept.count(node->name) != 0) return refuse("'" + node->name + "' is to stay");
+    const bool stays = hooks_.kept != nullptr && hooks_.kept->count(node->name) != 0;
+    if (stays) return refuse("'" + node->name + "' is to stay");
   }
   MatchScope scope(*this, compiled, alternative, match);
   for (const Source& check : alternative.checks) {

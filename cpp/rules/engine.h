@@ -25,7 +25,8 @@ struct Hooks {
   std::function<Known(const NodeEntry&)> known;
   /// Tells of a new operator with its inputs and attributes: `known` is asked about it next.
   std::function<void(Graph*, Node*)> added;
-  std::unordered_set<std::string> kept;  ///< names of operators that no rule may replace
+  /// Names of operators that no rule may replace; may be null.
+  const std::unordered_set<std::string>* kept = nullptr;
 };
 
 /// The changes that rules made to a model.

@@ -175,7 +175,11 @@ void PythonEdit::lend(const py::list& params) {
     arrays_.push_back(fields[1].cast<py::array>());
     weights.emplace(fields[0].cast<std::string>(), tensorOf(arrays_.back(), fields[2].cast<int>()));
   }
-  edit_->lend(weights);
+  edit_->lend([&weights](const std::string& name) -> std::optional<Edit::Tensor> {
+    const auto found = weights.find(name);
+    if (found == weights.end()) return std::nullopt;
+    return found->second;
+  });
 }
 
 Edit::Fold PythonEdit::fold() {
