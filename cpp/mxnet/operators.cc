@@ -106,101 +106,6 @@ class Attributes {
   const Node& node_;
 };
 
-/// Inputs that exist only under a condition: operators, then inputs with their conditions.
-constexpr std::pair<const char*, const char*> kConditions[] = {
-    {"CTCLoss", "data_lengths:use_data_lengths label_lengths:use_label_lengths"},
-    {"Convolution Convolution_v1 Deconvolution FullyConnected _contrib_DeformableConvolution "
-     "_contrib_ModulatedDeformableConvolution",
-     "bias:!no_bias"},
-    {"LeakyReLU", "gamma:act_type=prelu"},
-    {"RNN", "state_cell:mode=lstm sequence_length:use_sequence_length"},
-    {"SequenceLast SequenceMask SequenceReverse", "sequence_length:use_sequence_length"},
-    {"_contrib_BilinearResize2D", "like:mode=like"},
-    {"_contrib_DeformablePSROIPooling", "trans:!no_trans"},
-    {"_contrib_quantized_conv _contrib_quantized_fully_connected",
-     "bias:!no_bias min_bias:!no_bias max_bias:!no_bias"},
-    {"_histogram", "bins:?bin_cnt"},
-    {"_npi_bernoulli", "input1:?prob&?logit"},
-    {"_npi_choice", "input1:?a|weighted input2:?a&weighted"},
-    {"_npi_exponential _npi_rayleigh", "input1:?scale"},
-    {"_npi_multinomial", "data:?pvals"},
-    {"_npi_gamma", "input1:?shape|?scale input2:?shape&?scale"},
-    {"_npi_gumbel _npi_logistic _npi_normal _npi_normal_n",
-     "input1:?loc|?scale input2:?loc&?scale"},
-    {"_npi_uniform _npi_uniform_n", "input1:?low|?high input2:?low&?high"},
-    {"_npi_average", "weights:weighted"},
-    {"_npi_bincount", "weights:has_weights"},
-    {"_npi_delete", "obj:?step&?int_ind"},
-    {"_npi_ediff1d",
-     "input2:to_begin_arr_given|to_end_arr_given input3:to_begin_arr_given&to_end_arr_given"},
-    {"_npi_insert_scalar _npi_insert_slice _npi_insert_tensor", "values:?val"},
-    {"_npi_pareto _npi_powerd _npi_weibull", "input1:?a"},
-    {"_npi_percentile", "q:?q_scalar"},
-    {"_sg_mkldnn_selfatt_qk", "min_qkv:quantized max_qkv:quantized"},
-    {"_sg_mkldnn_selfatt_valatt",
-     "min_qkv:quantized max_qkv:quantized min_attention:quantized max_attention:quantized"},
-    {"softmax", "length:use_length"},
-};
-
-/// Operators whose inputs repeat: the counting attribute, the names of each repetition, where `#`
-/// is its number, and those after them.
-struct Repeated {
-  const char* operators;
-  const char* counting;
-  const char* each;
-  const char* after;
-};
-constexpr Repeated kRepeated[] = {
-    {"_multi_adamw_update", "num_weights", "weight_# grad_# mean_# var_#", "rescale_grad"},
-    {"_multi_lamb_update", "num_tensors", "weight_# grad_# mean_# var_#", ""},
-    {"_multi_mp_adamw_update", "num_weights", "weight_# grad_# mean_# var_# weight32_#",
-     "rescale_grad"},
-    {"_multi_mp_lamb_update", "num_tensors", "weight_# grad_# mean_# var_# weight32_#", ""},
-    {"_np_atleast_1d _np_atleast_2d _np_atleast_3d", "num_args", "ary#", ""},
-    {"_npi_concatenate _npi_dstack _npi_hstack", "num_args", "data#", ""},
-    {"amp_multicast", "num_outputs", "data_#", ""},
-    {"multi_all_finite multi_sum_sq reset_arrays", "num_arrays", "array_#", ""},
-    {"multi_mp_sgd_mom_update", "num_weights", "weight_# grad_# mom_# weight32_#", ""},
-    {"multi_mp_sgd_update", "num_weights", "weight_# grad_# weight32_#", ""},
-    {"multi_sgd_mom_update", "num_weights", "weight_# grad_# mom_#", ""},
-    {"multi_sgd_update", "num_weights", "weight_# grad_#", ""},
-    {"preloaded_multi_mp_sgd_mom_update", "num_weights", "weight_# grad_# mom_# weight32_#",
-     "lrs wds"},
-    {"preloaded_multi_mp_sgd_update", "num_weights", "weight_# grad_# weight32_#", "lrs wds"},
-    {"preloaded_multi_sgd_mom_update", "num_weights", "weight_# grad_# mom_#", "lrs wds"},
-    {"preloaded_multi_sgd_update", "num_weights", "weight_# grad_#", "lrs wds"},
-};
-
-const Repeated* repeatedOf(const std::string& name) {
-  static const auto* const table = [] {
-    auto* const made = new std::map<std::string, const Repeated*>;
-    for (const Repeated& each : kRepeated) {
-      for (const std::string& op : split(each.operators, ' ')) (*made)[op] = &each;
-    }
-    return made;
-  }();
-  const auto found = table->find(name);
-  return found == table->end() ? nullptr : found->second;
-}
-
-/// The conditions of inputs, by operator and input.
-const std::map<std::string, std::string>* conditionsOf(const std::string& name) {
-  static const auto* const table = [] {
-    auto* const made = new std::map<std::string, std::map<std::string, std::string>>;
-    for (const auto& [operators, inputs] : kConditions) {
-      for (const std::string& op : split(operators, ' ')) {
-        for (const std::string& input : split(inputs, ' ')) {
-          const std::size_t colon = input.find(':');
-          (*made)[op][input.substr(0, colon)] = input.substr(colon + 1);
-        }
-      }
-    }
-    return made;
-  }();
-  const auto found = table->find(name);
-  return found == table->end() ? nullptr : &found->second;
-}
-
 Names numberedFrom(const std::string& stem, std::size_t count) {
   Names names;
   for (std::size_t i = 0; i < count; ++i) names.push_back(stem + std::to_string(i));
@@ -384,18 +289,38 @@ Operator readOperator(const std::string& name, const JsonVal& facts) {
       }
     }
   }
-  const Repeated* const repeated = repeatedOf(name);
-  if (made.is_variadic && repeated != nullptr) made.counting = repeated->counting;
   made.outputs.all = total ? static_cast<std::size_t>(*total) : made.outputs.visible.size();
   return made;
+}
+
+/// Adds what the table of inputs says of an operator; see Operator.
+void addInputs(const JsonVal& inputs, Operator* op) {
+  const JsonVal name(op->name);
+  const auto& conditions = inputs.map.at(JsonVal("conditions")).map;
+  const auto conditional = conditions.find(name);
+  if (conditional != conditions.end()) {
+    for (const auto& [input, condition] : conditional->second.map) {
+      op->conditions[input.str] = condition.str;
+    }
+  }
+  const auto& repeating = inputs.map.at(JsonVal("repeated")).map;
+  const auto repeated = repeating.find(name);
+  if (repeated == repeating.end()) return;
+  const auto& form = repeated->second.map;
+  op->counting = form.at(JsonVal("counting")).str;
+  op->each = textsOf(form.at(JsonVal("each")));
+  op->after = textsOf(form.at(JsonVal("after")));
 }
 
 using Registry = TextMap<std::shared_ptr<const Operator>>;
 
 Registry readRegistry() {
   Registry made;
+  const JsonVal inputs = JsonVal::parse(kInputs);
   for (const auto& [name, facts] : JsonVal::parse(kRegistry).map) {
-    const auto op = std::make_shared<const Operator>(readOperator(name.str, facts));
+    Operator read = readOperator(name.str, facts);
+    addInputs(inputs, &read);
+    const auto op = std::make_shared<const Operator>(std::move(read));
     made[name.str] = op;
     const auto aliases = facts.map.find(JsonVal("aliases"));
     if (aliases == facts.map.end()) continue;
@@ -433,17 +358,12 @@ Names repeatedNames(const Operator& op, const Attributes& given) {
     for (std::string& name : numberedFrom("varray", count / 2)) names.push_back(std::move(name));
     return names;
   }
-  const Repeated* const repeated = repeatedOf(op.name);
-  const Names forms = split(repeated == nullptr ? "arg#" : repeated->each, ' ');
+  if (op.each.empty()) return numberedFrom("arg", count);
   Names names;
   for (std::size_t i = 0; i < count; ++i) {
-    for (const std::string& form : forms) {
-      names.push_back(form.substr(0, form.size() - 1) + std::to_string(i));
-    }
+    for (const std::string& name : op.each) names.push_back(name + std::to_string(i));
   }
-  if (repeated != nullptr) {
-    for (std::string& name : split(repeated->after, ' ')) names.push_back(std::move(name));
-  }
+  names.insert(names.end(), op.after.begin(), op.after.end());
   return names;
 }
 
@@ -461,9 +381,8 @@ std::vector<int> fusedStates(const Operator& op, const Node& node) {
 /// The inputs of a node that are auxiliary states.
 std::vector<int> statesOf(const Operator& op, const Node& node) {
   if (op.name == "_sg_mkldnn_conv") return fusedStates(op, node);
-  const Repeated* const repeated = repeatedOf(op.name);
-  if (repeated == nullptr || op.written.empty()) return op.written;
-  const auto step = static_cast<int>(split(repeated->each, ' ').size());
+  if (op.each.empty() || op.written.empty()) return op.written;
+  const auto step = static_cast<int>(op.each.size());
   const auto count = static_cast<int>(Attributes(op, node).count(op.counting));
   std::vector<int> states;
   for (int i = 0; i < count && i * step < static_cast<int>(node.inputs.size()); ++i) {
@@ -489,12 +408,10 @@ const Operator* findOperator(const std::string& name) {
 Names inputNames(const Operator& op, const Node& node) {
   const Attributes given(op, node);
   if (op.is_variadic) return repeatedNames(op, given);
-  const auto* const conditions = conditionsOf(op.name);
-  if (conditions == nullptr) return op.inputs;
   Names names;
   for (const std::string& input : op.inputs) {
-    const auto found = conditions->find(input);
-    if (found == conditions->end() || given.hold(found->second)) names.push_back(input);
+    const auto found = op.conditions.find(input);
+    if (found == op.conditions.end() || given.hold(found->second)) names.push_back(input);
   }
   return names;
 }

@@ -25,9 +25,13 @@ struct Outputs {
 /// An operator as its registry states it.
 struct Operator {
   std::string name;
-  Names inputs;                                 ///< all that it may have with any attributes
-  bool is_variadic = false;                     ///< takes any number of inputs
-  std::string counting;                         ///< the attribute that states this number, or ""
+  Names inputs;              ///< all that it may have with any attributes
+  bool is_variadic = false;  ///< takes any number of inputs
+  std::string counting;      ///< the attribute that states this number, or ""
+  Names each;   ///< of inputs of which it has so many, without their numbers; none: `arg`
+  Names after;  ///< the inputs behind these
+  /// Inputs that exist only under a condition; schema/operator.py describes these texts.
+  std::map<std::string, std::string> conditions;
   bool makes_variables = true;                  ///< whether missing inputs become variables
   std::map<std::string, std::string> defaults;  ///< of attributes
   std::map<std::string, std::string> initial;   ///< `__init__` of variables, by input

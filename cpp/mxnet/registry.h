@@ -6,6 +6,8 @@ namespace passlib::symbols {
 
 /// The content of python/passlib/mxnet/schema/operators.json.
 extern const char* const kRegistry;
+/// The content of inputs.json in the same folder.
+extern const char* const kInputs;
 
 }  // namespace passlib::symbols
 

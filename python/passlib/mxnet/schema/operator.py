@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from passlib.errors import GraphError, UnsupportedError
@@ -58,137 +60,49 @@ def _refuse_suffix(key: str) -> None:
 Get = Callable[[str], "str | None"]
 """Returns an attribute's value, its default, or None."""
 
-Condition = Callable[[Get], bool]
+_INPUTS: Any = json.loads(Path(__file__).with_name("inputs.json").read_text("utf-8"))
+
+CONDITIONS: Mapping[str, Mapping[str, str]] = _INPUTS["conditions"]
+"""Inputs that exist only under a condition, by operator; see `holds`."""
 
 
-def _flag(name: str) -> Condition:
-    return lambda get: is_true(get(name))
+class Repeated(NamedTuple):
+    """The inputs of an operator that has as many of each as an attribute says."""
+
+    counting: str
+    """The attribute."""
+    each: Sequence[str]
+    """Their names without the numbers."""
+    after: Sequence[str]
+    """The inputs behind them."""
 
 
-def _unless(name: str) -> Condition:
-    return lambda get: not is_true(get(name))
+REPEATED = {name: Repeated(**form) for name, form in _INPUTS["repeated"].items()}
+"""By operator. The inputs of other variadic operators are ``arg0`` and so on."""
 
 
-def _equal(name: str, value: str) -> Condition:
-    return lambda get: get(name) == value
+def holds(condition: str, get: Get) -> bool:
+    """Whether a condition holds: terms between ``|`` or between ``&``.
 
+    ``a`` stands for a true attribute, ``!a`` for one that is not true, ``?a`` for one that is
+    absent, ``a=text`` for one of this text.
+    """
 
-def _absent(*names: str) -> Condition:
-    return lambda get: all(get(name) in (None, "None") for name in names)
+    def term_holds(term: str) -> bool:
+        if term[0] == "!":
+            return not is_true(get(term[1:]))
+        if term[0] == "?":
+            return get(term[1:]) in (None, "None")
+        name, equals, text = term.partition("=")
+        return get(name) == text if equals else is_true(get(name))
 
+    if "|" in condition:
+        return any(map(term_holds, condition.split("|")))
+    return all(map(term_holds, condition.split("&")))
 
-def _any_absent(*names: str) -> Condition:
-    return lambda get: any(get(name) in (None, "None") for name in names)
-
-
-def _drawn(which: Callable[[Sequence[bool]], bool]) -> Condition:
-    return lambda get: which([get("a") in (None, "None"), is_true(get("weighted"))])
-
-
-def _both(get: Get) -> bool:
-    return is_true(get("to_begin_arr_given")) and is_true(get("to_end_arr_given"))
-
-
-def _either(get: Get) -> bool:
-    return is_true(get("to_begin_arr_given")) or is_true(get("to_end_arr_given"))
-
-
-_BIASED = (
-    "Convolution", "Convolution_v1", "Deconvolution", "FullyConnected",
-    "_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution",
-)  # fmt: skip
-_BIAS: dict[str, Condition] = {"bias": _unless("no_bias")}
-_QUANTIZED_BIAS = {name: _unless("no_bias") for name in ("bias", "min_bias", "max_bias")}
-_LENGTH: dict[str, Condition] = {"sequence_length": _flag("use_sequence_length")}
-_INSERTED: dict[str, Condition] = {"values": _absent("val")}
-_SAMPLED: dict[str, Condition] = {"input1": _absent("a")}
-
-CONDITIONS: dict[str, dict[str, Condition]] = {
-    "CTCLoss": {
-        "data_lengths": _flag("use_data_lengths"),
-        "label_lengths": _flag("use_label_lengths"),
-    },
-    **dict.fromkeys(_BIASED, _BIAS),
-    "LeakyReLU": {"gamma": _equal("act_type", "prelu")},
-    "RNN": {"state_cell": _equal("mode", "lstm"), **_LENGTH},
-    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse"), _LENGTH),
-    "_contrib_BilinearResize2D": {"like": _equal("mode", "like")},
-    "_contrib_DeformablePSROIPooling": {"trans": _unless("no_trans")},
-    "_contrib_quantized_conv": _QUANTIZED_BIAS,
-    "_contrib_quantized_fully_connected": _QUANTIZED_BIAS,
-    "_histogram": {"bins": _absent("bin_cnt")},
-    "_npi_bernoulli": {"input1": _absent("prob", "logit")},
-    "_npi_choice": {"input1": _drawn(any), "input2": _drawn(all)},
-    "_npi_exponential": {"input1": _absent("scale")},
-    "_npi_multinomial": {"data": _absent("pvals")},
-    **{
-        name: {"input1": _any_absent(*given), "input2": _absent(*given)}
-        for name, given in (
-            ("_npi_gamma", ("shape", "scale")),
-            ("_npi_gumbel", ("loc", "scale")),
-            ("_npi_logistic", ("loc", "scale")),
-            ("_npi_normal", ("loc", "scale")),
-            ("_npi_normal_n", ("loc", "scale")),
-            ("_npi_uniform", ("low", "high")),
-            ("_npi_uniform_n", ("low", "high")),
-        )
-    },
-    "_npi_rayleigh": {"input1": _absent("scale")},
-    "_npi_average": {"weights": _flag("weighted")},
-    "_npi_bincount": {"weights": _flag("has_weights")},
-    "_npi_delete": {"obj": _absent("step", "int_ind")},
-    "_npi_ediff1d": {"input2": _either, "input3": _both},
-    **{f"_npi_insert_{place}": _INSERTED for place in ("scalar", "slice", "tensor")},
-    **dict.fromkeys(("_npi_pareto", "_npi_powerd", "_npi_weibull"), _SAMPLED),
-    "_npi_percentile": {"q": _absent("q_scalar")},
-    "_sg_mkldnn_selfatt_qk": dict.fromkeys(("min_qkv", "max_qkv"), _flag("quantized")),
-    "_sg_mkldnn_selfatt_valatt": dict.fromkeys(
-        ("min_qkv", "max_qkv", "min_attention", "max_attention"), _flag("quantized")
-    ),
-    "softmax": {"length": _flag("use_length")},
-}
-"""Inputs that exist only under a condition, by operator.
-
-cpp/mxnet/operators.cc has these tables for native hosts; tests/native/test_mxnet.py compares them.
-"""
 
 SUBGRAPHS = {"_foreach": 1, "_while_loop": 2, "_cond": 3}
 """How many of ``num_args`` are nested graphs, which are not inputs of the node."""
-
-_SGD = ("weight_{}", "grad_{}")
-_MULTI = ("weight_{}", "grad_{}", "mean_{}", "var_{}")
-
-REPEATED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "_multi_adamw_update": ("num_weights", _MULTI, ("rescale_grad",)),
-    "_multi_lamb_update": ("num_tensors", _MULTI, ()),
-    "_multi_mp_adamw_update": ("num_weights", (*_MULTI, "weight32_{}"), ("rescale_grad",)),
-    "_multi_mp_lamb_update": ("num_tensors", (*_MULTI, "weight32_{}"), ()),
-    **{f"_np_atleast_{axes}d": ("num_args", ("ary{}",), ()) for axes in (1, 2, 3)},
-    **{
-        f"_npi_{name}": ("num_args", ("data{}",), ())
-        for name in ("concatenate", "dstack", "hstack")
-    },
-    "amp_multicast": ("num_outputs", ("data_{}",), ()),
-    "multi_all_finite": ("num_arrays", ("array_{}",), ()),
-    "multi_mp_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}", "weight32_{}"), ()),
-    "multi_mp_sgd_update": ("num_weights", (*_SGD, "weight32_{}"), ()),
-    "multi_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}"), ()),
-    "multi_sgd_update": ("num_weights", _SGD, ()),
-    "multi_sum_sq": ("num_arrays", ("array_{}",), ()),
-    "preloaded_multi_mp_sgd_mom_update": (
-        "num_weights",
-        (*_SGD, "mom_{}", "weight32_{}"),
-        ("lrs", "wds"),
-    ),
-    "preloaded_multi_mp_sgd_update": ("num_weights", (*_SGD, "weight32_{}"), ("lrs", "wds")),
-    "preloaded_multi_sgd_mom_update": ("num_weights", (*_SGD, "mom_{}"), ("lrs", "wds")),
-    "preloaded_multi_sgd_update": ("num_weights", _SGD, ("lrs", "wds")),
-    "reset_arrays": ("num_arrays", ("array_{}",), ()),
-}
-"""By operator: the counting attribute, names repeated for each, names after them.
-
-The inputs of other variadic operators are ``arg{}``.
-"""
 
 
 def count(get: Get, name: str) -> int:
@@ -316,9 +230,9 @@ OUTPUTS: dict[str, Outputs] = {
     "RNN": _recurrent("statecell_output"),
     "SliceChannel": _slice_channel,
     **{
-        name: _by(form[0])
+        name: _by(form.counting)
         for name, form in REPEATED.items()
-        if form[0] in ("num_weights", "num_tensors") or name.startswith(("_np_atleast", "amp_"))
+        if form.counting in ("num_weights", "num_tensors") or name.startswith(("_np_atleast", "amp_"))
     },
     **dict.fromkeys(("_cond", "_foreach", "_while_loop"), _by("num_outputs")),
     "_contrib_BatchNormWithReLU": _more("output_mean_var", _MEAN_VAR, 4),
@@ -338,7 +252,10 @@ OUTPUTS: dict[str, Outputs] = {
     "_sg_mkldnn_selfatt_valatt": _quantized,
     "topk": _topk,
 }
-"""Names of the visible outputs, and the number of all, by operator."""
+"""Names of the visible outputs, and the number of all, by operator.
+
+cpp/mxnet/operators.cc has the same for native hosts; tests/native/test_mxnet.py compares them.
+"""
 
 
 Bounds: TypeAlias = "tuple[float | None, float | None]"
@@ -542,7 +459,7 @@ class Operator:
         """Whether the number of inputs is free."""
         self.variadic: str | None = None
         if self.takes_any_number:
-            self.variadic = self._repeated[0] if self._repeated else facts["variadic"] or None
+            self.variadic = self._repeated.counting if self._repeated else facts["variadic"] or None
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
@@ -574,7 +491,9 @@ class Operator:
             return self.declared_inputs
         conditions, get = self._conditions, self._getter(attrs)
         return tuple(
-            name for name in self.declared_inputs if name not in conditions or conditions[name](get)
+            name
+            for name in self.declared_inputs
+            if name not in conditions or holds(conditions[name], get)
         )
 
     def auxiliary(self, attrs: Mapping[str, str] = _NO_ATTRS) -> frozenset[int]:
@@ -588,7 +507,7 @@ class Operator:
         """Return the positions of the inputs that the operator writes to."""
         if self._repeated is None or not self._mutated:
             return self._mutated
-        step = len(self._repeated[1])
+        step = len(self._repeated.each)
         number = self._count(attrs)
         return frozenset(i * step + k for i in range(number) for k in self._mutated if k < step)
 
@@ -646,5 +565,5 @@ class Operator:
         if self.name == "_contrib_dgl_graph_compact":
             half = range(number // 2)
             return (*(f"graph{i}" for i in half), *(f"varray{i}" for i in half))
-        repeated, after = self._repeated[1:] if self._repeated else (("arg{}",), ())
-        return tuple(form.format(i) for i in range(number) for form in repeated) + after
+        repeated, after = self._repeated[1:] if self._repeated else (("arg",), ())
+        return (*(f"{name}{i}" for i in range(number) for name in repeated), *after)
