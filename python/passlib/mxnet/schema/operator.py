@@ -232,7 +232,7 @@ OUTPUTS: dict[str, Outputs] = {
     **{
         name: _by(form.counting)
         for name, form in REPEATED.items()
-        if form.counting in ("num_weights", "num_tensors") or name.startswith(("_np_atleast", "amp_"))
+        if form.counting != "num_arrays" and not name.startswith("_npi_")
     },
     **dict.fromkeys(("_cond", "_foreach", "_while_loop"), _by("num_outputs")),
     "_contrib_BatchNormWithReLU": _more("output_mean_var", _MEAN_VAR, 4),
