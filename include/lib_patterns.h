@@ -2185,6 +2185,13 @@ class PatternSession {
   /// Whether an input of the match needs one of its operations, so that one node in their place
   /// would wait for itself.
   bool dependsOnResults() {
+    for (std::size_t pos = 0; pos < rule_->pattern.values.size(); ++pos) {
+      if (rule_->pattern.values[pos].operation >= 0) continue;
+      if (isMatched(binding_.values[pos].node)) return true;
+      for (const NodeEntry& each : binding_.lists[pos]) {
+        if (isMatched(each.node)) return true;
+      }
+    }
     if (order_broken_) restoreOrder();
     double first = std::numeric_limits<double>::infinity();
     AddressTable seen;

@@ -198,6 +198,44 @@ STAYS = {
             "y = Reshape <allowzero = 1> (m, t) }"
         ),
     ),
+    "keys of a present of another batch than the queries": (
+        "attention",
+        "presentOfAttention",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[1, 2, 3, 4] q, float[2, 2, 3, 4] k, float[2, 2, n, 4] past) => "
+            "(float[1, 2, 3, 4] y, float[b, 2, m, 4] p, float[b, 2, m, 4] r, "
+            "float[2, 2, m, 4] c, float[2, 2, m, 4] d) "
+            "{ y, p, r = Attention(q, k, k, , past, past) c = Concat <axis = 2> (past, k) "
+            "d = Concat <axis = 2> (past, k) }"
+        ),
+    ),
+    "a factor that is one of the results": (
+        "microsoft",
+        "sumsOfSkipLayerNormalization",
+        (
+            '<ir_version: 10, opset_import: ["" : 17, "com.microsoft" : 1]> '
+            "g (float[3, 4] x, float[3, 4] skip) => (float[3, 4] y) <float[4] c = {1, 0, 0, 0}> "
+            "{ a = Add(x, c) s = Add(a, skip) "
+            'n = com.microsoft.SkipLayerNormalization(x, skip, s, "", c) y = Sub(n, s) }'
+        ),
+    ),
+    "a summand that enlarges a normalization of fewer elements": (
+        "normalization",
+        "summandOfLayerNormalization",
+        (
+            "g (float[2, n, 1] x) => (float[2, n, 3] y) <float[3] s = {1, 2, 3}> "
+            "{ m = LayerNormalization(x, s) y = Add(m, s) }"
+        ),
+    ),
+    "a factor that enlarges a normalization of fewer elements": (
+        "normalization",
+        "factorOfLayerNormalization",
+        (
+            "g (float[2, n, 1] x) => (float[2, n, 3] y) <float[3] s = {1, 2, 3}> "
+            "{ m = LayerNormalization(x, s) y = Mul(m, s) }"
+        ),
+    ),
     "no axes, which are all axes": (
         "movement",
         "reduceOfOne",
