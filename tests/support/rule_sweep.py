@@ -140,7 +140,10 @@ def _compared(rule: Rule, drawn: Drawn, before: Any, data: bytes, changed: bytes
         feeds = {name: array for name, array in feeds.items() if name in names}
         try:
             expected = before.run(None, feeds)
-        except Exception:
+        except Exception as error:
+            if "Missing Input" in str(error):
+                # ONNX Runtime removes casts even if nested graphs use them.
+                continue
             expected = None
         try:
             found = after.run(None, {name: array for name, array in feeds.items() if name in taken})

@@ -86,12 +86,15 @@ class Drawn:
                 for each in node.attribute:
                     if each.name in ("axis", "axes") and min([each.i, *each.ints]) < 0:
                         raise ValueError("axes count from the end since operator set 11")
+        scalars = {each.name for each in self.graph.initializer if not each.dims}
         for node in self.graph.node:
             for each in node.attribute:
                 if each.name == "num_outputs" and each.i < len(node.output):
                     raise ValueError("onnx's inference aborts the process")
                 if each.name == "saturate" and each.i not in (0, 1):
                     raise ValueError("ONNX Runtime's Cast leaves its result as the memory was")
+                if each.name == "block_size" and each.i and scalars & {*node.input}:
+                    raise ValueError("a number has no blocks")
         for change in ("nested", "looped", "function"):
             if change in self.changes:
                 _WRAPPED[change](self)
