@@ -13,6 +13,7 @@ from wrong_rules import WRONG
 # Either nothing is found among a few models, or the engine refuses the example itself.
 UNSEEN = {
     "absOfWholeSums",
+    "castToText",
     "checkOfBlocks",
     "checkOfWhatIsRead",
     "windowOfMoreThanIsThere",
@@ -41,6 +42,9 @@ CHANGED = [
     ("paddedBetweenEqualScales", "not given(c) or value(c) = 0", "true"),
     ("clipBeforeQuantize", "value(high) >= (255", "value(high) >= (254"),
     ("softmaxWithoutNaN", ", not given(h) or finite(h)", ""),
+    ("reduceOfOne", ", len($a) > 0 or $n = 1", ""),
+    ("layerNormalization", ", k > 0", ""),
+    ("rmsNormalization", ", k > 0", ""),
     ("resizeOfNothing", "not given(s) or all(value(s) = 1)", "true"),
 ]
 

@@ -245,6 +245,27 @@ STAYS = {
             "{ r = ReduceMax(x, a) y = Relu(r) }"
         ),
     ),
+    "a difference through a deviation along no axes": (
+        "normalization",
+        "layerNormalization",
+        (
+            '<ir_version: 10, opset_import: ["" : 18]> '
+            "g (float[2, 3] x) => (float[2, 3] y) <int64[0] a = {}, float e = {0.001}> "
+            "{ m = ReduceMean(x, a) d = Sub(x, m) q = Mul(d, d) v = ReduceMean(q, a) "
+            "w = Add(v, e) r = Sqrt(w) y = Div(d, r) }"
+        ),
+    ),
+    "a root of a mean along no axes": (
+        "normalization",
+        "rmsNormalization",
+        (
+            '<ir_version: 10, opset_import: ["" : 23]> '
+            "g (float[2, 3] x) => (float[2, 3] y) "
+            "<int64[0] a = {}, float e = {0.001}, float f = {2}> "
+            "{ q = Mul(x, x) m = ReduceMean(q, a) w = Add(m, e) r = Sqrt(w) d = Div(x, r) "
+            "y = Mul(d, f) }"
+        ),
+    ),
     "channels that are not those of the factors": (
         "decompositions",
         "partsOfInstanceNormalization",

@@ -644,7 +644,8 @@ class Node:
         if self.path.closed:
             raise UnprovenError(f"{self.op}: any {name!r} are possible")
         count = self.path.count() if rank is None else self.path.choose(rank + 1)
-        if count == 0 and source is None:
+        # An attribute that is an empty list is no list; an input may be one.
+        if count == 0 and source is None and place is None:
             raise DeadEndError
         total = rank if rank is not None else more + count
         axes: list[int] = []
