@@ -11,6 +11,13 @@ import passlib
 from random_graphs import bytes_of
 from rewriting import parsed, results
 
+
+def rules_of(family: str) -> passlib.Rules:
+    """Return passlib's rules of a family, without a name that other tests may use for a pass."""
+    path = str(files("passlib") / f"rules/{family}.rules")
+    return passlib.Rules.load(path, name=f"refuted_{family}")
+
+
 KEPT = {
     "a pad above the least number of double": (
         "layers",
@@ -39,7 +46,7 @@ def test_a_scale_whose_products_are_infinite_stays() -> None:
         "g (uint8[2] x) => (uint8[2] y) <float s = {1e38}, uint8 z = {0}> "
         "{ d = DequantizeLinear(x, s, z) y = QuantizeLinear(d, s, z) }"
     )
-    rules = passlib.Rules.load(str(files("passlib") / "rules/quantization.rules"))
+    rules = rules_of("quantization")
     made = passlib.load(parsed(text)).optimize_for(rules, only=["quantizeOfDequantize"])
     assert "QuantizeLinear" in {node.op for node in made.symbol.nodes()}
 
@@ -53,7 +60,7 @@ def test_an_epsilon_of_more_axes_than_the_value_stays() -> None:
         "v = ReduceMean <axes = [-1], keepdims = 1> (p) w = Add(v, e) r = Sqrt(w) "
         "q = Div(d, r) t = Mul(q, s) y = Add(t, b) }"
     )
-    rules = passlib.Rules.load(str(files("passlib") / "rules/normalization.rules"))
+    rules = rules_of("normalization")
     made = passlib.load(parsed(text)).optimize_for(rules, only=["layerNormalization"])
     assert "LayerNormalization" not in {node.op for node in made.symbol.nodes()}
 
@@ -61,7 +68,7 @@ def test_an_epsilon_of_more_axes_than_the_value_stays() -> None:
 @pytest.mark.parametrize("name", KEPT)
 def test_the_model_stays(name: str) -> None:
     family, rule, text, op = KEPT[name]
-    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    rules = rules_of(family)
     made = passlib.load(parsed(text)).optimize_for(rules, only=[rule])
     (node,) = [node for node in made.symbol.nodes() if node.op == op]
     assert len(node.inputs) == 3
@@ -368,7 +375,7 @@ STAYS = {
 @pytest.mark.parametrize("name", STAYS)
 def test_the_operators_stay(name: str) -> None:
     family, rule, text = STAYS[name]
-    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    rules = rules_of(family)
     model = passlib.load(parsed(text))
     made = model.optimize_for(rules, only=[rule], target=rules[rule].target)
     before, after = ([node.op for node in each.symbol.nodes()] for each in (model, made))
@@ -392,7 +399,7 @@ def test_no_axes_with_the_attribute_that_then_nothing_is_reduced_stay(rule: str)
     """The replacement lacks the attribute."""
     body = NO_AXES[rule].format(" <noop_with_empty_axes = 1> ")
     family = "decompositions" if rule.startswith("parts") else "normalization"
-    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    rules = rules_of(family)
     model = passlib.load(
         parsed(
             '<ir_version: 10, opset_import: ["" : 18]> '
@@ -454,7 +461,7 @@ FAILING = {
 @pytest.mark.parametrize("name", FAILING)
 def test_a_rule_states_that_the_pattern_can_fail_where_the_replacement_does_not(name: str) -> None:
     family, rule, text = FAILING[name]
-    rules = passlib.Rules.load(str(files("passlib") / f"rules/{family}.rules"))
+    rules = rules_of(family)
     data = parsed(text)
     feeds = {"x": np.ones((2, 3), np.float32)}
     with pytest.raises(Exception, match="ONNXRuntimeError"):
@@ -464,7 +471,7 @@ def test_a_rule_states_that_the_pattern_can_fail_where_the_replacement_does_not(
 
 
 def test_the_shape_of_a_text_that_is_no_number() -> None:
-    rules = passlib.Rules.load(str(files("passlib") / "rules/casts.rules"))
+    rules = rules_of("casts")
     data = parsed("g (string[n] x) => (int64[1] y) { c = Cast <to = 1> (x) y = Shape(c) }")
     feeds = {"x": np.array(["a"], object)}
     with pytest.raises(Exception, match="ONNXRuntimeError"):

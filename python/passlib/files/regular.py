@@ -15,7 +15,7 @@ import stat
 import struct
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
@@ -303,30 +303,45 @@ def read_together(
     path = Path(os.path.realpath(check_path(main, folders=True)))
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        before = _state(path)
-        error: BaseException | None = None
-        try:
-            found = read()
-        except (PasslibError, OSError) as raised:
-            error = raised
-        # In this order: a stamp disappears after the main file was replaced.
-        if bound and stamp_path(path).exists():
-            with alone_in(path.parent):
-                check_whole(main)
-                return read()
-        if before == _state(path):
-            if error is not None:
-                raise error
-            return found
+        with _held(path) as before:
+            error: BaseException | None = None
+            try:
+                found = read()
+            except (PasslibError, OSError) as raised:
+                error = raised
+            # In this order: a stamp disappears after the main file was replaced.
+            if bound and stamp_path(path).exists():
+                with alone_in(path.parent):
+                    check_whole(main)
+                    return read()
+            if before == _state(path):
+                if error is not None:
+                    raise error
+                return found
     raise waited(Path(main), "saving this model")
 
 
-def _state(path: Path) -> list[Any] | None:
+@contextmanager
+def _held(path: Path) -> Iterator[list[int] | None]:
+    """Give the state of a file, and hold it open, so that no other one gets its inode."""
+    with ExitStack() as stack:
+        state = _state(path)
+        with suppress(OSError, ValueError):
+            if path.is_file():
+                file = stack.enter_context(path.open("rb", buffering=0))
+                state = _state_of(os.fstat(file.fileno()))
+        yield state
+
+
+def _state(path: Path) -> list[int] | None:
     """Return what changes when a file is replaced; None if there is none."""
     with suppress(OSError, ValueError):
-        about = path.stat()
-        return [about.st_ino, about.st_size, about.st_mtime_ns]
+        return _state_of(path.stat())
     return None
+
+
+def _state_of(about: os.stat_result) -> list[int]:
+    return [about.st_ino, about.st_size, about.st_mtime_ns]
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
