@@ -20,7 +20,8 @@ inline std::string printText(const char* form, va_list values) {
   return text;
 }
 
-__attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const char* form, ...) {
+__attribute__((__format__(PASSLIB_PRINTF, 1, 2))) inline std::string printed(const char* form,
+                                                                             ...) {
   va_list values;
   va_start(values, form);
   const std::string text = printText(form, values);
@@ -28,7 +29,7 @@ __attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const c
   return text;
 }
 
-[[noreturn]] __attribute__((__cold__, __format__(__printf__, 1, 2))) inline void failGraph(
+[[noreturn]] __attribute__((__cold__, __format__(PASSLIB_PRINTF, 1, 2))) inline void failGraph(
     const char* form, ...) {
   va_list values;
   va_start(values, form);
@@ -37,7 +38,7 @@ __attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const c
   throw GraphStructureError(text);
 }
 
-[[noreturn]] __attribute__((__cold__, __format__(__printf__, 1, 2))) inline void failCall(
+[[noreturn]] __attribute__((__cold__, __format__(PASSLIB_PRINTF, 1, 2))) inline void failCall(
     const char* form, ...) {
   va_list values;
   va_start(values, form);

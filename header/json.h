@@ -181,7 +181,7 @@ class JsonReader {
   }
 
   /// The same with a message in the form of printf.
-  [[noreturn]] __attribute__((__cold__, __format__(__printf__, 4, 5))) void failAt(
+  [[noreturn]] __attribute__((__cold__, __format__(PASSLIB_PRINTF, 4, 5))) void failAt(
       JsonErrorCode code, std::size_t place, const char* form, ...) const;
 
  private:

@@ -97,11 +97,22 @@
 
 // Only the C functions are exported. Everything else is hidden, so that two libraries in one
 // process never share a registry.
+#if defined(_WIN32)
+#define PASSLIB_EXPORT __declspec(dllexport)
+#else
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
+#endif
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wattributes"  // of author's classes with hidden members
 #endif
 #pragma GCC visibility push(hidden)
+
+// The form of printf: g++ for Windows would check it for the functions of an old C library.
+#if defined(__MINGW32__) && !defined(__clang__)
+#define PASSLIB_PRINTF __gnu_printf__
+#else
+#define PASSLIB_PRINTF __printf__
+#endif
 
 namespace mxnet {
 namespace ext {

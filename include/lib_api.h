@@ -97,11 +97,22 @@
 
 // Only the C functions are exported. Everything else is hidden, so that two libraries in one
 // process never share a registry.
+#if defined(_WIN32)
+#define PASSLIB_EXPORT __declspec(dllexport)
+#else
 #define PASSLIB_EXPORT __attribute__((visibility("default")))
+#endif
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wattributes"  // of author's classes with hidden members
 #endif
 #pragma GCC visibility push(hidden)
+
+// The form of printf: g++ for Windows would check it for the functions of an old C library.
+#if defined(__MINGW32__) && !defined(__clang__)
+#define PASSLIB_PRINTF __gnu_printf__
+#else
+#define PASSLIB_PRINTF __printf__
+#endif
 
 namespace mxnet {
 namespace ext {
@@ -1343,7 +1354,7 @@ class JsonReader {
   }
 
   /// The same with a message in the form of printf.
-  [[noreturn]] __attribute__((__cold__, __format__(__printf__, 4, 5))) void failAt(
+  [[noreturn]] __attribute__((__cold__, __format__(PASSLIB_PRINTF, 4, 5))) void failAt(
       JsonErrorCode code, std::size_t place, const char* form, ...) const;
 
  private:
@@ -1570,7 +1581,8 @@ inline std::string printText(const char* form, va_list values) {
   return text;
 }
 
-__attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const char* form, ...) {
+__attribute__((__format__(PASSLIB_PRINTF, 1, 2))) inline std::string printed(const char* form,
+                                                                             ...) {
   va_list values;
   va_start(values, form);
   const std::string text = printText(form, values);
@@ -1578,7 +1590,7 @@ __attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const c
   return text;
 }
 
-[[noreturn]] __attribute__((__cold__, __format__(__printf__, 1, 2))) inline void failGraph(
+[[noreturn]] __attribute__((__cold__, __format__(PASSLIB_PRINTF, 1, 2))) inline void failGraph(
     const char* form, ...) {
   va_list values;
   va_start(values, form);
@@ -1587,7 +1599,7 @@ __attribute__((__format__(__printf__, 1, 2))) inline std::string printed(const c
   throw GraphStructureError(text);
 }
 
-[[noreturn]] __attribute__((__cold__, __format__(__printf__, 1, 2))) inline void failCall(
+[[noreturn]] __attribute__((__cold__, __format__(PASSLIB_PRINTF, 1, 2))) inline void failCall(
     const char* form, ...) {
   va_list values;
   va_start(values, form);

@@ -16,10 +16,11 @@ import pytest
 import passlib as pl
 from passlib import sym
 from places import ROOT, TESTS
-from plugin_build import HOST, INCLUDE, PROGRAMS
+from plugin_build import CACHE, HOST, INCLUDE, PROGRAMS
 from sanitized import without_sanitizer
 
 FLAGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", str(INCLUDE))
+WINE = CACHE / "wine"
 PLATFORM = sorted((ROOT / "cpp" / "platform").glob("*.cc"))
 
 
@@ -30,6 +31,8 @@ class System:
     cxx: tuple[str, ...]
     cc: tuple[str, ...]
     start: tuple[str, ...] = ()
+    suffixes: tuple[str, str] = ("", ".so")
+    """Of programs and of libraries."""
 
     def require(self) -> None:
         for name in (self.cxx[:1], self.cc[:1], self.start[:1]):
@@ -37,11 +40,13 @@ class System:
                 pytest.skip(f"there is no {name[0]}")
 
     def run(self, *words: object) -> str:
+        WINE.mkdir(parents=True, exist_ok=True)
         command = [*self.start, *map(str, words)]
         # The sanitizers are those of this system's C library.
+        environment = {**without_sanitizer(), "WINEPREFIX": str(WINE), "WINEDEBUG": "-all"}
         run = subprocess.run(
             command,
-            env=without_sanitizer(),
+            env=environment,
             capture_output=True,
             text=True,
             timeout=300,
@@ -61,6 +66,12 @@ SYSTEMS = {
     ),
     # Debian has no C++ library for musl.
     "musl": System((), ("musl-gcc",)),
+    "windows": System(
+        ("x86_64-w64-mingw32-g++-posix", "-static"),
+        ("x86_64-w64-mingw32-gcc-posix",),
+        ("wine",),
+        (".exe", ".dll"),
+    ),
 }
 CXX = [name for name, system in SYSTEMS.items() if system.cxx]
 
@@ -84,7 +95,8 @@ def test_header(system: str, program: str, tmp_path: Path) -> None:
     command = (*on.cxx, *FLAGS, *flags)
     for source in recipe.included:
         command += ("-include", str(TESTS / source))
-    built = compile_to(tmp_path / program, *command, *(TESTS / name for name in recipe.sources))
+    target = tmp_path / (program + on.suffixes[0])
+    built = compile_to(target, *command, *(TESTS / name for name in recipe.sources))
     on.run(built)
 
 
@@ -94,10 +106,12 @@ def test_pass(system: str, tmp_path: Path) -> None:
     on = SYSTEMS[system]
     on.require()
     plugins = TESTS / "plugins"
-    host = compile_to(tmp_path / "host", *on.cc, plugins / "small_host.c", "-ldl")
+    host = tmp_path / f"host{on.suffixes[0]}"
+    dynamic = () if system == "windows" else ("-ldl",)
+    compile_to(host, *on.cc, plugins / "small_host.c", *dynamic)
     graph = tmp_path / "graph.json"
     graph.write_text(sym.exp(sym.var("x"), name="e").tojson())
-    library = tmp_path / "lib.so"
+    library = tmp_path / f"lib{on.suffixes[1]}"
     if on.cxx:
         source = plugins / "museum.cc"
         flags = ("-shared", "-fPIC", "-fvisibility=hidden", "-DEXHIBIT=here")
@@ -109,6 +123,10 @@ def test_pass(system: str, tmp_path: Path) -> None:
     heading, _, text = on.run(host, library, graph).partition("\n")
     assert heading == f"11 {name}"
     assert [node["op"] for node in json.loads(text)["nodes"]] == ["null", op]
+    if system == "windows":
+        with pytest.raises(pl.LoadError, match="it is a program or library for Windows"):
+            pl.library.abi(library, load=False)
+        return
     found = pl.library.abi(library, load=False)
     assert found.machine == (
         "64-bit ARM"
@@ -142,7 +160,7 @@ def test_platform(mode: str, compiler: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("system", CXX)
+@pytest.mark.parametrize("system", [name for name in CXX if name != "windows"])
 def test_platform_elsewhere(system: str, tmp_path: Path) -> None:
     on = SYSTEMS[system]
     on.require()

@@ -1,9 +1,29 @@
 /* Loads a library, calls its first pass with the graph of a file, and prints the result: a host for
    systems on which passlib itself is not installed. */
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <dlfcn.h>
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef _WIN32
+static void* open_library(const char* path) { return LoadLibraryA(path); }
+static void* look_up(void* library, const char* name) {
+  return (void*)GetProcAddress(library, name);
+}
+static const char* reason(void) {
+  static char text[32];
+  snprintf(text, sizeof(text), "Windows error %lu", GetLastError());
+  return text;
+}
+#else
+static void* open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+static void* look_up(void* library, const char* name) { return dlsym(library, name); }
+static const char* reason(void) { return dlerror(); }
+#endif
 
 typedef void (*any_t)(void);
 typedef int (*number_t)(void);
@@ -20,23 +40,23 @@ static any_t find(void* library, const char* name) {
     void* data;
     any_t function;
   } found;
-  found.data = dlsym(library, name);
+  found.data = look_up(library, name);
   if (found.data != NULL) return found.function;
-  fprintf(stderr, "%s\n", dlerror());
+  fprintf(stderr, "%s\n", reason());
   exit(1);
 }
 
 int main(int count, char** arguments) {
   static char graph[1 << 16];
   FILE* file = count == 3 ? fopen(arguments[2], "r") : NULL;
-  void* library = count == 3 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+  void* library = count == 3 ? open_library(arguments[1]) : NULL;
   const char* keys[] = {"by"};
   const char* values[] = {"log"};
   const char* name = NULL;
   any_t body = NULL;
   char* out = NULL;
   if (library == NULL || file == NULL) {
-    fprintf(stderr, "cannot open the library or the file: %s\n", dlerror());
+    fprintf(stderr, "cannot open the library or the file: %s\n", reason());
     return 1;
   }
   graph[fread(graph, 1, sizeof(graph) - 1, file)] = '\0';

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the Debian or Ubuntu packages that some tests need and skip without: other compilers, other
-# C and C++ libraries, an emulator, a browser. Runs as root, or with sudo without a password.
+# C and C++ libraries, emulators, a browser. Runs as root, or with sudo without a password.
 set -euo pipefail
 
 default=$(g++ -dumpversion 2>/dev/null | cut -d. -f1 || true)
@@ -22,6 +22,8 @@ echo '#include <string>' | clang++ -stdlib=libc++ -fsyntax-only -x c++ - 2>/dev/
 command -v aarch64-linux-gnu-g++ >/dev/null || wanted+=(g++-aarch64-linux-gnu)
 command -v qemu-aarch64 >/dev/null || wanted+=(qemu-user)
 command -v musl-gcc >/dev/null || wanted+=(musl-tools)
+command -v x86_64-w64-mingw32-g++-posix >/dev/null || wanted+=(g++-mingw-w64-x86-64-posix)
+command -v wine >/dev/null || wanted+=(wine64)
 command -v chromium google-chrome >/dev/null || wanted+=(chromium)
 [ "${#wanted[@]}" -gt 0 ] || exit 0
 
