@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "library/memory.h"
+#include "ort/types.h"
 
 namespace passlib {
 namespace {
@@ -23,7 +24,9 @@ std::string counted(std::size_t count, const char* what) {
 }  // namespace
 
 Kernel::Kernel(const OrtCalls& calls, const CustomOp& op, const OrtKernelInfo* info)
-    : calls_(calls), node_(op, calls.attribute(info, kAttributes), calls.nodeName(info)) {
+    : calls_(calls),
+      node_(op, calls.attribute(info, kAttributes), calls.attribute(info, kTypes),
+            calls.nodeName(info)) {
   const auto wanted = static_cast<std::size_t>(node_.inputCount());
   const std::size_t given = calls_.inputCount(info);
   if (given != wanted) {

@@ -14,6 +14,8 @@ namespace passlib {
 
 /// The attribute of nodes that holds the operator's own attributes.
 constexpr const char* kAttributes = "attributes";
+/// The attribute of nodes that run a subgraph that holds its types: see StatedTypes.
+constexpr const char* kTypes = "subgraph_types";
 
 /// Runs one node in any number of threads. Behind the operator's outputs, a node may have one for
 /// each input that the operator writes to, which gets the new content.

@@ -3,23 +3,12 @@
 #include <utility>
 
 #include "library/memory.h"
+#include "ort/types.h"
 
 namespace passlib {
 namespace {
 
 using mxnet::ext::JsonVal;
-
-/// The element types that both sides have: ONNX's number, and MXNet's code.
-constexpr struct {
-  int element;
-  int dtype;
-} kElements[] = {
-    {1, mxnet::ext::kFloat32},   {2, mxnet::ext::kUint8},   {3, mxnet::ext::kInt8},
-    {4, mxnet::ext::kUint16},    {5, mxnet::ext::kInt16},   {6, mxnet::ext::kInt32},
-    {7, mxnet::ext::kInt64},     {9, mxnet::ext::kBool},    {10, mxnet::ext::kFloat16},
-    {11, mxnet::ext::kFloat64},  {12, mxnet::ext::kUint32}, {13, mxnet::ext::kUint64},
-    {16, mxnet::ext::kBfloat16},
-};
 
 Attributes readAttributes(const CustomOp& op, const std::string& text, const std::string& node) {
   if (text.empty()) return {};
@@ -39,14 +28,6 @@ Attributes readAttributes(const CustomOp& op, const std::string& text, const std
     attributes[key.str] = value.str;
   }
   return attributes;
-}
-
-std::string spelled(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t extent : shape) {
-    text += (text.empty() ? "" : ", ") + (extent < 0 ? "?" : std::to_string(extent));
-  }
-  return "(" + text + ")";
 }
 
 /// A shape that an operator inferred, -1 for an unknown extent.
@@ -69,27 +50,29 @@ bool fits(const std::vector<int64_t>& inferred, const std::vector<int64_t>& know
 
 }  // namespace
 
-int dtypeOfElement(int element) {
-  for (const auto& known : kElements) {
-    if (known.element == element) return known.dtype;
-  }
-  return -1;
-}
-
-int elementOfDtype(int dtype) {
-  for (const auto& known : kElements) {
-    if (known.dtype == dtype) return known.element;
-  }
-  return kOrtAnyType;
-}
-
-LibraryNode::LibraryNode(const CustomOp& op, const std::string& text, std::string name)
+LibraryNode::LibraryNode(const CustomOp& op, const std::string& text, const std::string& types,
+                         std::string name)
     : op_(op), name_(std::move(name)), attributes_(readAttributes(op, text, name_)) {
   if (op_.functions().is_subgraph) {
-    fail("runs a subgraph, whose shapes ONNX Runtime cannot check: run the model with passlib");
+    readTypes(types);
+    return;
   }
   std::tie(num_inputs_, num_outputs_) = op_.arity(attributes_, name_);
   mutated_ = op_.mutatedInputs(attributes_, num_inputs_, name_);
+}
+
+void LibraryNode::readTypes(const std::string& text) {
+  if (text.empty() || attributes_.count(MX_STR_SUBGRAPH_SYM_JSON) == 0) {
+    fail("runs a subgraph, and its node has none with types: export the model with to_onnx");
+  }
+  try {
+    stated_.emplace(text);
+  } catch (const OrtError& error) {
+    fail(std::string("has an attribute 'subgraph_types' that is wrong: ") + error.what());
+  }
+  num_inputs_ = stated_->inputCount();
+  num_outputs_ = stated_->outputCount();
+  mutated_ = stated_->written();
 }
 
 bool LibraryNode::isStateful() const {
@@ -119,6 +102,41 @@ std::vector<Extents> extentsOf(const LibraryNode& node,
 
 std::vector<OutputArray> LibraryNode::infer(const std::vector<std::vector<int64_t>>& shapes,
                                             const std::vector<int>& types) const {
+  std::vector<OutputArray> outputs =
+      stated_.has_value() ? statedOutputs(shapes, types) : inferredOutputs(shapes, types);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string which = " for its output " + std::to_string(i);
+    const OutputArray& output = outputs[i];
+    for (const int64_t extent : output.shape) {
+      if (extent < 0) fail("infers the shape " + spelled(output.shape) + which);
+    }
+    if (elementOfDtype(output.dtype) == kOrtAnyType) {
+      fail(output.dtype == -1 ? "infers no element type" + which
+                              : "infers the type code " + std::to_string(output.dtype) + which +
+                                    "; the codes are 0 to 12");
+    }
+    if (output.storage != mxnet::ext::kDefaultStorage) {
+      fail("makes a sparse array" + which + ", which ONNX Runtime does not have");
+    }
+    const int rank = static_cast<int>(output.shape.size());
+    if (!arrayBytes(elementSize(output.dtype), output.shape.data(), rank)) {
+      fail("infers the shape " + spelled(output.shape) + which + ", which no memory holds");
+    }
+  }
+  return outputs;
+}
+
+std::vector<OutputArray> LibraryNode::statedOutputs(const std::vector<std::vector<int64_t>>& shapes,
+                                                    const std::vector<int>& types) const {
+  try {
+    return stated_->outputs(shapes, types);
+  } catch (const OrtError& error) {
+    fail(error.what());
+  }
+}
+
+std::vector<OutputArray> LibraryNode::inferredOutputs(
+    const std::vector<std::vector<int64_t>>& shapes, const std::vector<int>& types) const {
   const auto [in_shapes, out_shapes] =
       op_.inferShapes(attributes_, extentsOf(*this, shapes), num_outputs_, name_);
   const auto [in_types, out_types] = op_.inferTypes(attributes_, types, num_outputs_, name_);
@@ -138,25 +156,9 @@ std::vector<OutputArray> LibraryNode::infer(const std::vector<std::vector<int64_
                        num_outputs_, name_);
   std::vector<OutputArray> outputs(out_shapes.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string which = " for its output " + std::to_string(i);
-    OutputArray& output = outputs[i];
-    output.shape = shapeOf(out_shapes[i]);
-    output.dtype = out_types[i];
-    for (const int64_t extent : output.shape) {
-      if (extent < 0) fail("infers the shape " + spelled(output.shape) + which);
-    }
-    if (elementOfDtype(output.dtype) == kOrtAnyType) {
-      fail(output.dtype == -1 ? "infers no element type" + which
-                              : "infers the type code " + std::to_string(output.dtype) + which +
-                                    "; the codes are 0 to 12");
-    }
-    if (storage[i] != mxnet::ext::kDefaultStorage) {
-      fail("makes a sparse array" + which + ", which ONNX Runtime does not have");
-    }
-    const int rank = static_cast<int>(output.shape.size());
-    if (!arrayBytes(elementSize(output.dtype), output.shape.data(), rank)) {
-      fail("infers the shape " + spelled(output.shape) + which + ", which no memory holds");
-    }
+    outputs[i].shape = shapeOf(out_shapes[i]);
+    outputs[i].dtype = out_types[i];
+    outputs[i].storage = storage[i];
   }
   return outputs;
 }

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "library/operators/custom_op.h"
 #include "library/operators/state.h"
 #include "ort/calls.h"
+#include "ort/stated_types.h"
 
 namespace passlib {
 
@@ -25,8 +27,10 @@ struct Settled {
 
 class LibraryNode {
  public:
-  /// `text`: the attributes as a JSON object of texts, or "". Throws OrtError, OperatorError.
-  LibraryNode(const CustomOp& op, const std::string& text, std::string name);
+  /// `text`: the attributes as a JSON object of texts, or "". `types`: see StatedTypes; read if the
+  /// operator runs a subgraph. Throws OrtError, OperatorError.
+  LibraryNode(const CustomOp& op, const std::string& text, const std::string& types,
+              std::string name);
 
   const CustomOp& op() const { return op_; }
   const std::string& name() const { return name_; }
@@ -49,18 +53,20 @@ class LibraryNode {
   [[noreturn]] void fail(const std::string& what) const { op_.fail(what, name_); }
 
  private:
+  void readTypes(const std::string& text);
+  std::vector<OutputArray> statedOutputs(const std::vector<std::vector<int64_t>>& shapes,
+                                         const std::vector<int>& types) const;
+  std::vector<OutputArray> inferredOutputs(const std::vector<std::vector<int64_t>>& shapes,
+                                           const std::vector<int>& types) const;
+
   CustomOp op_;
   std::string name_;
   Attributes attributes_;
+  std::optional<StatedTypes> stated_;  ///< of a node that runs a subgraph
   int num_inputs_ = 0;
   int num_outputs_ = 0;
   std::vector<int> mutated_;
 };
-
-/// Returns MXNet's code of an element type of ONNX; -1 if the ABI has no such type.
-int dtypeOfElement(int element);
-/// The reverse; kOrtAnyType for an unknown code.
-int elementOfDtype(int dtype);
 
 }  // namespace passlib
 

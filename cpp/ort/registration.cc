@@ -15,6 +15,7 @@
 #include "library/library.h"
 #include "ort/calls.h"
 #include "ort/kernel.h"
+#include "ort/types.h"
 
 namespace passlib {
 namespace {
@@ -106,7 +107,8 @@ struct RegisteredOperator : OrtCustomOp {
         if (types.back() == -1) return nullptr;
         shapes.push_back(std::move(type.shape));
       }
-      const LibraryNode node(op, calls.attribute(context, kAttributes), "");
+      const LibraryNode node(op, calls.attribute(context, kAttributes),
+                             calls.attribute(context, kTypes), "");
       if (static_cast<std::size_t>(node.inputCount()) != shapes.size()) return nullptr;
       const std::vector<OutputArray> outputs = node.infer(shapes, types);
       for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -17,8 +17,9 @@ import pytest
 from onnx import TensorProto
 
 import passlib as pl
-from custom_graphs import X, inner_graph, partitioned
+from custom_graphs import X
 from example_build import build_example, extension_libraries
+from ort_sessions import options_for
 from passlib.files.optional import require
 
 onnxruntime: Any = require("onnxruntime", extra="run")
@@ -26,15 +27,6 @@ helper = onnx.helper
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = np.arange(12, dtype=np.float32).reshape(3, 4)
-
-
-def options_for(*libraries: Path) -> Any:
-    """Return the options of sessions with the operators of some libraries."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.add_session_config_entry("passlib.libraries", ":".join(map(str, libraries)))
-    options.register_custom_ops_library(pl.ort_library())
-    return options
 
 
 def one_node(
@@ -395,13 +387,6 @@ def test_eight_threads(library: Callable[[str], Path], tmp_path: Path) -> None:
     # One state at a time for each of the shapes; those in between may have been dropped.
     assert counts[0] >= 1
     assert counts[-1] <= 800
-
-
-def test_subgraph_operator(library: Callable[[str], Path], tmp_path: Path) -> None:
-    library("graph_operators")
-    symbol = partitioned(inner_graph(), ["a", "b"])
-    with pytest.raises(pl.UnsupportedError, match=r"_op0.*runs a subgraph of a library"):
-        exported(symbol, {}, {"a": X, "b": X}, tmp_path / "m.onnx")
 
 
 DRAW = """

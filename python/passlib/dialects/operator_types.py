@@ -34,7 +34,7 @@ class Rules(Protocol):
     def arity(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, int]:
         """Return the numbers of inputs and outputs."""
 
-    def mutated_inputs(self, attributes: Mapping[str, str]) -> tuple[int, ...]:
+    def mutated_inputs(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, ...]:
         """Return the positions of the inputs that the operator writes to."""
 
     def infer_shapes(
@@ -81,6 +81,20 @@ def handed_attributes(node: Node) -> dict[str, str]:
         subgraph: Any = node.subgraphs[0]
         attributes[SUBGRAPH] = subgraph.graph.print(pretty=True, attributes={})
     return attributes
+
+
+def written_inputs(node: Node, operator: Rules, attributes: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the inputs that a node may write to: those of a subgraph are its auxiliary states.
+
+    ``attributes``: see `handed_attributes`.
+    """
+    if operator.infers:
+        return tuple(operator.mutated_inputs(attributes, node.name))
+    if not node.subgraphs:
+        return ()
+    subgraph: Any = node.subgraphs[0]
+    states = frozenset(subgraph.list_auxiliary_states())
+    return tuple(i for i, name in enumerate(subgraph.list_inputs()) if name in states)
 
 
 def infer_node(

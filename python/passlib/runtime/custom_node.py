@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.dialects import Dialect
 from passlib.dialects.inference import infer
-from passlib.dialects.operator_types import handed_attributes, infer_node
+from passlib.dialects.operator_types import handed_attributes, infer_node, written_inputs
 from passlib.errors import GraphError
 from passlib.files.fork_lock import ForkLock
 from passlib.graph.attributes import blame
@@ -56,7 +56,7 @@ class CustomNode:
         self.node = node
         self.operator = operator
         self._attributes = handed_attributes(node)
-        self.mutated = _mutated(node, operator, self._attributes)
+        self.mutated = written_inputs(node, operator, self._attributes)
         self._prepared: OrderedDict[tuple[ArrayType, ...], _Prepared] = OrderedDict()
         self._lock = ForkLock()
 
@@ -145,14 +145,3 @@ def library_operators(graph: Graph, dialect: Dialect) -> dict[str, Operator]:
     names = {node.op for node in graph.nodes() if not node.is_variable}
     found = {name: find_operator(name) for name in names}
     return {name: operator for name, operator in found.items() if operator is not None}
-
-
-def _mutated(node: Node, operator: Operator, attributes: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the inputs that a node may write to: those of a subgraph are its auxiliary states."""
-    if operator.infers:
-        return operator.mutated_inputs(attributes, node.name)
-    if not node.subgraphs:
-        return ()
-    subgraph: Any = node.subgraphs[0]
-    states = frozenset(subgraph.list_auxiliary_states())
-    return tuple(i for i, name in enumerate(subgraph.list_inputs()) if name in states)

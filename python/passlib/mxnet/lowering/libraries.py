@@ -8,7 +8,13 @@ from functools import partial
 from typing import Final
 
 from passlib.dialects.inference import infer
-from passlib.dialects.operator_types import Rules, handed_attributes, infer_node
+from passlib.dialects.operator_types import (
+    Rules,
+    handed_attributes,
+    infer_node,
+    written_inputs,
+)
+from passlib.dialects.stated_types import stated_types
 from passlib.lowering import Graph, Lowerings, TypeSpec
 from passlib.lowering.builder import LIBRARIES
 from passlib.lowering.operation import Operation
@@ -18,6 +24,9 @@ from passlib.mxnet.schema.registry import library_rules
 
 ATTRIBUTES: Final = "attributes"
 """The attribute of such a node that holds the operator's own, as a JSON object of texts."""
+
+TYPES: Final = "subgraph_types"
+"""The attribute of a node that runs a subgraph that holds its types, see `StatedTypes`."""
 
 
 def table_with_libraries(symbol: Graph) -> Lowerings:
@@ -41,22 +50,25 @@ def table_with_libraries(symbol: Graph) -> Lowerings:
 def _lower(operator: Rules, operation: Operation) -> Sequence[Value]:
     """Add the node; an input that the operator writes to has an output with its new content."""
     node = operation.node
-    if not operator.infers:
-        operation.unsupported(
-            "runs a subgraph of a library, which ONNX files cannot hold; run the model with "
-            "Model.run"
-        )
     attributes = handed_attributes(node)
     known = [TypeSpec(value.dtype, value.shape) for value in operation.inputs]
-    _, outputs = infer_node(node, operator, attributes, known, lambda *given: infer(*given).outputs)
-    written = sorted(operator.mutated_inputs(attributes))
+    written = written_inputs(node, operator, attributes)
+    given = {ATTRIBUTES: json.dumps(attributes)}
+    if operator.infers:
+        _, outputs = infer_node(
+            node, operator, attributes, known, lambda *given: infer(*given).outputs
+        )
+    else:
+        stated = stated_types(node, operator, attributes, known)
+        outputs = stated.output_specs()
+        given[TYPES] = stated.text(written)
     made = operation.emit(
         node.op,
         *operation.inputs,
         outputs=len(outputs) + len(written),
         types=[*outputs, *(known[position] for position in written)],
         domain=LIBRARIES,
-        **{ATTRIBUTES: json.dumps(attributes)},
+        **given,
     )
     for position, value in zip(written, made[len(outputs) :], strict=True):
         operation.update(position, value)
