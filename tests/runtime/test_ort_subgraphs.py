@@ -255,6 +255,17 @@ def test_sizes_that_must_be_equal(library: Callable[[str], Path], tmp_path: Path
     assert_equal(session.run(None, {"a": X, "b": X}), [X + X])
 
 
+def test_many_inputs(library: Callable[[str], Path], tmp_path: Path) -> None:
+    """Sizes that inference passes on are not tried pair by pair."""
+    library("operators")
+    names = [f"x{number}" for number in range(60)]
+    inner = s.Group([s.add_n(*map(s.var, names)), s.exp(s.var("y"))])
+    model = pl.Model(partitioned(inner, [*names, "y"], op="_plugin_subgraph"))
+    model.to_onnx(tmp_path / "m.onnx", dict.fromkeys([*names, "y"], (None, 3, None)))
+    (types,) = types_in(tmp_path / "m.onnx")
+    assert [one["shape"] for one in types["inputs"]] == [["d0", 3, "d1"]] * 60 + [["d2", 3, "d3"]]
+
+
 def test_auxiliary_states(library: Callable[[str], Path], tmp_path: Path) -> None:
     """Those of the subgraph may be written to: their new content is an output."""
     path = library("operators")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
@@ -120,53 +119,79 @@ def _is_known(size: int | str | None, names: Mapping[_Place, str]) -> TypeGuard[
 
 
 def _named(
-    specs: Sequence[tuple[np.dtype[Any], Shape]], infer: Callable[[list[TypeSpec]], Any]
+    specs: Sequence[tuple[np.dtype[Any], Shape]],
+    infer: Callable[[list[TypeSpec]], tuple[list[TypeSpec], Any]],
 ) -> dict[_Place, str]:
     """Name open sizes: equal names for those that the subgraph requires to be equal.
 
     ``infer``: infers the subgraph, and raises `GraphError` if the inputs do not fit it. So does
     this function, if sizes of these names do not always fit, as when an axis is split in two.
     """
-    places = [
-        (i, k) for i, (_, shape) in enumerate(specs) for k, n in enumerate(shape) if n is None
-    ]
-    if not places:
-        return {}
 
-    def check(sizes: Mapping[_Place, int]) -> None:
-        infer(
-            [
-                TypeSpec(dtype, tuple(sizes.get((i, k), size) for k, size in enumerate(shape)))
-                for i, (dtype, shape) in enumerate(specs)
-            ]
-        )
+    def inferred(sizes: Mapping[_Place, int]) -> list[TypeSpec]:
+        given = [
+            TypeSpec(dtype, tuple(sizes.get((i, k), size) for k, size in enumerate(shape)))
+            for i, (dtype, shape) in enumerate(specs)
+        ]
+        return infer(given)[0]
 
     def fit(sizes: Mapping[_Place, int]) -> bool:
         try:
-            check(sizes)
+            inferred(sizes)
         except GraphError:
             return False
         return True
 
-    group = {place: number for number, place in enumerate(places)}
+    def clash(one: _Place, other: _Place) -> bool:
+        return not fit({one: _STAND_IN, other: 2 * _STAND_IN})
+
+    waiting = [
+        (i, k) for i, (_, shape) in enumerate(specs) for k, n in enumerate(shape) if n is None
+    ]
+    if not waiting:
+        return {}
+    groups: list[list[_Place]] = []
     with limits(tensor_bytes=_ANY_BYTES):
-        if not fit(_stand_ins(group)):
-            for one, other in combinations(places, 2):
-                merged = group[other]
-                if group[one] != merged and not fit({one: _STAND_IN, other: 2 * _STAND_IN}):
-                    group.update({place: group[one] for place in places if group[place] == merged})
-        numbers = {number: index for index, number in enumerate(dict.fromkeys(group.values()))}
-        group = {place: numbers[number] for place, number in group.items()}
+        while waiting:
+            first = waiting[0]
+            # What inference passes on at once needs no trial for each pair.
+            found = _places_of(_STAND_IN, inferred({first: _STAND_IN})) | {first}
+            groups.append([place for place in waiting if place in found])
+            waiting = [place for place in waiting if place not in found]
+        if not fit(_stand_ins(groups)):
+            groups = _merged(groups, clash)
         # With few divisors: one odd size, odd and even sums.
         for more in (lambda number: 0, lambda number: 1, lambda number: 1 + number):
-            check(_stand_ins(group, more))
-    return {place: f"d{number}" for place, number in group.items()}
+            inferred(_stand_ins(groups, more))
+    return {place: f"d{number}" for number, group in enumerate(groups) for place in group}
+
+
+def _places_of(size: int, specs: Sequence[TypeSpec]) -> set[_Place]:
+    return {
+        (i, k) for i, spec in enumerate(specs) for k, n in enumerate(spec.shape or ()) if n == size
+    }
+
+
+def _merged(
+    groups: Sequence[list[_Place]], clash: Callable[[_Place, _Place], bool]
+) -> list[list[_Place]]:
+    """Merge the groups that ``clash`` if they have different sizes."""
+    made: list[list[_Place]] = []
+    for group in groups:
+        tied = [other for other in made if clash(other[0], group[0])]
+        made = [other for other in made if other not in tied]
+        made.append([place for each in (*tied, group) for place in each])
+    return sorted(made)
 
 
 def _stand_ins(
-    numbers: Mapping[_Place, int], more: Callable[[int], int] = lambda number: 0
+    groups: Sequence[Sequence[_Place]], more: Callable[[int], int] = lambda number: 0
 ) -> dict[_Place, int]:
-    return {place: _STAND_IN * (1 + n) + more(n) for place, n in numbers.items()}
+    return {
+        place: _STAND_IN * (1 + number) + more(number)
+        for number, group in enumerate(groups)
+        for place in group
+    }
 
 
 def _symbolic(
