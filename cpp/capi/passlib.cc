@@ -245,18 +245,25 @@ passlib_value valueOf(const passlib_model* model, const NodeEntry& entry) {
   return {model->numberOf(entry.node), static_cast<std::size_t>(entry.entry)};
 }
 
-/// A step of a named pipeline that skips further passes.
-Step skipping(const host::Session& session, Step step, const std::set<std::string>& names) {
+/// A step of a named pipeline with further values of an option that is a list, or with another
+/// value of one that is not.
+Step extended(const host::Session& session, Step step, const std::string& option,
+              const std::vector<std::string>& values) {
+  const passlib::Declaration& declaration = session.find(step.name).declaration;
   std::size_t place = 0;
-  const auto options = session.find(step.name).declaration.checked(step.options, &place);
-  std::vector<std::string> skipped = passlib::listedIn(options, "skip");
-  for (const std::string& name : names) {
-    if (std::find(skipped.begin(), skipped.end(), name) == skipped.end()) skipped.push_back(name);
+  std::vector<std::string> all;
+  const auto named = [&option](const auto& each) { return each.name == option; };
+  const auto& options = declaration.options;
+  const auto declared = std::find_if(options.begin(), options.end(), named);
+  const bool is_list = declared != options.end() && declared->is_list;
+  if (is_list) all = passlib::listedIn(declaration.checked(step.options, &place), option);
+  for (const std::string& value : values) {
+    if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
   }
-  const auto is_skip = [](const auto& option) { return option.first == "skip"; };
-  step.options.erase(std::remove_if(step.options.begin(), step.options.end(), is_skip),
+  const auto isIt = [&option](const auto& each) { return each.first == option; };
+  step.options.erase(std::remove_if(step.options.begin(), step.options.end(), isIt),
                      step.options.end());
-  step.options.emplace_back("skip", passlib::printList(skipped));
+  step.options.emplace_back(option, is_list ? passlib::printList(all) : all.back());
   return step;
 }
 
@@ -301,7 +308,8 @@ std::vector<Step> without(const host::Session& session, const std::vector<Step>&
       found->insert(step.name);
     } else if (!standard.empty() && session.find(step.name).is_pipeline) {
       found->insert(standard.begin(), standard.end());
-      frame.kept.push_back(skipping(session, step, standard));
+      frame.kept.push_back(extended(session, step, "skip",
+                                    std::vector<std::string>(standard.begin(), standard.end())));
     } else {
       frame.kept.push_back(step);
     }
@@ -477,6 +485,33 @@ char* passlib_pipeline_without(const passlib_session* session, const char* pipel
       }
     }
     return copied(passlib::printSteps(kept));
+  });
+}
+
+char* passlib_pipeline_with(const passlib_session* session, const char* pipeline,
+                            const char* option, const char* const* values, size_t count,
+                            passlib_error** error) {
+  return guarded(error, static_cast<char*>(nullptr), [&]() -> char* {
+    require(session, "session");
+    require(pipeline, "pipeline");
+    require(option, "option");
+    requireBelow(0, count, "value");
+    require(values, "values");
+    const std::string text = pipeline;
+    std::vector<Step> steps = passlib::readSteps(text);
+    session->passes.check(steps, text, "");
+    for (Step& step : steps) {
+      if (step.times > 0 || !session->passes.find(step.name).is_pipeline) continue;
+      const std::vector<std::string> given(values, values + count);
+      Step alone;  // so that messages are about these values
+      alone.name = step.name;
+      step = extended(session->passes, step, option, given);
+      alone.options = {step.options.back()};
+      std::size_t place = 0;
+      session->passes.checkOptions(alone, &place);
+      return copied(passlib::printSteps(steps));
+    }
+    return nullptr;
   });
 }
 

@@ -29,13 +29,6 @@ using onnx::Kind;
 using onnx::shown;
 namespace numbers = onnx::numbers;
 
-Bytes trimmed(Bytes text) {
-  const auto isSpace = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 bool readInteger(Bytes text, int64_t* number) {
   text = trimmed(text);
   const std::size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
@@ -420,6 +413,13 @@ bool isShape(Bytes text) {
 }
 
 }  // namespace
+
+Bytes trimmed(Bytes text) {
+  const auto isSpace = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && isSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back())) text.remove_suffix(1);
+  return text;
+}
 
 onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int kind,
                                   const facts::Opsets& opsets) {

@@ -10,6 +10,9 @@
 
 namespace passlib::model {
 
+/// A text without the white space around it.
+onnx::Bytes trimmed(onnx::Bytes text);
+
 /// Makes an attribute of a type, 0 for that of the operator's schema. Numbers, texts and lists of
 /// them are made; tensors and other messages only where the text refers to one of the file. Throws
 /// UnsupportedError.

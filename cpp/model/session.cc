@@ -9,6 +9,7 @@
 #include "header.h"
 #include "library/calls/state.h"
 #include "model/functions.h"
+#include "model/shapes.h"
 #include "model/simplify.h"
 #include "model/writing.h"
 
@@ -103,12 +104,21 @@ KnownPass pipelineOf(const std::string& name, const std::string& description, bo
   declaration.description = description;
   declaration.declared = true;
   declaration.exact = exact;
-  OptionDeclaration skip;
+  OptionDeclaration fixed;
+  fixed.name = "fixed";
+  fixed.kind = "text";
+  fixed.is_list = true;
+  fixed.default_text = "[]";
+  fixed.description = "shapes of inputs, such as x:1,3,224,224";
+  OptionDeclaration skip = fixed;
   skip.name = "skip";
-  skip.kind = "text";
-  skip.is_list = true;
-  skip.default_text = "[]";
   skip.description = "passes to skip";
+  OptionDeclaration cost;
+  cost.name = "cost";
+  cost.kind = "text";
+  cost.default_text = "nodes";
+  cost.choices = {"nodes", "bytes", "flops", "traffic"};
+  cost.description = "measure that each kept step must lower";
   OptionDeclaration growth;
   growth.name = "max_growth";
   growth.kind = "integer";
@@ -122,13 +132,12 @@ KnownPass pipelineOf(const std::string& name, const std::string& description, bo
   rounds.description = "maximum number of rounds";
   rounds.low = 1;
   rounds.low_text = "1";
-  OptionDeclaration target;
+  OptionDeclaration target = cost;
   target.name = "target";
-  target.kind = "text";
   target.default_text = "onnx";
   target.choices = {"onnx", "onnxruntime"};
   target.description = "runtime whose own operators are made";
-  declaration.options = {skip, growth, rounds, target};
+  declaration.options = {fixed, skip, cost, growth, rounds, target};
   KnownPass pass;
   pass.is_pipeline = true;
   pass.is_standard = true;
@@ -238,6 +247,20 @@ const KnownPass& Session::find(const std::string& name) const {
   throw UsageError("there is no pass " + quoted(name) + " (passes: " + joined(have) + ")");
 }
 
+void Session::checkOptions(const Step& step, std::size_t* place) const {
+  const KnownPass& pass = find(step.name);
+  const OptionList options = pass.declaration.checked(step.options, place);
+  if (!pass.is_pipeline) return;
+  skippedBy(options);
+  readShapes(listedIn(options, "fixed"));
+  for (const auto& [key, text] : options) {
+    if (key == "cost" && (text == "flops" || text == "traffic")) {
+      throw UsageError("option 'cost': native hosts do not estimate " + text +
+                       ": run it with passlib's Python package, as passlib opt");
+    }
+  }
+}
+
 void Session::check(const std::vector<Step>& steps, const std::string& text,
                     const std::string& dialect) const {
   std::vector<const Step*> pending;
@@ -252,11 +275,10 @@ void Session::check(const std::vector<Step>& steps, const std::string& text,
     if (step.times > 0) continue;
     std::size_t option = step.options.size();
     try {
+      checkOptions(step, &option);
+      if (dialect.empty()) continue;
       const KnownPass& pass = find(step.name);
       const Declaration& declaration = pass.declaration;
-      const OptionList options = declaration.checked(step.options, &option);
-      if (pass.is_pipeline) skippedBy(options);
-      if (dialect.empty()) continue;
       if (!isFor(declaration, dialect)) {
         throw UsageError("pass " + quoted(step.name) + " is for models of " +
                          joined(declaration.dialects) + ", and this one is of " + dialect);
@@ -304,7 +326,7 @@ std::vector<std::string> Session::skippedBy(const OptionList& options) const {
   return names;
 }
 
-Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const OptionList& options,
+Model Session::runPipeline(Model model, const KnownPass& pipeline, const OptionList& options,
                            const std::function<void(const std::string&)>& printed) const {
   std::vector<const Declaration*> all;
   std::vector<bool> is_standard;
@@ -321,6 +343,7 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
     if (key == "max_rounds") given.max_rounds = number;
     if (key == "max_growth") given.max_growth = static_cast<std::size_t>(number);
     if (key == "target") given.target = text;
+    if (key == "cost") given.lowers_bytes = text == "bytes";
   }
   for (const std::string& name : skippedBy(options)) {
     const auto named = [&name](const Declaration* each) { return each->name == name; };
@@ -332,6 +355,8 @@ Model Session::runPipeline(const Model& model, const KnownPass& pipeline, const 
   };
   given.passes.erase(std::remove_if(given.passes.begin(), given.passes.end(), isElsewhere),
                      given.passes.end());
+  const Shapes fixed = readShapes(listedIn(options, "fixed"));
+  if (!fixed.empty()) model = withShapes(model, fixed);
   const rules::Assumptions assumptions{given.exact, given.exact};
   Workspace workspace;
   return simplifiedThroughout(

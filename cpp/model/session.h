@@ -59,6 +59,10 @@ class Session {
   void check(const std::vector<Step>& steps, const std::string& text,
              const std::string& dialect) const;
 
+  /// Checks name and options of a step that is no repeat. `place` gets the number of the option
+  /// where one is wrong. Throws UsageError, std::invalid_argument.
+  void checkOptions(const Step& step, std::size_t* place) const;
+
   /// Runs steps that were checked and returns the resulting model. `printed` gets what passes
   /// print. Throws PassError and the errors of runPass.
   Model run(const Model& model, const std::vector<Step>& steps,
@@ -69,7 +73,7 @@ class Session {
   std::vector<std::string> skippedBy(const OptionList& options) const;
   Model runStep(const Model& model, const Step& step,
                 const std::function<void(const std::string&)>& printed) const;
-  Model runPipeline(const Model& model, const KnownPass& pipeline, const OptionList& options,
+  Model runPipeline(Model model, const KnownPass& pipeline, const OptionList& options,
                     const std::function<void(const std::string&)>& printed) const;
   /// Runs a pass that is no pipeline; nothing if the model stays the same. `options`: checked.
   /// `assumptions`: of passes of the core.

@@ -139,7 +139,10 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
       if (!made) continue;
       const Cost reached = costOf(*made);
       const bool grown = reached.second > std::max(cost.second, limit(start, reached, growth));
-      if (grown || !(reached < cost)) continue;
+      const bool lowers = given.lowers_bytes ? std::pair(reached.second, reached.first) <
+                                                   std::pair(cost.second, cost.first)
+                                             : reached < cost;
+      if (grown || !lowers) continue;
       settled[pass] = nullptr;
       now = std::move(*made);
       operators = operatorsOf(now);

@@ -19,6 +19,7 @@ namespace passlib::model {
 struct Simplification {
   std::vector<const Declaration*> passes;  ///< in their order
   bool exact = false;                      ///< whether every bit of the results stays
+  bool lowers_bytes = false;               ///< whether the size of the weights counts first
   int64_t max_rounds = 16;
   std::optional<std::size_t> max_growth;  ///< bytes; nothing for 1 %, at most 1 MB
   std::string target = "onnx";            ///< the runtime whose own operators are made
@@ -35,9 +36,10 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
 using RunPass =
     std::function<std::optional<Model>(const Model&, const Declaration&, const OptionList&)>;
 
-/// Runs passes until the number of operators, then the size of the weights, stops falling. The
-/// result of a pass is kept only if it lowers this cost. Then nested graphs and the bodies of local
-/// functions follow as models of their own, and all again while the cost falls.
+/// Runs passes until the number of operators, then the size of the weights, stops falling, or these
+/// in the other order. The result of a pass is kept only if it lowers this cost. Then nested graphs
+/// and the bodies of local functions follow as models of their own, and all again while the cost
+/// falls.
 Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run);
 
 }  // namespace passlib::model

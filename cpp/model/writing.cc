@@ -115,16 +115,18 @@ class ArrayHost : public onnx::WriteHost {
   std::deque<WrittenScaled> computed_;
 };
 
-/// Whether a pass stated the type of an input of the file.
-bool isRestated(const Graph& graph) {
+/// The types of those inputs of the file for which a pass stated one.
+facts::GivenTypes restatedTypes(const Graph& graph) {
+  facts::GivenTypes types;
   for (const Node* node : graph.nodes) {
     if (node->op != "null") continue;
     if (attributeOf(*node, onnx::keys::kId).substr(0, 6) != "input.") continue;
-    if (!attributeOf(*node, "__shape__").empty() || !attributeOf(*node, "__dtype__").empty()) {
-      return true;
-    }
+    const bool has_type = !attributeOf(*node, "__dtype__").empty();
+    if (!has_type && attributeOf(*node, "__shape__").empty()) continue;
+    const onnx::StatedType stated = statedType(*node, facts::kUnknownType);
+    types[node->name] = {has_type ? stated.code : std::nullopt, stated.dims};
   }
-  return false;
+  return types;
 }
 
 /// A changed model in pieces.
@@ -204,9 +206,10 @@ class Assembly {
   /// it; of other values, only what is known for certain is stated.
   void renewTypes() {
     facts::FileFacts found(model_.file->originals(), graph_, arrayFacts(model_, *graph_));
-    found.infer(opsets_.empty() ? facts::Opsets{{"", 1}} : opsets_, {}, false, true, false);
+    const facts::GivenTypes restated = restatedTypes(*graph_);
+    found.infer(opsets_.empty() ? facts::Opsets{{"", 1}} : opsets_, restated, false, true, false);
     const std::vector<Bytes>& outputs = writer_->graph().names.outputs;
-    if (!writer_->writer().doubts_more && !isRestated(*graph_) &&
+    if (!writer_->writer().doubts_more && restated.empty() &&
         found.confirms({outputs.begin(), outputs.end()})) {
       return;
     }
@@ -216,7 +219,7 @@ class Assembly {
       const facts::Fact& fact = found.facts().of(each.value);
       onnx::RenewedTypes& types = renewed[each.place];
       if (each.output.data() != nullptr) {
-        std::optional<std::string> type = newType(fact, each);
+        std::optional<std::string> type = newType(fact, each, !restated.empty());
         if (type) types.outputs[name] = *std::move(type);
       }
       types.values[name] = fact.shape ? typeOf(fact) : std::nullopt;
@@ -225,20 +228,21 @@ class Assembly {
     write();
   }
 
-  /// The type of an output, serialized, if it is not what the file states.
-  std::optional<std::string> newType(const facts::Fact& fact, const onnx::DoubtfulValue& value) {
+  /// The type of an output, serialized, if it is not what the file states. `restated`: whether a
+  /// pass stated types of inputs.
+  std::optional<std::string> newType(const facts::Fact& fact, const onnx::DoubtfulValue& value,
+                                     bool restated) {
     const bool is_main = value.place.empty();
-    const bool is_restated = is_main && isRestated(*graph_);
     facts::Fact stated = facts::typeFact(onnx::bodyOf(value.output, onnx::numbers::kValueType));
     if (std::optional<std::string> type = typeOf(fact)) {
       const bool agrees = stated.shape && !facts::FileFacts::disagree(stated, fact);
-      if (agrees && !is_restated) return std::nullopt;
+      if (agrees && !restated) return std::nullopt;
       if (fact.shape) return type;
       stated.type = fact.type;
       return serialized(stated);
     }
     const bool is_stated = stated.type != facts::kUnknownType || !stated.wrappers.empty();
-    if (!is_main || (is_stated && !is_restated)) return std::nullopt;
+    if (!is_main || (is_stated && !restated)) return std::nullopt;
     throw UnsupportedError(
         "the type of output " + shown(value.name) +
         (is_stated ? " is another one than in the file" : " is not in the file") +

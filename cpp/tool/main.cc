@@ -1,6 +1,7 @@
 // passlib-opt: runs passes on a model of ONNX or MXNet, with the options and words of `passlib
 // opt`.
 
+#include <fnmatch.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -36,6 +37,7 @@ constexpr const char* kHelp =
     "  --passes TEXT            pipeline, \"a, repeat<4>(b)\" (default: simplify)\n"
     "  --rules FILE             apply these rules, after --passes (repeatable)\n"
     "  --skip NAME              skip this pass (repeatable)\n"
+    "  --fix-shape NAME:1,3,?   simplify for this shape; ? stays open (repeatable)\n"
     "  --target NAME            onnxruntime: simplify with its own operators, too\n"
     "  -l FILE, --library FILE  library with passes (repeatable)\n"
     "  --override               let these files replace passes of the same name\n"
@@ -54,11 +56,11 @@ struct UsageError : std::runtime_error {
 };
 
 /// Options of the Python command that this one does not have.
-constexpr const char* kOfPython[] = {
-    "--fix-shape", "--opset",   "--verify-each",   "--check",   "--check-each", "--shape",
-    "--inputs",    "--rtol",    "--atol",          "--exact",   "--time",       "--dump",
-    "--report",    "--certify", "--rewrite-limit", "--isolate", "--timeout",    "--jobs",
-    "--scheduler", "--json",    "--traceback"};
+constexpr const char* kOfPython[] = {"--opset",   "--verify-each",   "--check",   "--check-each",
+                                     "--shape",   "--inputs",        "--rtol",    "--atol",
+                                     "--exact",   "--time",          "--dump",    "--report",
+                                     "--certify", "--rewrite-limit", "--isolate", "--timeout",
+                                     "--jobs",    "--scheduler",     "--json",    "--traceback"};
 
 struct Arguments {
   std::string model;
@@ -67,6 +69,7 @@ struct Arguments {
   bool has_passes = false;
   std::vector<std::string> rules;
   std::vector<std::string> skip;
+  std::vector<std::string> shapes;
   std::string target;
   std::vector<std::string> libraries;
   bool override_names = false;
@@ -121,6 +124,8 @@ Arguments parse(int count, char** words) {
       made.rules.push_back(take());
     } else if (word == "--skip") {
       made.skip.push_back(take());
+    } else if (word == "--fix-shape") {
+      made.shapes.push_back(take());
     } else if (word == "--target") {
       made.target = take();
     } else if (word == "-l" || word == "--library") {
@@ -276,21 +281,57 @@ std::string stepOf(const std::string& path) {
   return inQuotes(name);
 }
 
+/// The pipeline with values of an option of its first named pipeline. `other`: what has the effect
+/// on pipelines that have none.
+std::string withOption(const api::Session& session, const std::string& pipeline,
+                       const std::string& word, const std::string& option,
+                       const std::vector<std::string>& values, const std::string& other) {
+  std::vector<const char*> texts;
+  for (const std::string& value : values) texts.push_back(value.c_str());
+  api::Text made;
+  if (!pipeline.empty()) {
+    made.reset(api::call(passlib_pipeline_with, session.get(), pipeline.c_str(), option.c_str(),
+                         texts.data(), texts.size()));
+  }
+  if (made != nullptr) return made.get();
+  throw UsageError(word + ": simplify and clean use it, and --passes has neither; use " + other);
+}
+
+/// The text of --fix-shape for a model: `det*.onnx=x:1,3,640,640` is for models of this name.
+std::string shapeFor(const std::string& path, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals + 1 == text.size()) return text;
+  const std::string pattern = text.substr(0, equals);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const auto matches = [&pattern](const std::string& each) {
+    return ::fnmatch(pattern.c_str(), each.c_str(), FNM_NOESCAPE) == 0;
+  };
+  return matches(path) || matches(name) ? text.substr(equals + 1) : text;
+}
+
 std::string pipelineOf(const Arguments& given, const api::Session& session) {
   std::string text = given.passes;
   for (const std::string& path : given.rules) text += (text.empty() ? "" : ", ") + stepOf(path);
-  const bool simplifies = !given.has_passes && given.rules.empty();
-  if (simplifies) text = "simplify";
-  if (!given.target.empty()) {
-    if (!simplifies) throw UsageError("--target: write --passes simplify{target=...} instead");
-    text += "{target=" + inQuotes(given.target) + "}";
+  if (!given.has_passes && given.rules.empty()) text = "simplify";
+  if (!text.empty()) {
+    std::vector<const char*> names;
+    for (const std::string& name : given.skip) names.push_back(name.c_str());
+    const api::Text kept(api::call(passlib_pipeline_without, session.get(), text.c_str(),
+                                   names.data(), names.size()));
+    text = kept.get();
   }
-  if (text.empty()) return text;
-  std::vector<const char*> names;
-  for (const std::string& name : given.skip) names.push_back(name.c_str());
-  const api::Text kept(
-      api::call(passlib_pipeline_without, session.get(), text.c_str(), names.data(), names.size()));
-  return kept.get();
+  if (!given.target.empty()) {
+    text =
+        withOption(session, text, "--target", "target", {given.target}, "fuseLayers{target=...}");
+  }
+  std::vector<std::string> shapes;
+  for (const std::string& shape : given.shapes) shapes.push_back(shapeFor(given.model, shape));
+  if (shapes.empty()) return text;
+  try {
+    return withOption(session, text, "--fix-shape", "fixed", shapes, "passlib set-shape");
+  } catch (const api::Error& error) {
+    throw UsageError(std::string("--fix-shape ") + error.what());
+  }
 }
 
 std::size_t sizeOf(const std::string& path) {

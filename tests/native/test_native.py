@@ -183,7 +183,6 @@ class TestCommand:
             (("--passes", "clean{max_rounds=0}"), 1, "takes a whole number of at least 1, not '0'"),
             (("--skip", "nothing"), 1, "no pass 'nothing' to skip"),
             (("--target", "tpu"), 1, "takes one of onnx, onnxruntime, not 'tpu'"),
-            (("--target", "onnx", "--passes", "clean"), 1, "--passes simplify{target=...}"),
             (("--passes", "removeDeadNodes{level=2}"), 1, "has no option 'level'"),
             (("--passes", "removeDeadNodes{verbose=2}"), 1, "takes true or false, not '2'"),
             (("--passes", "removeDeadNodes", "--skip", "b"), 1, "no pass 'b' to skip"),

@@ -31,8 +31,9 @@ std::string valueInfo(Bytes name, const StatedType& type) {
 
 std::string withBody(Bytes message, uint32_t number, Bytes body) {
   std::string made;
+  appendFields(message, [number](const Field& field) { return field.number < number; }, &made);
   appendBody(number, body, &made);
-  appendFields(message, [number](const Field& field) { return field.number != number; }, &made);
+  appendFields(message, [number](const Field& field) { return field.number > number; }, &made);
   return made;
 }
 

@@ -1,0 +1,167 @@
+"""The options of passlib-opt beside those of ``passlib opt``: output, errors and files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+from commands import passlib_command
+from native_command import TOOL, run
+
+pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs make native")
+
+SIZES = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N, 3, H] x, float[N] z, seq(float[2]) q) => (float[A, B] y, float[N] v, float[N, 3, H] u)
+<float[3] w = {1, 2, 3}, int64[1] i = {0}, int64[1] m = {-1}>
+{ s = Shape(x) n = Gather(s, i) t = Concat <axis = 0> (n, m) y = Reshape(x, t)
+  v = Abs(z) a = Identity(x) u = Abs(a) }"""
+
+BRANCHES = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N, 2] x, bool c) => (float[N, 2] y, int64[1] k)
+<int64[1] i = {0}> {
+  s = Shape(x) k = Gather(s, i) n = Cast <to = 1> (k)
+  y = If(c) <
+    then_branch = t () => (float[N, 2] p) { a = Shape(x) b = Cast <to = 1> (a) d = Identity(x)
+                                            p = Add(d, b) },
+    else_branch = e () => (float[N, 2] q) { q = Mul(x, n) }> }"""
+
+FUNCTION = """<ir_version: 9, opset_import: ["" : 17, "own" : 1]>
+g (float[N, 2] x) => (float[N, 2] y) { y = own.twice(x) }
+<domain: "own", opset_import: ["" : 17]>
+twice (a) => (b) { s = Shape(a) c = Identity(a) d = Identity(c) e = Add(d, c) b = Reshape(e, s) }"""
+
+SCALAR = """<ir_version: 8, opset_import: ["" : 17]>
+g (float x, float[n] z) => (float[n] y, float[n] v)
+{ s = Shape(z) e = Expand(x, s) y = Add(e, z) v = Abs(z) }"""
+
+# Removing the operators costs bytes, and the other way.
+WEIGHTS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x) => (float[2, 400] y)
+<float[1] f = {2.5}, int64[2] s = {2, 400}, float[2] a = {1, 2}, float[2] b = {1, 2}>
+{ e = Expand(f, s) u = Unsqueeze(x, one) p = Add(e, u) c = Add(a, b) d = Unsqueeze(c, one)
+  r = Identity(d) y = Add(p, r) one = Constant <value = int64[1] {1}> () }"""
+
+
+def write(text: str, path: Path) -> Path:
+    """Write a model."""
+    model = onnx.parser.parse_model(text)
+    nodes = sorted(model.graph.node, key=lambda node: node.op_type != "Constant")
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def without_times(text: str) -> str:
+    """Return the output of a command without times and the name of the command."""
+    text = re.sub(r"in [0-9.]+ s", "in 0 s", text)
+    return re.sub(r"^(passlib opt|passlib-opt): ", "", text, flags=re.MULTILINE)
+
+
+def both(folder: Path, model: Path, *words: str) -> tuple[Any, Any]:
+    """Run both commands; return for each the status, the output, the errors and the file."""
+    results = []
+    for native in (True, False):
+        out = folder / "out.onnx"
+        out.unlink(missing_ok=True)
+        if native:
+            found = run(model, "-o", out, *words)
+            status, printed, errors = found
+            errors = errors.removeprefix("usage: passlib-opt [options] -o OUT MODEL\n")
+        else:
+            done = passlib_command("opt", model, "-o", out, *words)
+            status, printed, errors = done.returncode, done.stdout, done.stderr
+        content = out.read_bytes() if out.exists() else None
+        results.append((status, without_times(printed), without_times(errors), content))
+    return results[0], results[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SIZES, ["--fix-shape", "x:1,3,5"]),
+        (SIZES, ["--fix-shape", "x:?,3,5", "--fix-shape", "z:4"]),
+        (SIZES, ["--fix-shape", "x: 2 , ? ,?"]),
+        (SIZES, ["--fix-shape", "x:?,?,?"]),
+        (SIZES, ["--fix-shape", "x:1,3,5", "--fix-shape", "x:2,3,5"]),
+        (SIZES, ["--fix-shape", "mod*.onnx=x:1,3,5"]),
+        (SIZES, ["--fix-shape", "x:1,3,5", "--passes", "removeDeadNodes, clean"]),
+        (SIZES, ["--fix-shape", "z:2", "--passes", 'simplify{fixed=["x:1,3,5"]}, clean']),
+        (SIZES, ["--fix-shape", "x:1,3,5", "--skip", "foldConstants"]),
+        (BRANCHES, ["--fix-shape", "x:7,2"]),
+        (BRANCHES, ["--fix-shape", "x:7,2", "--passes", "clean"]),
+        (FUNCTION, ["--fix-shape", "x:7,2"]),
+        (SCALAR, ["--fix-shape", "x:", "--fix-shape", "z:3"]),
+        # Mistakes.
+        (SIZES, ["--fix-shape", "x"]),
+        (SIZES, ["--fix-shape", "x:1,,3"]),
+        (SIZES, ["--fix-shape", ":1"]),
+        (SIZES, ["--fix-shape", "x:1,3"]),
+        (SIZES, ["--fix-shape", "x:1,4,2"]),
+        (SIZES, ["--fix-shape", "x:0,3,2"]),
+        (SIZES, ["--fix-shape", "x:9999999999999999999,3,5"]),
+        (SIZES, ["--fix-shape", "x:10000000000000000000000,3,5"]),
+        (SIZES, ["--fix-shape", "none:1"]),
+        (SIZES, ["--fix-shape", "q:1"]),
+        (SIZES, ["--fix-shape", "w:3"]),
+        (SIZES, ["--fix-shape", "other*=x:1,3,5"]),
+        (SIZES, ["--fix-shape", "x:1,3,5", "--passes", "removeDeadNodes"]),
+        (SIZES, ["--fix-shape", "x:1,3,5", "--passes", "repeat<2>(simplify)"]),
+        (SIZES, ["--fix-shape", "x:1,3,5", "--passes", ""]),
+        (SIZES, ["--target", "onnxruntime", "--passes", "removeDeadNodes"]),
+        (SIZES, ["--target", "onnxruntime", "--passes", "removeDeadNodes, clean"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_same_output(text: str, words: list[str], tmp_path: Path) -> None:
+    native, python = both(tmp_path, write(text, tmp_path / "model.onnx"), *words)
+    assert native == python
+
+
+def test_fixed_in_a_pipeline_that_is_malformed(tmp_path: Path) -> None:
+    model = write(SIZES, tmp_path / "model.onnx")
+    found = run(model, "-o", tmp_path / "out.onnx", "--passes", "clean, simplify{fixed=[x]}")
+    assert (found.status, found.errors) == (
+        1,
+        (
+            "passlib-opt: pipeline 'clean, simplify{fixed=[x]}', character 8: x: write "
+            "name:1,3,224,224, with ? for an open size\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize("cost", ["nodes", "bytes"])
+@pytest.mark.parametrize("name", ["simplify", "clean"])
+@pytest.mark.parametrize("text", [WEIGHTS, SIZES, BRANCHES])
+def test_cost(text: str, name: str, cost: str, tmp_path: Path) -> None:
+    words = ["--passes", f"{name}{{cost={cost}, max_growth=100000}}"]
+    native, python = both(tmp_path, write(text, tmp_path / "model.onnx"), *words)
+    assert native == python
+
+
+def test_cost_of_bytes_keeps_operators(tmp_path: Path) -> None:
+    model, out = write(WEIGHTS, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    counts = {}
+    for cost in ("nodes", "bytes"):
+        words = ["--passes", f"simplify{{cost={cost}, max_growth=100000}}", "--quiet"]
+        assert run(model, "-o", out, *words) == (0, "", "")
+        counts[cost] = [node.op_type for node in onnx.load(out).graph.node].count("Expand")
+    assert counts == {"nodes": 0, "bytes": 1}
+
+
+@pytest.mark.parametrize("cost", ["flops", "traffic"])
+def test_cost_that_is_estimated(cost: str, tmp_path: Path) -> None:
+    model = write(SIZES, tmp_path / "model.onnx")
+    found = run(model, "-o", tmp_path / "out.onnx", "--passes", f"simplify{{cost={cost}}}")
+    assert (found.status, found.errors) == (
+        1,
+        (
+            f"passlib-opt: pipeline 'simplify{{cost={cost}}}', character 1: option 'cost': native "
+            f"hosts do not estimate {cost}: run it with passlib's Python package, as passlib opt\n"
+        ),
+    )
