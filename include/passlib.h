@@ -140,10 +140,27 @@ PASSLIB_API const char* passlib_model_dialect(const passlib_model* model);
    the number of the epoch that was read. */
 PASSLIB_API int passlib_model_save(const passlib_model* model, const char* path,
                                    passlib_error** error);
+/* The same, and calls `visit` with the path of each file that it wrote, that of the graph first. */
+PASSLIB_API int passlib_model_save_files(const passlib_model* model, const char* path,
+                                         void (*visit)(const char* file, void* context),
+                                         void* context, passlib_error** error);
 /* The same into memory, which the caller frees with passlib_free; PASSLIB_UNSUPPORTED if the model
    has weights in other files, or is of MXNet. */
 PASSLIB_API int passlib_model_serialize(const passlib_model* model, void** data, size_t* size,
                                         passlib_error** error);
+
+/* What a step of a pipeline did; simplify and clean have a step for each pass that they ran. */
+typedef struct passlib_step_info {
+  size_t size;
+  const char* name;
+  const char* text;           /* with the options, as pipelines spell it */
+  const passlib_model* model; /* its result, or its input if it failed; for the call alone */
+  double seconds;
+  size_t changed_node_count; /* operators of the graph that are new, removed or changed; 0 unless
+                                counts_changes */
+  int is_modified;           /* whether anything changed */
+  int has_failed;
+} passlib_step_info;
 
 /* Options of a run. Set `size` to sizeof(passlib_run_options), everything else to 0. */
 typedef struct passlib_run_options {
@@ -152,6 +169,9 @@ typedef struct passlib_run_options {
    * it. Must not throw. */
   void (*print)(const char* text, size_t length, void* context);
   void* context;
+  /* Gets each step when it ends, in the thread of the call; null for none. Must not throw. */
+  void (*step)(const passlib_step_info* step, void* context);
+  int counts_changes; /* for changed_node_count, which takes time on large graphs */
 } passlib_run_options;
 
 /* Runs a pipeline such as "removeDeadNodes, repeat<4>(mergeEqualNodes{parameters=true})" on a

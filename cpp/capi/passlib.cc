@@ -245,6 +245,30 @@ passlib_value valueOf(const passlib_model* model, const NodeEntry& entry) {
   return {model->numberOf(entry.node), static_cast<std::size_t>(entry.entry)};
 }
 
+/// Hands what happens in a run to the functions of its options.
+host::Observer observerOf(const passlib_run_options& given) {
+  host::Observer observer;
+  observer.printed = [given](const std::string& text) {
+    if (given.print != nullptr) given.print(text.data(), text.size(), given.context);
+  };
+  if (given.step == nullptr) return observer;
+  observer.counts_changes = given.counts_changes != 0;
+  observer.step = [given](const host::StepReport& report, const host::Model& model) {
+    const passlib_model shown(model);
+    passlib_step_info info{};
+    info.size = sizeof info;
+    info.name = report.name.c_str();
+    info.text = report.text.c_str();
+    info.model = &shown;
+    info.seconds = report.seconds;
+    info.changed_node_count = report.changed_nodes;
+    info.is_modified = report.is_modified ? 1 : 0;
+    info.has_failed = report.has_failed ? 1 : 0;
+    given.step(&info, given.context);
+  };
+  return observer;
+}
+
 /// A step of a named pipeline with further values of an option that is a list, or with another
 /// value of one that is not.
 Step extended(const host::Session& session, Step step, const std::string& option,
@@ -435,6 +459,17 @@ int passlib_model_save(const passlib_model* model, const char* path, passlib_err
   });
 }
 
+int passlib_model_save_files(const passlib_model* model, const char* path,
+                             void (*visit)(const char* file, void* context), void* context,
+                             passlib_error** error) {
+  return guarded(error, [&] {
+    require(model, "model");
+    require(path, "path");
+    if (visit == nullptr) throw host::UsageError("visit is null");
+    for (const std::string& file : host::save(model->model, path)) visit(file.c_str(), context);
+  });
+}
+
 int passlib_model_serialize(const passlib_model* model, void** data, size_t* size,
                             passlib_error** error) {
   return guarded(error, [&] {
@@ -457,9 +492,7 @@ int passlib_model_run(passlib_model* model, const passlib_session* session, cons
     session->passes.check(steps, text, host::dialectOf(model->model));
     model->graph.reset();
     try {
-      model->set(session->passes.run(model->model, steps, [&given](const std::string& printed) {
-        if (given.print != nullptr) given.print(printed.data(), printed.size(), given.context);
-      }));
+      model->set(session->passes.run(model->model, steps, observerOf(given)));
     } catch (...) {
       model->note();
       throw;

@@ -1,11 +1,15 @@
 #include "model/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "errors.h"
+#include "graph/attributes.h"
+#include "graph/difference.h"
 #include "header.h"
 #include "library/calls/state.h"
 #include "model/functions.h"
@@ -167,6 +171,63 @@ bool differs(const Model& before, const Model& after) {
   return before.graph != after.graph && !equalGraphs(*before.graph->get(), *after.graph->get());
 }
 
+/// How many operators of the main graph are new, removed or changed; origins do not count.
+std::size_t changedNodes(const Model& before, const Model& after) {
+  static const std::vector<std::string> kOrigins = {MX_STR_ORIGIN, MX_STR_RULES};
+  std::unique_ptr<Graph> graphs[2];
+  std::set<std::string> variables[2];
+  const Model* const models[2] = {&before, &after};
+  for (int i = 0; i < 2; ++i) {
+    graphs[i] = copyGraph(*models[i]->graph->get());
+    mxnet::ext::host::forEachNode(
+        graphs[i].get(), [](Graph*) {}, [](Graph*, Node* node) { dropAttributes(node, kOrigins); });
+    for (const Node* node : graphs[i]->nodes) {
+      if (node->op == "null") variables[i].insert(node->name);
+    }
+  }
+  const Difference found = differenceOf(*graphs[0], *graphs[1]);
+  const auto isOperator = [&variables](int graph, const std::string& name) {
+    return variables[graph].count(name) == 0;
+  };
+  std::size_t count = 0;
+  for (const std::string& name : found.removed) count += isOperator(0, name) ? 1 : 0;
+  for (const std::string& name : found.added) count += isOperator(1, name) ? 1 : 0;
+  for (const std::string& name : found.changed) {
+    count += isOperator(0, name) || isOperator(1, name) ? 1 : 0;
+  }
+  return count;
+}
+
+/// Runs a step and reports it.
+std::optional<Model> watched(const Observer& observer, const Step& step, const Model& before,
+                             const std::function<std::optional<Model>()>& body) {
+  if (!observer.step) return body();
+  StepReport report;
+  report.name = step.name;
+  report.text = printSteps({step});
+  const auto start = std::chrono::steady_clock::now();
+  const auto end = [&] {
+    const auto passed = std::chrono::steady_clock::now() - start;
+    report.seconds = std::chrono::duration<double>(passed).count();
+  };
+  std::optional<Model> made;
+  try {
+    made = body();
+  } catch (...) {
+    end();
+    report.has_failed = true;
+    observer.step(report, before);
+    throw;
+  }
+  end();
+  report.is_modified = made && (made->file != before.file || differs(before, *made));
+  if (report.is_modified && observer.counts_changes) {
+    report.changed_nodes = changedNodes(before, *made);
+  }
+  observer.step(report, made ? *made : before);
+  return made;
+}
+
 std::string joined(const std::vector<std::string>& texts) {
   std::string made;
   for (const std::string& text : texts) made += (made.empty() ? "" : ", ") + text;
@@ -297,25 +358,31 @@ void Session::check(const std::vector<Step>& steps, const std::string& text,
   }
 }
 
-Model Session::runStep(const Model& model, const Step& step,
-                       const std::function<void(const std::string&)>& printed) const {
+Model Session::runStep(const Model& model, const Step& step, const Observer& observer) const {
   const KnownPass& pass = find(step.name);
   std::size_t option = 0;
   const OptionList options = pass.declaration.checked(step.options, &option);
-  if (pass.is_pipeline) return runPipeline(model, pass, options, printed);
+  if (pass.is_pipeline) return runPipeline(model, pass, options, observer);
+  const auto run = [&] { return runAlone(model, pass, options, observer); };
+  return watched(observer, step, model, run).value_or(model);
+}
+
+std::optional<Model> Session::runAlone(const Model& model, const KnownPass& pass,
+                                       const OptionList& options, const Observer& observer) const {
   Workspace workspace;
-  Model after = runKnown(&workspace, model, pass, options, {}, printed).value_or(model);
+  std::optional<Model> after = runKnown(&workspace, model, pass, options, {}, observer);
   const bool enters_functions = pass.rules != nullptr || !pass.declaration.pipelines.empty();
-  if (!enters_functions || !after.isOnnx() || !after.file->hasFunctions()) return after;
+  const Model& now = after ? *after : model;
+  if (!enters_functions || !now.isOnnx() || !now.file->hasFunctions()) return after;
   const auto change = [&](const Model& body) -> std::optional<Model> {
-    std::optional<Model> made = runKnown(&workspace, body, pass, options, {}, printed);
+    std::optional<Model> made = runKnown(&workspace, body, pass, options, {}, observer);
     if (made && equalGraphs(*body.graph->get(), *made->graph->get())) return std::nullopt;
     return made;
   };
   KeptBodies kept;
   kept.passes_errors = pass.rules != nullptr;
-  std::optional<Model> inside = withFunctions(after, change, kept);
-  return inside ? *std::move(inside) : after;
+  std::optional<Model> inside = withFunctions(now, change, kept);
+  return inside ? inside : after;
 }
 
 std::vector<std::string> Session::skippedBy(const OptionList& options) const {
@@ -327,7 +394,7 @@ std::vector<std::string> Session::skippedBy(const OptionList& options) const {
 }
 
 Model Session::runPipeline(Model model, const KnownPass& pipeline, const OptionList& options,
-                           const std::function<void(const std::string&)>& printed) const {
+                           const Observer& observer) const {
   std::vector<const Declaration*> all;
   std::vector<bool> is_standard;
   const std::string dialect = dialectOf(model);
@@ -359,18 +426,21 @@ Model Session::runPipeline(Model model, const KnownPass& pipeline, const OptionL
   if (!fixed.empty()) model = withShapes(model, fixed);
   const rules::Assumptions assumptions{given.exact, given.exact};
   Workspace workspace;
-  return simplifiedThroughout(
-      model, given, [&](const Model& now, const Declaration& pass, const OptionList& texts) {
-        std::size_t place = 0;
-        return runKnown(&workspace, now, find(pass.name), pass.checked(texts, &place), assumptions,
-                        printed);
-      });
+  const auto run = [&](const Model& now, const Declaration& pass, const OptionList& texts) {
+    std::size_t place = 0;
+    return runKnown(&workspace, now, find(pass.name), pass.checked(texts, &place), assumptions,
+                    observer);
+  };
+  const auto watch = [&observer](const Step& step, const Model& before, const auto& body) {
+    return watched(observer, step, before, body);
+  };
+  return simplifiedThroughout(model, given, run, watch);
 }
 
-std::optional<Model> Session::runKnown(
-    Workspace* workspace, const Model& model, const KnownPass& pass, const OptionList& options,
-    const rules::Assumptions& assumptions,
-    const std::function<void(const std::string&)>& printed) const {
+std::optional<Model> Session::runKnown(Workspace* workspace, const Model& model,
+                                       const KnownPass& pass, const OptionList& options,
+                                       const rules::Assumptions& assumptions,
+                                       const Observer& observer) const {
   const std::string& name = pass.declaration.name;
   if (pass.rules != nullptr) {
     return workspace->edited(model, "rules " + quoted(pass.source),
@@ -387,10 +457,10 @@ std::optional<Model> Session::runKnown(
     try {
       after = runPass(model, pass.library, options, &text);
     } catch (...) {
-      if (!text.empty()) printed(text);
+      if (!text.empty()) observer.printed(text);
       throw;
     }
-    if (!text.empty()) printed(text);
+    if (!text.empty()) observer.printed(text);
   }
   // Runtimes may lose such a value.
   if (after && pass.is_standard && model.isOnnx() && model.file->originals()->refersToResults() &&
@@ -401,7 +471,7 @@ std::optional<Model> Session::runKnown(
 }
 
 Model Session::run(const Model& model, const std::vector<Step>& steps,
-                   const std::function<void(const std::string&)>& printed) const {
+                   const Observer& observer) const {
   /// Steps in progress.
   struct Frame {
     const std::vector<Step>* steps;
@@ -418,7 +488,7 @@ Model Session::run(const Model& model, const std::vector<Step>& steps,
       if (step.times > 0) {
         frames.push_back({&step.steps, 0, step.times - 1, now});
       } else {
-        now = runStep(now, step, printed);
+        now = runStep(now, step, observer);
       }
     } else if (frame.left > 0 && differs(frame.before, now)) {
       --frame.left;

@@ -35,6 +35,25 @@ struct KnownPass {
   bool is_pipeline = false;
 };
 
+/// What a step of a run did.
+struct StepReport {
+  std::string name;
+  std::string text;  ///< with the options, as pipelines spell it
+  double seconds = 0;
+  std::size_t changed_nodes = 0;  ///< operators of the main graph that are new, removed or changed
+  bool is_modified = false;       ///< whether anything changed
+  bool has_failed = false;
+};
+
+/// Observes a run.
+struct Observer {
+  /// Gets what passes print.
+  std::function<void(const std::string&)> printed;
+  /// Gets each step with its result, or with its input if it failed. May be empty.
+  std::function<void(const StepReport&, const Model&)> step;
+  bool counts_changes = false;  ///< whether changed_nodes is counted
+};
+
 /// Passes by name. Threads may run pipelines at the same time, but not while something is loaded.
 class Session {
  public:
@@ -63,23 +82,24 @@ class Session {
   /// where one is wrong. Throws UsageError, std::invalid_argument.
   void checkOptions(const Step& step, std::size_t* place) const;
 
-  /// Runs steps that were checked and returns the resulting model. `printed` gets what passes
-  /// print. Throws PassError and the errors of runPass.
-  Model run(const Model& model, const std::vector<Step>& steps,
-            const std::function<void(const std::string&)>& printed) const;
+  /// Runs steps that were checked and returns the resulting model. Throws PassError and the errors
+  /// of runPass.
+  Model run(const Model& model, const std::vector<Step>& steps, const Observer& observer) const;
 
  private:
   /// The names that a pipeline skips. Throws UsageError unless they are names of passes.
   std::vector<std::string> skippedBy(const OptionList& options) const;
-  Model runStep(const Model& model, const Step& step,
-                const std::function<void(const std::string&)>& printed) const;
+  Model runStep(const Model& model, const Step& step, const Observer& observer) const;
+  /// Runs a pass that is no pipeline, with the bodies of functions; nothing if the model stays.
+  std::optional<Model> runAlone(const Model& model, const KnownPass& pass,
+                                const OptionList& options, const Observer& observer) const;
   Model runPipeline(Model model, const KnownPass& pipeline, const OptionList& options,
-                    const std::function<void(const std::string&)>& printed) const;
+                    const Observer& observer) const;
   /// Runs a pass that is no pipeline; nothing if the model stays the same. `options`: checked.
   /// `assumptions`: of passes of the core.
   std::optional<Model> runKnown(Workspace* workspace, const Model& model, const KnownPass& pass,
                                 const OptionList& options, const rules::Assumptions& assumptions,
-                                const std::function<void(const std::string&)>& printed) const;
+                                const Observer& observer) const;
 
   std::vector<KnownPass> passes_;
 };

@@ -51,19 +51,28 @@ bool hasTrigger(const std::set<std::string>& operators, const Declaration& pass)
                      [&operators](const std::string& op) { return operators.count(op) != 0; });
 }
 
+void setOption(const std::string& key, const std::string& text, OptionList* options) {
+  const auto named = [&key](const auto& each) { return each.first == key; };
+  const auto found = std::find_if(options->begin(), options->end(), named);
+  if (found == options->end()) {
+    options->emplace_back(key, text);
+  } else {
+    found->second = text;
+  }
+}
+
 /// The options of a pass in a pipeline, whose weights may grow by so many bytes.
 OptionList optionsOf(const Declaration& pass, const Simplification& given, std::size_t room) {
   OptionList options = pass.joined;
-  for (const OptionDeclaration& each : pass.options) {
-    if (each.name == "max_growth") options.emplace_back(each.name, std::to_string(room));
-    if (each.name == "target") options.emplace_back(each.name, given.target);
+  if (!given.exact) {
+    for (const auto& [key, text] : pass.rounding) setOption(key, text, &options);
   }
-  if (given.exact) return options;
-  for (const auto& [key, text] : pass.rounding) {
-    const auto same = [&key = key](const auto& each) { return each.first == key; };
-    options.erase(std::remove_if(options.begin(), options.end(), same), options.end());
-    options.emplace_back(key, text);
-  }
+  const auto has = [&pass](const char* name) {
+    return std::any_of(pass.options.begin(), pass.options.end(),
+                       [name](const OptionDeclaration& each) { return each.name == name; });
+  };
+  if (has("max_growth")) setOption("max_growth", std::to_string(room), &options);
+  if (has("target") && given.target != "onnx") setOption("target", given.target, &options);
   return options;
 }
 
@@ -157,19 +166,34 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
 ChangePart cheaperPart(const Simplification& given, const RunPass& run);
 
 // Recursion is as deep as graphs are nested, which messages limit.
-Model simplifiedWithNested(const Model& model, const Simplification& given, const RunPass& run) {
-  Model now = simplified(model, given, run);
-  while (hasNested(now)) {
-    const std::optional<Model> inside = withNested(now, cheaperPart(given, run));
-    if (!inside || !(costOf(*inside) < costOf(now))) break;
-    now = simplified(*inside, given, run);
+Model simplifiedWithNested(const Model& model, const Simplification& given, const RunPass& run,
+                           const RunStep& watch) {
+  const RunPass watched = [&](const Model& now, const Declaration& pass,
+                              const OptionList& options) {
+    std::size_t place = 0;
+    Step step;
+    step.name = pass.name;
+    step.options = pass.checked(options, &place);
+    return watch(step, now, [&] { return run(now, pass, options); });
+  };
+  Step nested;
+  nested.name = "simplifyNested";
+  Model now = simplified(model, given, watched);
+  for (bool first = true; hasNested(now); first = false) {
+    const auto change = [&] { return withNested(now, cheaperPart(given, run)); };
+    const std::optional<Model> inside = first ? watch(nested, now, change) : change();
+    if (!inside) break;
+    if (!first) watch(nested, now, [&] { return inside; });
+    if (!(costOf(*inside) < costOf(now))) break;
+    now = simplified(*inside, given, watched);
   }
   return now;
 }
 
 ChangePart cheaperPart(const Simplification& given, const RunPass& run) {
   return [&given, &run](const Model& part) -> std::optional<Model> {
-    Model after = simplifiedWithNested(part, given, run);
+    const auto unwatched = [](const Step&, const Model&, const auto& body) { return body(); };
+    Model after = simplifiedWithNested(part, given, run, unwatched);
     if (!(costOf(after) < costOf(part))) return std::nullopt;
     return after;
   };
@@ -177,14 +201,18 @@ ChangePart cheaperPart(const Simplification& given, const RunPass& run) {
 
 }  // namespace
 
-Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run) {
-  Model now = simplifiedWithNested(model, given, run);
+Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run,
+                           const RunStep& watch) {
+  Model now = simplifiedWithNested(model, given, run, watch);
+  Step functions;
+  functions.name = "simplifyFunctions";
   while (now.isOnnx() && now.file->hasFunctions()) {
     KeptBodies kept;
     kept.cheaper = true;
-    const std::optional<Model> inside = withFunctions(now, cheaperPart(given, run), kept);
+    const std::optional<Model> inside =
+        watch(functions, now, [&] { return withFunctions(now, cheaperPart(given, run), kept); });
     if (!inside) break;
-    now = simplifiedWithNested(*inside, given, run);
+    now = simplifiedWithNested(*inside, given, run, watch);
   }
   return now;
 }

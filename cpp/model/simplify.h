@@ -11,6 +11,7 @@
 
 #include "library/declarations.h"
 #include "library/pass.h"
+#include "library/steps.h"
 #include "model/model.h"
 
 namespace passlib::model {
@@ -36,11 +37,17 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
 using RunPass =
     std::function<std::optional<Model>(const Model&, const Declaration&, const OptionList&)>;
 
+/// Runs `body` as a step on a model, and returns what it returns.
+using RunStep = std::function<std::optional<Model>(const Step&, const Model&,
+                                                   const std::function<std::optional<Model>()>&)>;
+
 /// Runs passes until the number of operators, then the size of the weights, stops falling, or these
 /// in the other order. The result of a pass is kept only if it lowers this cost. Then nested graphs
 /// and the bodies of local functions follow as models of their own, and all again while the cost
-/// falls.
-Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run);
+/// falls. `watch` runs each pass on the main graph, and what simplifies the nested graphs and the
+/// functions.
+Model simplifiedThroughout(const Model& model, const Simplification& given, const RunPass& run,
+                           const RunStep& watch);
 
 }  // namespace passlib::model
 

@@ -141,7 +141,7 @@ class Backup {
 
 }  // namespace
 
-void saveSymbol(const Model& model, const std::string& path) {
+std::vector<std::string> saveSymbol(const Model& model, const std::string& path) {
   requireSymbolName(path);
   model.check();
   const SymbolNames names = symbolNames(path);
@@ -157,10 +157,11 @@ void saveSymbol(const Model& model, const std::string& path) {
                              left.rbegin()->second + "; delete them or save under another name");
     }
     symbol.replace();
-    return;
+    return {names.symbol};
   }
   std::deque<WrittenScaled> computed;
-  NewFile weights(weightPath(names.prefix, model.symbol->epoch));
+  const std::string beside = weightPath(names.prefix, model.symbol->epoch);
+  NewFile weights(beside);
   weights.write(listOf(model, &computed));
   model.check();
   Backup backup(weights.target());
@@ -168,6 +169,7 @@ void saveSymbol(const Model& model, const std::string& path) {
   symbol.replace();
   backup.release();
   for (const std::string& stamp : stampsOf(names.symbol)) ::unlink(stamp.c_str());
+  return {names.symbol, beside};
 }
 
 }  // namespace passlib::model

@@ -3,14 +3,15 @@
 #define PASSLIB_MODEL_SYMBOL_WRITING_H_
 
 #include <string>
+#include <vector>
 
 #include "model/model.h"
 
 namespace passlib::model {
 
-/// Writes the graph and the weights beside it, both or neither. Throws std::system_error,
-/// FormatError, UnsupportedError.
-void saveSymbol(const Model& model, const std::string& path);
+/// Writes the graph and the weights beside it, both or neither, and returns the paths. Throws
+/// std::system_error, FormatError, UnsupportedError.
+std::vector<std::string> saveSymbol(const Model& model, const std::string& path);
 
 }  // namespace passlib::model
 

@@ -320,9 +320,9 @@ onnx::Pieces fileOf(const Model& model) {
   return whole;
 }
 
-/// Puts new files in place, that of the model last, or none.
-void commit(const Model& model, const onnx::Pieces& content, const Placed& placed,
-            const std::string& path) {
+/// Puts new files in place, that of the model last, or none, and returns the paths.
+std::vector<std::string> commit(const Model& model, const onnx::Pieces& content,
+                                const Placed& placed, const std::string& path) {
   NewFile main(path);
   std::deque<NewFile> added;
   for (const DataFile& file : placed.files) {
@@ -343,6 +343,9 @@ void commit(const Model& model, const onnx::Pieces& content, const Placed& place
   }
   main.replace();
   for (NewFile& file : added) file.keep();
+  std::vector<std::string> paths = {path};
+  for (const DataFile& file : placed.files) paths.push_back(file.path);
+  return paths;
 }
 
 }  // namespace
@@ -370,7 +373,7 @@ std::string typeMessage(const facts::Fact& fact,
   return type;
 }
 
-void save(const Model& model, const std::string& path) {
+std::vector<std::string> save(const Model& model, const std::string& path) {
   if (!model.isOnnx()) return saveSymbol(model, path);
   model.file->check();
   const bool has_external = model.file->read().has_external;
@@ -395,7 +398,7 @@ void save(const Model& model, const std::string& path) {
                            " bytes without its weights, and a file may have at most " +
                            std::to_string(kMostBytes));
   }
-  commit(model, content, placed, path);
+  return commit(model, content, placed, path);
 }
 
 Allocated serialize(const Model& model, std::size_t* size) {

@@ -7,16 +7,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "facts/fact.h"
 #include "model/model.h"
 
 namespace passlib::model {
 
-/// Writes a model as a whole or not at all; what no pass changed is as in its file. Throws
-/// GraphError or UnsupportedError if it has no form in ONNX, FormatError if the file that it came
-/// from was changed, std::system_error.
-void save(const Model& model, const std::string& path);
+/// Writes a model as a whole or not at all; what no pass changed is as in its file. Returns the
+/// paths of the files, that of the graph first. Throws GraphError or UnsupportedError if it has no
+/// form in ONNX, FormatError if the file that it came from was changed, std::system_error.
+std::vector<std::string> save(const Model& model, const std::string& path);
 
 /// Memory of malloc.
 using Allocated = std::unique_ptr<char, decltype(&std::free)>;

@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,7 +45,10 @@ constexpr const char* kHelp =
     "  -l FILE, --library FILE  library with passes (repeatable)\n"
     "  --override               let these files replace passes of the same name\n"
     "  --list-passes            list the passes and their options\n"
+    "  --time                   print the time of each pass\n"
+    "  --dump DIR               save the model after each step\n"
     "  --quiet                  print errors only\n"
+    "  --json                   print JSON\n"
     "\n"
     "example:\n"
     "  passlib-opt model.onnx -o out.onnx --passes \"removeDeadNodes, mergeEqualNodes\"\n";
@@ -56,11 +62,10 @@ struct UsageError : std::runtime_error {
 };
 
 /// Options of the Python command that this one does not have.
-constexpr const char* kOfPython[] = {"--opset",   "--verify-each",   "--check",   "--check-each",
-                                     "--shape",   "--inputs",        "--rtol",    "--atol",
-                                     "--exact",   "--time",          "--dump",    "--report",
-                                     "--certify", "--rewrite-limit", "--isolate", "--timeout",
-                                     "--jobs",    "--scheduler",     "--json",    "--traceback"};
+constexpr const char* kOfPython[] = {
+    "--opset",   "--verify-each", "--check", "--check-each", "--shape",    "--inputs",
+    "--rtol",    "--atol",        "--exact", "--report",     "--certify",  "--rewrite-limit",
+    "--isolate", "--timeout",     "--jobs",  "--scheduler",  "--traceback"};
 
 struct Arguments {
   std::string model;
@@ -73,8 +78,11 @@ struct Arguments {
   std::string target;
   std::vector<std::string> libraries;
   bool override_names = false;
+  std::string dump;
   bool list = false;
+  bool time = false;
   bool quiet = false;
+  bool json = false;
   bool help = false;
   bool version = false;
 };
@@ -128,6 +136,9 @@ Arguments parse(int count, char** words) {
       made.shapes.push_back(take());
     } else if (word == "--target") {
       made.target = take();
+    } else if (word == "--dump") {
+      made.dump = take();
+      if (made.dump.empty()) throw UsageError("--dump: the name of the folder is empty");
     } else if (word == "-l" || word == "--library") {
       made.libraries.push_back(take());
     } else if (has_value) {
@@ -136,8 +147,12 @@ Arguments parse(int count, char** words) {
       made.override_names = true;
     } else if (word == "--list-passes") {
       made.list = true;
+    } else if (word == "--time") {
+      made.time = true;
     } else if (word == "--quiet") {
       made.quiet = true;
+    } else if (word == "--json") {
+      made.json = true;
     } else if (word == "-h" || word == "--help") {
       made.help = true;
     } else if (word == "--version") {
@@ -212,6 +227,25 @@ std::size_t totalOf(const Counts& counts) {
   return total;
 }
 
+/// Prints rows whose columns are aligned, those after the first to the right if they are numbers.
+void printTable(const std::vector<std::vector<std::string>>& rows, bool numbers) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      const bool right = numbers && i > 0;
+      line += (i == 0 ? "" : "  ") + (right ? space + row[i] : row[i] + space);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::printf("%s\n", line.c_str());
+  }
+}
+
 void printOperators(Counts before, Counts after) {
   std::vector<std::vector<std::string>> rows = {{"operator", "before", "after", ""}};
   Counts both = before;
@@ -221,19 +255,118 @@ void printOperators(Counts before, Counts after) {
                     before[op] == after[op] ? "" : "*"});
   }
   rows.push_back({"total", grouped(totalOf(before)), grouped(totalOf(after)), ""});
-  std::size_t widths[4] = {};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < 4; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line = row[0] + std::string(widths[0] - row[0].size(), ' ');
-    for (std::size_t i = 1; i < 3; ++i) {
-      line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
-    }
-    if (!row[3].empty()) line += "  " + row[3];
-    std::printf("%s\n", line.c_str());
-  }
+  printTable(rows, true);
 }
+
+/// What a step did.
+struct StepDone {
+  std::string name;
+  std::string text;
+  double seconds;
+  std::size_t changed_nodes;
+  bool modified;
+};
+
+void printTimes(const std::vector<StepDone>& steps) {
+  std::vector<std::pair<std::string, double>> sums;
+  double total = 0;
+  for (const StepDone& step : steps) {
+    const auto named = [&step](const auto& each) { return each.first == step.name; };
+    const auto known = std::find_if(sums.begin(), sums.end(), named);
+    if (known == sums.end()) {
+      sums.emplace_back(step.name, step.seconds);
+    } else {
+      known->second += step.seconds;
+    }
+    total += step.seconds;
+  }
+  std::stable_sort(sums.begin(), sums.end(),
+                   [](const auto& one, const auto& other) { return one.second > other.second; });
+  sums.emplace_back("total", total);
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, seconds] : sums) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.1f ms", 1000 * seconds);
+    rows.push_back({printable(name), text});
+  }
+  printTable(rows, false);
+}
+
+/// Indented JSON.
+class Json {
+ public:
+  Json& begin(char bracket) {
+    separate();
+    text_ += bracket;
+    ++depth_;
+    is_first_ = true;
+    return *this;
+  }
+  Json& end(char bracket) {
+    --depth_;
+    if (!is_first_) indent();
+    text_ += bracket;
+    is_first_ = false;
+    return *this;
+  }
+  Json& key(const std::string& name) {
+    quote(name);
+    text_ += ": ";
+    has_key_ = true;
+    return *this;
+  }
+  Json& quote(const std::string& value) {
+    separate();
+    text_ += '"';
+    for (const char c : value) {
+      if (c == '"' || c == '\\') {
+        text_ += {'\\', c};
+      } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+        char code[8];
+        std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
+        text_ += code;
+      } else {
+        text_ += c;
+      }
+    }
+    text_ += '"';
+    return *this;
+  }
+  Json& plain(const std::string& value) {
+    separate();
+    text_ += value;
+    return *this;
+  }
+  Json& number(std::size_t value) { return plain(std::to_string(value)); }
+  Json& boolean(bool value) { return plain(value ? "true" : "false"); }
+  Json& seconds(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", value);
+    return plain(text);
+  }
+  Json& pair(std::size_t before, std::size_t after) {
+    begin('{').key("before").number(before).key("after").number(after);
+    return end('}');
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void indent() { text_ += '\n' + std::string(2 * depth_, ' '); }
+  void separate() {
+    if (has_key_) {
+      has_key_ = false;
+      return;
+    }
+    if (!is_first_) text_ += ',';
+    if (depth_ > 0) indent();
+    is_first_ = false;
+  }
+
+  std::string text_;
+  std::size_t depth_ = 0;
+  bool is_first_ = true;
+  bool has_key_ = false;
+};
 
 void listPasses(const api::Session& session) {
   for (std::size_t i = 0; i < passlib_session_pass_count(session.get()); ++i) {
@@ -339,20 +472,109 @@ std::size_t sizeOf(const std::string& path) {
   return ::stat(path.c_str(), &state) == 0 ? static_cast<std::size_t>(state.st_size) : 0;
 }
 
-/// Whether a model is one file: MXNet's weights are in others.
-bool isOneFile(const api::Model& model) {
-  if (passlib_model_dialect(model.get()) == std::string("onnx")) return true;
-  for (std::size_t i = 0; i < passlib_model_node_count(model.get()); ++i) {
-    passlib_node_info node{};
-    node.size = sizeof node;
-    api::call(passlib_model_node, model.get(), i, &node);
-    if (node.is_weight != 0) return false;
-  }
-  return true;
-}
-
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The steps of a run.
+struct Watch {
+  const Arguments& given;
+  std::vector<StepDone> steps;
+  std::exception_ptr error;  ///< of the first step that could not be noted
+};
+
+/// Saves the model after a step, or before one that failed.
+void dump(const passlib_step_info& step, const Watch& watch) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%03zu-", watch.steps.size());
+  std::string name = number + std::string(step.has_failed != 0 ? "before-" : "");
+  bool replaced = false;
+  for (const char* c = step.name; *c != '\0'; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    const bool kept =
+        std::isalnum(byte) != 0 || byte >= 0x80 || *c == '_' || *c == '.' || *c == '-';
+    if (kept || !replaced) name += kept ? *c : '_';
+    replaced = !kept;
+  }
+  const std::filesystem::path folder = std::filesystem::path(watch.given.dump) / name;
+  std::filesystem::create_directories(folder);
+  const bool is_onnx = passlib_model_dialect(step.model) == std::string("onnx");
+  const std::string path = folder / (is_onnx ? "model.onnx" : "model.json");
+  api::call(passlib_model_save, step.model, path.c_str());
+}
+
+void noteStep(const passlib_step_info* step, void* context) {
+  Watch& watch = *static_cast<Watch*>(context);
+  if (watch.error != nullptr) return;
+  try {
+    if (step->has_failed == 0) {
+      watch.steps.push_back({step->name, step->text, step->seconds, step->changed_node_count,
+                             step->is_modified != 0});
+    }
+    if (!watch.given.dump.empty()) dump(*step, watch);
+  } catch (...) {
+    watch.error = std::current_exception();
+  }
+}
+
+std::vector<StepDone> runPipeline(const Arguments& given, const api::Session& session,
+                                  const std::string& pipeline, api::Model* model) {
+  Watch watch{given, {}, nullptr};
+  passlib_run_options options{};
+  options.size = sizeof options;
+  options.context = &watch;
+  options.print = [](const char* text, std::size_t length, void* context) {
+    // The output of passes is no part of the JSON.
+    const bool json = static_cast<Watch*>(context)->given.json;
+    std::fwrite(text, 1, length, json ? stderr : stdout);
+  };
+  if (given.json || !given.quiet || !given.dump.empty()) options.step = noteStep;
+  options.counts_changes = given.json ? 1 : 0;
+  model->run(session, pipeline, &options);
+  if (watch.error != nullptr) std::rethrow_exception(watch.error);
+  return std::move(watch.steps);
+}
+
+std::vector<std::string> save(const api::Model& model, const std::string& path) {
+  std::vector<std::string> files;
+  api::call(
+      passlib_model_save_files, model.get(), path.c_str(),
+      [](const char* file, void* context) {
+        static_cast<std::vector<std::string>*>(context)->emplace_back(file);
+      },
+      static_cast<void*>(&files));
+  return files;
+}
+
+/// What a run did, as docs/json.md describes it.
+std::string jsonOf(const Arguments& given, Counts before, Counts after,
+                   const std::vector<StepDone>& steps, const std::vector<std::string>& files,
+                   std::size_t size, double seconds) {
+  Json json;
+  json.begin('[').begin('{').key("status").quote("done").key("error").quote("");
+  json.key("model").quote(given.model).key("output").quote(given.output);
+  json.key("operators").begin('{');
+  Counts both = before;
+  both.insert(after.begin(), after.end());
+  for (const auto& [op, count] : both) json.key(op).pair(before[op], after[op]);
+  json.end('}').key("nodes").pair(totalOf(before), totalOf(after)).key("steps").begin('[');
+  bool changed = false;
+  for (const StepDone& step : steps) {
+    json.begin('{').key("step").quote(step.text).key("pass").quote(step.name);
+    json.key("seconds").seconds(step.seconds).key("changed_nodes").number(step.changed_nodes);
+    json.key("modified").boolean(step.modified).end('}');
+    changed = changed || step.modified;
+  }
+  json.end(']').key("changed").boolean(changed).key("bytes");
+  if (files.size() == 1 && size > 0) {
+    json.pair(size, sizeOf(files[0]));
+  } else {
+    json.plain("null");
+  }
+  json.key("differences").begin('[').end(']').key("seconds").seconds(seconds);
+  json.key("files").begin('[');
+  for (const std::string& file : files) json.quote(std::filesystem::absolute(file));
+  return json.end(']').end('}').end(']').text();
 }
 
 void run(const Arguments& given) {
@@ -375,28 +597,36 @@ void run(const Arguments& given) {
     return;
   }
   const std::string pipeline = pipelineOf(given, session);
+  if (!given.dump.empty() && std::filesystem::exists(given.dump) &&
+      !std::filesystem::is_directory(given.dump)) {
+    throw UsageError("--dump " + given.dump + ": expected a folder, found a file");
+  }
   api::Model model(given.model);
   const std::size_t size = sizeOf(given.model);
-  const Counts before = given.quiet ? Counts() : countsOf(model);
-  if (!pipeline.empty()) {
-    passlib_run_options options{};
-    options.size = sizeof options;
-    options.print = [](const char* text, std::size_t length, void*) {
-      std::fwrite(text, 1, length, stdout);
-    };
-    model.run(session, pipeline, &options);
-  }
-  model.save(given.output);
-  if (given.quiet) return;
+  const bool prints = given.json || !given.quiet;
+  const Counts before = prints ? countsOf(model) : Counts();
+  std::vector<StepDone> steps;
+  if (!pipeline.empty()) steps = runPipeline(given, session, pipeline, &model);
+  const std::vector<std::string> files = save(model, given.output);
+  if (!prints) return;
   const Counts after = countsOf(model);
-  printOperators(before, after);
-  std::string sizes;
-  if (size > 0 && isOneFile(model)) {
-    sizes = ", " + sized(size) + " -> " + sized(sizeOf(given.output));
+  const double seconds = secondsSince(start);
+  if (given.json) {
+    std::printf("%s\n", jsonOf(given, before, after, steps, files, size, seconds).c_str());
+    return;
   }
-  std::printf("wrote %s: %s -> %s operators%s, in %.1f s\n", printable(given.output).c_str(),
-              grouped(totalOf(before)).c_str(), grouped(totalOf(after)).c_str(), sizes.c_str(),
-              secondsSince(start));
+  printOperators(before, after);
+  if (given.time) printTimes(steps);
+  std::string summary =
+      pipeline.compare(0, 8, "simplify") == 0 ? "nothing to simplify" : "nothing to change";
+  if (std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.modified; })) {
+    summary = grouped(totalOf(before)) + " -> " + grouped(totalOf(after)) + " operators";
+    if (files.size() == 1 && size > 0) {
+      summary += ", " + sized(size) + " -> " + sized(sizeOf(files[0]));
+    }
+  }
+  std::printf("wrote %s: %s, in %.1f s\n", printable(given.output).c_str(), summary.c_str(),
+              seconds);
 }
 
 int statusOf(passlib_error_kind kind) {

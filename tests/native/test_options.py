@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from commands import passlib_command
 from native_command import TOOL, run
+from places import TESTS
+from plugin_build import CXX, LIBRARY, compile_to
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs make native")
 
@@ -165,3 +168,96 @@ def test_cost_that_is_estimated(cost: str, tmp_path: Path) -> None:
             f"hosts do not estimate {cost}: run it with passlib's Python package, as passlib opt\n"
         ),
     )
+
+
+PIPELINES = [
+    "simplify",
+    "clean",
+    "removeDeadNodes, mergeEqualNodes{parameters=true}",
+    "repeat<3>(foldConstants, removeDeadNodes)",
+    "removeDeadNodes",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", [SIZES, BRANCHES, FUNCTION, WEIGHTS])
+@pytest.mark.parametrize("steps", PIPELINES)
+def test_json(text: str, steps: str, tmp_path: Path) -> None:
+    """Keys and values are those of the Python command but the times and what it alone finds."""
+    model = write(text, tmp_path / "model.onnx")
+    native, python = both(tmp_path, model, "--passes", steps, "--json")
+    (found,), (expected,) = json.loads(native[1]), json.loads(python[1])
+    for facts in (found, expected):
+        assert facts.pop("seconds") > 0
+        for step in facts["steps"]:
+            assert step.pop("seconds") >= 0
+    for key in ("more_layers", "warnings"):
+        expected.pop(key, None)
+    assert found == expected
+    assert native[3] == python[3]
+
+
+def test_json_of_several_files(tmp_path: Path) -> None:
+    model, out = write(SIZES, tmp_path / "model.onnx"), tmp_path / "o" / "out.onnx"
+    big = onnx.load(model)
+    big.graph.initializer.append(
+        onnx.helper.make_tensor("big", 1, [64, 64], bytes(64 * 64 * 4), raw=True)
+    )
+    big.graph.node.append(onnx.helper.make_node("Abs", ["big"], ["g"]))
+    big.graph.output.append(onnx.helper.make_tensor_value_info("g", 1, [64, 64]))
+    onnx.save(big, model, save_as_external_data=True, location="big.data", size_threshold=100)
+    out.parent.mkdir()
+    (found,) = json.loads(run(model, "-o", out, "--json").printed)
+    assert found["bytes"] is None
+    assert sorted(found["files"]) == sorted(str(path) for path in out.parent.iterdir())
+    assert "B ->" not in run(model, "-o", out).printed
+
+
+def test_time(tmp_path: Path) -> None:
+    """A line for each pass that ran, the slowest first, and the sum."""
+    model = write(SIZES, tmp_path / "model.onnx")
+    native, python = both(tmp_path, model, "--time")
+    tables = []
+    for _, printed, _, _ in (native, python):
+        rows = re.findall(r"^(\S+) +([0-9.]+) ms$", printed, re.MULTILINE)
+        assert rows[-1][0] == "total"
+        times = [float(time) for _, time in rows[:-1]]
+        assert times == sorted(times, reverse=True)
+        tables.append({name for name, _ in rows})
+    assert tables[0] == tables[1]
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a library with a pass that leaves a cycle."""
+    path = tmp_path_factory.mktemp("library") / "edges.so"
+    compile_to(path, (*CXX, *LIBRARY), [TESTS / "plugins" / "bad_edges.cc"])
+    return path
+
+
+@pytest.mark.parametrize("steps", [*PIPELINES[:-1], "removeDeadNodes, makesCycle"])
+def test_dump(steps: str, failing: Path, tmp_path: Path) -> None:
+    """The model after each step, and before one that fails, is that of the Python command."""
+    model = write(SIZES, tmp_path / "model.onnx")
+    found, states = [], []
+    for name in ("native", "python"):
+        words = ["--passes", steps, "--quiet", "-l", failing, "--dump", tmp_path / name]
+        if name == "native":
+            states.append(run(model, "-o", tmp_path / "out.onnx", *words).status)
+        else:
+            done = passlib_command("opt", model, "-o", tmp_path / "out.onnx", *words)
+            states.append(done.returncode)
+        files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
+        found.append({str(p.relative_to(tmp_path / name)): p.read_bytes() for p in files})
+    assert found[0]
+    assert found[0] == found[1]
+    is_failing = "makesCycle" in steps
+    assert states == [2 if is_failing else 0] * 2
+    assert ("001-before-makesCycle/model.onnx" in found[0]) == is_failing
+
+
+def test_dump_of_a_file(tmp_path: Path) -> None:
+    model = write(SIZES, tmp_path / "model.onnx")
+    native, python = both(tmp_path, model, "--dump", str(model))
+    assert native == python
+    assert native[0] == 1
