@@ -572,9 +572,9 @@ class Reader {
     made->constraint += text_.substr(open, cursor_ - open);
   }
 
-  /// `float[2, n]` of an input; `param float[3]`, `zero float[3]`, `one float[3]` of a constant.
+  /// `float[2, n]` of an input; `param float[3]`, `zero`, `one` and `causal` ones of a constant.
   void exampleType(Expression* made) {
-    for (const char* kind : {"param", "zero", "one"}) {
+    for (const char* kind : {"param", "zero", "one", "causal"}) {
       if (made->constraint.empty() && take(kind)) made->constraint = std::string(kind) + " ";
     }
     const std::size_t start = place();

@@ -422,6 +422,26 @@ Value functionHalves(const Scope& scope, const Term& call) {
   return Value::of(true);
 }
 
+/// Whether each row shows the elements up to its place and hides those after it.
+Value functionCausal(const Scope& scope, const Term& call) {
+  const Term& term = call.children[0];
+  NodeEntry entry;
+  if (!entryOf(scope, term, &entry)) return absent(term);
+  const MXTensor* constant = scope.known(entry).constant;
+  if (!isReadable(constant)) return notKnown("value", term);
+  const std::size_t rank = constant->shape.size();
+  if (rank < 2) return Value::of(false);
+  const int64_t rows = constant->shape[rank - 2], columns = constant->shape[rank - 1];
+  const bool is_truth = onnxType(constant->dtype) == facts::kBool;
+  for (int64_t pos = 0; pos < constant->size(); ++pos) {
+    const double each = elementAt(*constant, static_cast<std::size_t>(pos));
+    const bool is_hidden = pos % columns > pos / columns % rows;
+    if (is_truth ? (each != 0) == is_hidden : is_hidden ? !(each < -9e37) : each != 0)
+      return Value::of(false);
+  }
+  return Value::of(true);
+}
+
 bool isPositiveZero(const MXTensor& tensor) {
   const std::size_t count = static_cast<std::size_t>(std::max<int64_t>(tensor.size(), 0));
   for (std::size_t pos = 0; pos < count; ++pos) {
@@ -1346,6 +1366,9 @@ const std::vector<Function>& functions() {
       {"finite", "c", "whether no element of c is infinite or NaN", 1, 1, &functionFinite},
       {"halves", "c", "whether both halves of c along its last axis are equal", 1, 1,
        &functionHalves},
+      {"causal", "c",
+       "whether c, a mask, hides what is above the diagonal of its last two axes, and nothing else",
+       1, 1, &functionCausal},
       {"zeros", "x",
        "whether all elements of x are 0.0, not -0.0, also where they are filled in and moved", 1, 1,
        &functionZeros},

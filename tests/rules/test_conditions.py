@@ -15,7 +15,7 @@ rule model "The model of the conditions."
   example
     s = Slice[starts=[0], ends=[-1], axes=[0]](u: float[m, 3])
     t = Transpose[perm=[0, 2, 1]](x: float[2, n, 4])
-    y = Sum(x, t, c: one float[4], z: zero float[], s, Neg(h: float16[1]))
+    y = Sum(x, t, c: one float[4], z: zero float[], s, Neg(h: float16[1]), m: causal float[3, 4])
     => y = x
 """
 
@@ -35,6 +35,7 @@ CONDITIONS = [
     ("all(value(c) = 1), value(z) = 0, value(z) = 0.0001 +- 0.001", True),
     ("not any(signbit(c)), all(value(c) > 0), not all(value(c) > 1)", True),
     ("zeros(z), not zeros(c), results(y) = 1", True),
+    ("causal(m), not causal(c), not causal(z)", True),
     ("broadcasts(c, x), broadcasts(z, x), not broadcasts(x, c)", True),
     ("broadcast(x, c) = shape(x), broadcast(z, c, [2, 1]) = [2, 4], broadcast(z) = []", True),
     ("broadcast([dim(x, 1), 1], [4]) = [dim(x, 1), 4], broadcast([1], shape(x)) = shape(x)", True),
@@ -59,7 +60,7 @@ CONDITIONS = [
     ("[1, 2] + [1, 1] = [2, 3], 2 * [1, 2] = [2, 4], all([1, 2] >= 1)", True),
     ("max(1, 2) = 2, min(1, 2) = 1, sqrt(4) = 2, 7 / 2 = 3.5, 6 / 2 = 3, 7 % 2 = 1", True),
     ('op(y) = "Sum", given(x), given($p), opset >= 13, opset_of("com.microsoft") = 0', True),
-    ("either($q, 3) = 3, not given($q), inputs(y) = 6", True),
+    ("either($q, 3) = 3, not given($q), inputs(y) = 7", True),
     ("rank(x) = 2 or rank(x) = 3 and type(x) = float", True),
     ("true, not false, 1 = 1.0", True),
     ("5 % 9223372036854775807 = 5, -5 % 9223372036854775807 = 9223372036854775802", True),
@@ -107,7 +108,7 @@ def model() -> pl.Model:
 def test_a_condition(model: pl.Model, condition: str, expected: bool | str) -> None:
     text = f"""\
 rule tried "Is tried."
-  y = Sum(x, Transpose[perm=$p, noise?=$q](x), c, z, s, Neg(h))
+  y = Sum(x, Transpose[perm=$p, noise?=$q](x), c, z, s, Neg(h), m)
   where {condition}
   => y = Neg(x)
   exact

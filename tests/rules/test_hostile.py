@@ -152,6 +152,7 @@ EXAMPLES = [
     ("Relu(Relu(x: float[1.5]))", "'x': no array has the size 1.5"),
     ("Relu(Relu(Add(x: float[2], w: param float[n])))", "'w': no array has the size 'n'"),
     ("Relu(Relu(Add(x: float[2], w: param float[50000000])))", "'w': too large"),
+    ("Relu(Relu(Add(x: float[2], w: causal float[2])))", "'w': a causal mask has real or truth"),
     ("Relu(Relu(Tile(x: float[2], i64[1000000000])))", "too large"),
     ("Relu(Relu(x: string[2]))", "'x': no numbers are drawn for this element type"),
     ("Relu(Relu(x: float8e4m3fn[2]))", "'x': no numbers are drawn for this element type"),

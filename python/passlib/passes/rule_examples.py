@@ -94,6 +94,15 @@ def _array(code: int, shape: tuple[int, ...], name: str) -> np.ndarray[Any, Any]
     return generator.integers(0, 4, shape).astype(dtype)
 
 
+def _causal(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+    """Return a mask of an array's shape and type that hides what is above the diagonal."""
+    if array.ndim < 2 or array.dtype.kind not in "fb":
+        raise PasslibError(f"{name!r}: a causal mask has real or truth values, and rank 2 or more")
+    shown = np.broadcast_to(np.tri(*array.shape[-2:]) == 1, array.shape)
+    made = shown if array.dtype == bool else np.where(shown, 0, -np.inf)
+    return made.astype(array.dtype)
+
+
 def _check_size(shape: Sequence[Any], name: str) -> None:
     """Raise `PasslibError` for what is no shape of a small array."""
     for size in shape:
@@ -230,6 +239,8 @@ class _Builder:
                 array = _array(code, tuple(dims), name)
                 if kind == "param":
                     self.made_up.add(name)
+                elif kind == "causal":
+                    array = _causal(array, name)
                 else:
                     array[...] = kind == "one"
                 return self._add(array, name)

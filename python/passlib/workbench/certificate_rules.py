@@ -491,7 +491,7 @@ class Terms:
         bound = self._bound.get(f"${first.id[3:]}" if first.id.startswith("_S_") else first.id, "")
         if name == "given":
             return bound != ""
-        if name in ("value", "signbit", "scalar", "finite", "halves"):
+        if name in ("value", "signbit", "scalar", "finite", "halves", "causal"):
             array = self._at._array(bound)
             if array is None:
                 raise UnsaidError(f"the elements of {bound!r}")
@@ -501,6 +501,7 @@ class Terms:
                 "scalar": lambda: array.size == 1,
                 "finite": lambda: bool(np.isfinite(array).all()),
                 "halves": lambda: _has_equal_halves(array),
+                "causal": lambda: _is_causal(array),
             }
             return made[name]()
         kind, shape = self._facts.get(bound, (0, None))
@@ -578,6 +579,16 @@ def _has_equal_halves(array: np.ndarray[Any, Any]) -> bool:
         return False
     first, second = np.split(array, 2, axis=-1)
     return np.array_equal(first, second)
+
+
+def _is_causal(array: np.ndarray[Any, Any]) -> bool:
+    """Whether a mask hides what is above the diagonal, and nothing else."""
+    if array.ndim < 2:
+        return False
+    shown = np.tri(*array.shape[-2:]) == 1
+    if array.dtype == bool:
+        return bool((array == shown).all())
+    return bool(np.where(shown, array == 0, array < -9e37).all())
 
 
 def truth(value: Any) -> bool:

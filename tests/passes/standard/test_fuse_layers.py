@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
 
 import passlib as pl
 import transformers
@@ -216,7 +216,7 @@ def triangle(mask: str) -> str:
         f"{HEAD}(float[b, 2, n, 4] q, float[b, 2, m, 4] k, float[b, 2, m, 4] v)"
         " => (float[b, 2, n, 4] y)"
         " <float zero = {0}, float fill = {1}, float low = {-1e9}, bool true = {1},"
-        " int64 i0 = {0}, int64 i1 = {1}> {"
+        " int64 i0 = {0}, int64 i1 = {1}, int64[1] axis = {1}> {"
         " t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) inf = Log(zero)"
         " rows = Shape<start = 2, end = 3>(q) columns = Shape<start = 2, end = 3>(k)"
         f" size = Concat<axis = 0>(rows, columns) {mask}"
@@ -225,6 +225,13 @@ def triangle(mask: str) -> str:
 
 
 LOWER = "u = Expand(fill, size) l = Trilu<upper = 0>(u) e = Equal(l, zero) h = Where(e, inf, zero)"
+PLACES = (
+    "n0 = Squeeze(rows) m0 = Squeeze(columns) r0 = Range(i0, n0, i1) r = Unsqueeze(r0, axis)"
+    " c = Range(i0, m0, i1)"
+)
+SEEN = PLACES + " e = LessOrEqual(c, r) h = Where(e, zero, inf)"
+LATER = PLACES + " g = Greater(c, r) e = Not(g) h = Where(e, zero, inf)"
+SHIFTED = "m1 = Add(m0, i1) c = Range(i1, m1, i1)"
 TRIANGLES = {
     "ones below": (LOWER, True),
     "ones below, with a diagonal": (LOWER.replace("(u)", "(u, i0)"), True),
@@ -234,6 +241,14 @@ TRIANGLES = {
     "minus infinity on the diagonal": ("u = Expand(inf, size) h = Trilu<upper = 1>(u)", False),
     "a number for hidden values": (LOWER.replace("e, inf", "e, low"), False),
     "hidden values below": (LOWER.replace("e, inf, zero", "e, zero, inf"), False),
+    "columns up to the row": (SEEN, True),
+    "rows from the column on": (SEEN.replace("LessOrEqual(c, r)", "GreaterOrEqual(r, c)"), True),
+    "no later columns": (LATER, True),
+    "no earlier rows": (LATER.replace("Greater(c, r)", "Less(r, c)"), True),
+    "columns before the row": (SEEN.replace("LessOrEqual", "Less"), False),
+    "columns from the row on": (SEEN.replace("LessOrEqual", "GreaterOrEqual"), False),
+    "a number for later columns": (SEEN.replace("inf)", "low)"), False),
+    "columns counted from 1": (SEEN.replace("c = Range(i0, m0, i1)", SHIFTED), False),
     "ones above": (LOWER.replace("upper = 0", "upper = 1"), False),
 }
 
@@ -257,6 +272,47 @@ def test_masks_of_a_triangle_are_causal(what: str) -> None:
             known = ~np.isnan(its)  # a row that is hidden whole
             assert known.all() or not is_causal
             np.testing.assert_allclose(mine[known], its[known], rtol=1e-4, atol=1e-5)
+
+
+LOWEST = float(np.finfo(np.float32).min)
+MASKS = {
+    "minus infinity above": (np.triu(np.full((3, 5), -np.inf), 1), True),
+    "the lowest number above": (np.triu(np.full((1, 1, 3, 5), LOWEST), 1), True),
+    "the diagonal, too": (np.triu(np.full((3, 5), LOWEST)), False),
+    "fewer hidden": (np.triu(np.full((3, 5), -np.inf), 2), False),
+    "a number above": (np.triu(np.full((3, 5), -1e9), 1), False),
+    "a number below": (np.triu(np.full((3, 5), LOWEST), 1) + np.tri(3, 5, -1) / 2, False),
+    "another in one head": (
+        np.stack([np.triu(np.full((3, 5), LOWEST), k) for k in (1, 2)])[None],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MASKS)
+def test_a_constant_mask_of_a_triangle_is_causal(what: str) -> None:
+    mask, is_causal = MASKS[what]
+    text = """(float[b, 2, 3, 4] q, float[b, 2, 5, 4] k, float[b, 2, 5, 4] v)
+        => (float[b, 2, 3, 4] y) {
+        t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t) a = Add(s, mask)
+        p = Softmax<axis = -1>(a) y = MatMul(p, v) }"""
+    model = parser.parse_model(HEAD + text)
+    model.graph.initializer.append(numpy_helper.from_array(mask.astype(np.float32), "mask"))
+    before = model.SerializeToString()
+    after = content_of(pl.load(before).simplify())
+    assert after is not None
+    made = onnx.load_from_string(after).graph
+    (node,) = made.node
+    assert node.op_type == "Attention"
+    assert ("is_causal" in {each.name for each in node.attribute}) == is_causal
+    assert bool(made.initializer) != is_causal
+    random = np.random.default_rng(0)
+    feeds: dict[str, object] = {
+        name: random.standard_normal((2, 2, size, 4)).astype(np.float32)
+        for name, size in zip("qkv", (3, 5, 5), strict=True)
+    }
+    for mine, its in zip(results(after, feeds), results(before, feeds), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("infinite", ["h = Where(c, inf, inf) a = Add(r, h)", "a = Add(r, m)"])
