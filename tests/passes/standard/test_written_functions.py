@@ -9,6 +9,15 @@ import pytest
 
 from rewriting import after, operators, parsed, results
 
+QUANTIZED = (
+    "a = ReduceMin<keepdims = 0>(x) b = Min(a, zero) c = ReduceMax<keepdims = 0>(x) "
+    "d = Max(c, zero) e = Sub(d, b) s = Div(e, full) f = Div(b, s) g = Sub(zero, f) "
+    "h = Clip(g, zero, full) i = Round(h) z = Cast<to = 2>(i) "
+    "q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z)"
+)
+PARTS = dict.fromkeys(
+    ("ReduceMin", "Min", "ReduceMax", "Max", "Clip", "Round", "Cast", "QuantizeLinear"), 1
+)
 CASES = {
     "Sigmoid": ("a = Neg(x) b = Exp(a) c = Add(one, b) y = Div(one, c)", {"Sigmoid": 1}),
     "Sigmoid by Reciprocal": (
@@ -39,6 +48,19 @@ CASES = {
         "a = ReduceSum(x, axes) y = Div(a, six)",
         {"ReduceSum": 1, "Div": 1},
     ),
+    "DynamicQuantizeLinear": (QUANTIZED, {"DynamicQuantizeLinear": 1, "DequantizeLinear": 1}),
+    "DynamicQuantizeLinear whose scale nothing else reads": (
+        f"{QUANTIZED.partition(' y =')[0]} y = Cast<to = 1>(q)",
+        {"DynamicQuantizeLinear": 1, "Cast": 1},
+    ),
+    "a range without 0": (
+        QUANTIZED.replace("Min(a, zero)", "Min(a, six)"),
+        {**PARTS, "Sub": 2, "Div": 2, "DequantizeLinear": 1},
+    ),
+    "another zero point": (
+        QUANTIZED.replace("Sub(zero, f)", "Sub(one, f)"),
+        {**PARTS, "Sub": 2, "Div": 2, "DequantizeLinear": 1},
+    ),
 }
 
 
@@ -48,6 +70,7 @@ def test_functions_become_one_operator(name: str, tmp_path: Path) -> None:
     data = parsed(
         f"""<ir_version: 8, opset_import: ["" : 17]> g (float[N, 3] x) => (float[A, B] y)
         <float zero = {{0}}, float one = {{1}}, float three = {{3}}, float six = {{6}},
+        float full = {{255}},
         int64[1] axes = {{1}}> {{ {body} }}"""
     )
     made = after(data, "fuseFunctions", tmp_path)
