@@ -111,7 +111,8 @@ CASES: list[tuple[Any, ...]] = [
       for attributes, shapes in (
         ({}, ((2, 3, 8), (2, 5, 8), (2, 5, 8))),
         ({"scale": 0.3}, ((2, 3, 8), (2, 2, 5, 4), (2, 2, 5, 4))),
-        ({}, ((2, 3, 8), (2, 5, 8), (2, 5, 8), None, None, (1, 2, 3, 5))))),
+        ({}, ((2, 3, 8), (2, 5, 8), (2, 5, 8), None, None, (1, 2, 3, 5))),
+        ({}, (*[(2, 3, 8)] * 3, None, None, None, *[(2, 2, 4, 4)] * 2)))),
     *(("DepthToSpace", {"blocksize": 2, "mode": mode}, [("float32", (2, 8, 2, 3))])
       for mode in ("DCR", "CRD")),
     ("DepthToSpace", {"blocksize": 2}, [("float32", (1, 4, 2, 1))]),

@@ -115,6 +115,13 @@ void manyHeads(NodeView& node) {
     width = query[2];  // keys and values packed
   }
   node.setShape(0, {query[0], query[1], width});
+  for (std::size_t i = 1; i < 3; ++i) {  // keys and values after those of the past
+    if (!node.has(i) || !node.in(i).shape || !node.has(i + 5) || !node.in(i + 5).shape) continue;
+    Shape past = node.shape(i + 5, 4);
+    const Shape& rows = node.shape(i);
+    past[2] = rows.size() == 3 ? past[2] + rows[1] : Dim();
+    node.setShape(i, std::move(past));
+  }
 }
 
 void groupedHeads(NodeView& node) {

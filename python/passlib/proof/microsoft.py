@@ -107,26 +107,30 @@ def _unproven(_index: tuple[Size, ...]) -> Any:
 
 @_means("MultiHeadAttention")
 def _many_heads(node: Node) -> list[Tensor]:
-    """Attention of rows of queries, with keys and values in rows or in heads, and a mask to add."""
+    """Attention of rows of queries: keys and values in rows or heads, a mask to add, and a past."""
     path, (q, k, v) = node.path, (node.input(place) for place in range(3))
     _require_real(node)
-    more = [node.optional(place) for place in (3, 4, *range(6, len(node.inputs)))]
+    more = [node.optional(place) for place in (3, 4, *range(8, len(node.inputs)))]
+    past = [node.optional(place) for place in (6, 7)]
     if q.rank != 3 or k.rank not in (3, 4) or v.rank != k.rank:
         node.fails("its values have rank 3, keys and values also 4")
     if node.side.is_left:
         path.restrict(q.type, _everywhere(frozenset({"float", "float16"})))
     mask = node.optional(5)
-    for each in (k, v, mask):
+    for each in (k, v, mask, *past):
         if each is not None:
             _unify(node, q.type, each.type)
+    if past != [None, None] and (None in past or k.rank != 3):
+        node.fails("past keys and values come together, with rows of others")
     heads = [_heads(node, each, "num_heads") for each in (q, k, v)]
     for each in heads[1:]:
         _demanded(node, each.shape[1], heads[0].shape[1])
     parts = _as_own(
-        node, "Attention", [*heads, mask], scale=node.real("scale"), is_causal=0,
+        node, "Attention", [*heads, mask, *past], scale=node.real("scale"), is_causal=0,
         softcap=0.0, qk_matmul_output_mode=0,
     )  # fmt: skip
-    (made,) = _attention(parts)
+    parts.results = 3
+    made, keys, values = _attention(parts)
     batch, count, rows, size = made.shape
 
     def at(index: tuple[Size, ...]) -> Any:
@@ -134,6 +138,7 @@ def _many_heads(node: Node) -> list[Tensor]:
         return made.at((index[0], head, index[1], item))
 
     is_plain = all(each is None for each in more)
-    return [
-        Tensor(path, node.op, q.type, [batch, rows, count * size], at if is_plain else _unproven)
-    ]
+    whole = Tensor(
+        path, node.op, q.type, [batch, rows, count * size], at if is_plain else _unproven
+    )
+    return [whole, keys, values][: node.results]
