@@ -278,6 +278,36 @@ NORMALIZED = {
 }
 
 
+PARTS = "p = Pow(s, two) m = ReduceMean<axes = [-1]>(p) a = Add(m, e) r = Sqrt(a)"
+WITH_PARTS = {
+    "a quotient": "d = Div(s, r) y = Mul(d, g)",
+    "a reciprocal": "i = Reciprocal(r) d = Mul(s, i) y = Mul(g, d)",
+    "a quotient of 1": "i = Div(one, r) d = Mul(i, s) y = Mul(d, g)",
+}
+
+
+@pytest.mark.parametrize("what", WITH_PARTS)
+def test_a_sum_whose_mean_square_is_normalized(what: str) -> None:
+    """ONNX Runtime itself fuses some of the parts, and is faster then: only if it is asked for."""
+    text = (
+        "(float[b, n, 4] x, float[b, n, 4] z) => (float[b, n, 4] y, float[b, n, 4] s)"
+        " <float[4] g = {1, 2, 3, 4}, float two = {2}, float e = {0.5}, float one = {1}>"
+        f" {{ s = Add(x, z) {PARTS} {WITH_PARTS[what]} }}"
+    )
+    before = parser.parse_model(HEAD + text).SerializeToString()
+    rules = pl.Rules.load(BOOK, name="parts")
+    after = content_of(pl.load(before).optimize_for(rules, target="onnxruntime"))
+    assert list(operators(after)) == ["SkipSimplifiedLayerNormalization"]
+    plain = content_of(pl.load(before).simplify(target="onnxruntime"))
+    assert "SkipSimplifiedLayerNormalization" not in operators(plain)
+    random = np.random.default_rng(0)
+    feeds: dict[str, object] = {
+        name: random.standard_normal((2, 3, 4)).astype(np.float32) for name in "xz"
+    }
+    for mine, its in zip(results(after, feeds), results(before, feeds), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("made", NORMALIZED)
 def test_a_sum_that_is_normalized_and_used_again(made: str) -> None:
     """On a CPU this is slower than the parts: only if it is asked for."""
