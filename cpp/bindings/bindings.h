@@ -37,7 +37,7 @@ void bindLibraries(pybind11::module_* m);
 /// Adds CustomOp, OperatorState, ComputeSettings and seed_random. Needs Library.
 void bindOperators(pybind11::module_* m);
 
-/// Adds PartitionSettings and run_partition. Needs Graph and Library.
+/// Adds PartitionSettings and run_partitioner. Needs Graph and Library.
 void bindPartition(pybind11::module_* m);
 
 /// Adds close_gate and ForeignCall.

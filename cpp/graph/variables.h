@@ -19,6 +19,12 @@ using AuxiliaryInputs = TextMap<std::vector<int>>;
 /// The same by position of the node, for nodes whose operator name does not determine them.
 using NodeStates = std::unordered_map<std::size_t, std::vector<int>>;
 
+/// Both for one graph. The entry of a node takes precedence over that of its operator.
+struct AuxiliaryStates {
+  AuxiliaryInputs by_operator;
+  NodeStates by_node;
+};
+
 /// Names in one piece of memory.
 class NameList {
  public:

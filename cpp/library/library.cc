@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cstring>
+#include <set>
 #include <sstream>
 
 #include "errors.h"
@@ -33,6 +34,17 @@ std::string indented(std::string text) {
     text.insert(at + 1, "  ");
   }
   return text;
+}
+
+/// `items`: passes or partitioners; `kind` names them. Throws LoadError if two have one name.
+template <typename Items>
+void requireDistinct(const std::string& path, const char* kind, const Items& items) {
+  std::set<std::string> names;
+  for (const auto& item : items) {
+    if (names.insert(item.name).second) continue;
+    refuseLibrary(path,
+                  std::string("it registers the ") + kind + " " + quoted(item.name) + " twice");
+  }
 }
 
 }  // namespace
@@ -167,6 +179,7 @@ void Library::listPasses() {
     if (name == nullptr) refuseLibrary(path_, "pass number " + std::to_string(i) + " has no name");
     passes_.push_back(Pass{name, body});
   }
+  requireDistinct(path_, "pass", passes_);
 }
 
 void Library::listPartitioners() {
@@ -194,6 +207,7 @@ void Library::listPartitioners() {
     }
     partitioners_.push_back(std::move(partitioner));
   }
+  requireDistinct(path_, "partitioner", partitioners_);
 }
 
 void Library::findPartitionerCalls() {

@@ -1,12 +1,14 @@
 #include "partition/partition.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "graph/attributes.h"
 #include "graph/check.h"
 #include "graph/text_table.h"
@@ -74,9 +76,14 @@ class ParamIndex {
 
 class Reviewer {
  public:
-  Reviewer(const PartitionCall& call, const StrategyLibrary& library, const Graph& graph)
-      : call_(call), library_(library), args_(call.args), aux_(call.aux) {
-    for (const auto& [position, slots] : call.states) states_[graph.nodes.at(position)] = slots;
+  Reviewer(const PartitionCall& call, const StrategyLibrary& library, const AuxiliaryStates& states,
+           const Graph& graph)
+      : call_(call),
+        library_(library),
+        auxiliary_(states.by_operator),
+        args_(call.args),
+        aux_(call.aux) {
+    for (const auto& [position, slots] : states.by_node) states_[graph.nodes.at(position)] = slots;
   }
 
   /// Returns attributes for the subgraph's node, or nothing if the library rejects it.
@@ -87,7 +94,7 @@ class Reviewer {
       const auto found = states_.find(subgraph->nodes[i]);
       if (found != states_.end()) own.emplace(i, found->second);
     }
-    const Variables variables = listVariables(*subgraph, call_.auxiliary, own);
+    const Variables variables = listVariables(*subgraph, auxiliary_, own);
     TextViewSet states;
     for (std::size_t i = 0; i < variables.aux.size(); ++i) states.insert(variables.aux[i]);
     for (Node* variable : subgraph->inputs) {
@@ -104,6 +111,7 @@ class Reviewer {
  private:
   const PartitionCall& call_;
   const StrategyLibrary& library_;
+  const AuxiliaryInputs& auxiliary_;
   ParamIndex args_;
   ParamIndex aux_;
   std::unordered_map<const Node*, std::vector<int>> states_;
@@ -132,25 +140,28 @@ bool areOperators(const Graph& graph, const std::vector<std::vector<int>>& group
   return true;
 }
 
-}  // namespace
+/// A graph, and whether no library saw its nested graphs: their operators are as they were.
+struct Partitioned {
+  std::unique_ptr<Graph> graph;
+  bool unseen = false;
+};
 
-std::string describePartition(const PartitionCall& call) {
-  return StrategyLibrary(call.library, call.partitioner, call.strategy, call.options,
-                         call.force_json)
-      .described();
+/// Whether one input, or output, of a subgraph stands for all uses of a value.
+bool mergesEqual(const OptionList& options) {
+  const std::pair<std::string, std::string> wanted("dedup_subgraph", "True");
+  return std::find(options.begin(), options.end(), wanted) != options.end();
 }
 
-PartitionResult runPartition(const PartitionCall& call, const OutputSuffix& suffix,
-                             GraphSource* source) {
-  const StrategyLibrary library(call.library, call.partitioner, call.strategy, call.options,
-                                call.force_json);
+Partitioned runStrategy(const PartitionCall& call, const StrategyLibrary& library,
+                        const AuxiliaryStates& states, const OutputSuffix& suffix, bool consume,
+                        GraphSource* source) {
   const int max_depth = mostNestedGraphs(source);
-  std::unique_ptr<Graph> graph = call.consume ? source->consume() : source->take();
+  std::unique_ptr<Graph> graph = consume ? source->consume() : source->take();
   const NumberedGraph numbers(*graph);
   const std::vector<std::vector<int>> groups = chooseGroups(call, library, numbers, graph.get());
-  const Reviewer reviewer(call, library, *graph);
+  const Reviewer reviewer(call, library, states, *graph);
   NodeNames names(*graph);
-  Cutter cutter(graph.get(), numbers, groups, suffix, call.merge_equal);
+  Cutter cutter(graph.get(), numbers, groups, suffix, mergesEqual(call.options));
   // A part that no library saw is as sound as the graph that it was cut from.
   const bool unseen = library.strategy().review == nullptr && areOperators(*graph, groups);
   const NodeOrder wanted = call.ordered ? NodeOrder::kPostOrder : NodeOrder::kSorted;
@@ -172,6 +183,33 @@ PartitionResult runPartition(const PartitionCall& call, const OutputSuffix& suff
   finishGraph(graph.get(), call.ordered, library.described() + " made a graph that is not sound",
               max_depth, fine, unseen);
   return {std::move(graph), unseen};
+}
+
+}  // namespace
+
+std::shared_ptr<GraphSource> runPartitioner(const PartitionCall& call, const PartitionHost& host,
+                                            std::shared_ptr<GraphSource> graph) {
+  using mxnet::ext::host::quoted;
+  const Library::Partitioner& partitioner = call.library->partitioners().at(call.partitioner);
+  if (partitioner.strategies.empty()) {
+    throw PassError("partitioner " + quoted(partitioner.name) + " of library " +
+                    quoted(call.library->path()) +
+                    " has no strategies; addStrategy was not called where it is registered");
+  }
+  for (std::size_t i = 0; i < partitioner.strategies.size(); ++i) {
+    const StrategyLibrary library(call.library, call.partitioner, i, call.options, call.force_json);
+    // Only reviews see which variables are auxiliary states.
+    AuxiliaryStates states;
+    if (library.strategy().review != nullptr) states = host.states(graph);
+    const uint64_t completed = graph->completed();
+    Partitioned made;
+    host.visit(library.described(), [&]() {
+      made = runStrategy(call, library, states, host.suffix, call.consume || i > 0, graph.get());
+    });
+    graph = std::make_shared<GraphSource>(std::move(made.graph));
+    if (made.unseen) graph->noteCompleted(completed, true);
+  }
+  return graph;
 }
 
 }  // namespace passlib

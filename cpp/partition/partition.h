@@ -1,7 +1,8 @@
-// One call of a strategy of a partitioner.
+// Calls of partitioners.
 #ifndef PASSLIB_PARTITION_PARTITION_H_
 #define PASSLIB_PARTITION_PARTITION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,32 +19,35 @@ namespace passlib {
 struct PartitionCall {
   Library* library;
   std::size_t partitioner;                 ///< its index in library->partitioners()
-  std::size_t strategy;                    ///< its index in the partitioner
   mxnet::ext::GraphAttributes attributes;  ///< of the graphs that the library sees
   OptionList options;
   const ParamBlock& args;
   const ParamBlock& aux;
-  AuxiliaryInputs auxiliary;  ///< which inputs of operators are auxiliary states
-  NodeStates states;          ///< the same for individual nodes of the source's graph
-  bool merge_equal = false;   ///< one input, or output, of a subgraph for all uses of a value
-  bool consume = false;       ///< the source is not used afterwards
-  bool ordered = false;       ///< see orderGraph
-  bool force_json = false;    ///< never pass a Graph object itself
+  bool consume = false;     ///< the source is not used afterwards
+  bool ordered = false;     ///< see orderGraph
+  bool force_json = false;  ///< never pass a Graph object itself
 };
 
-/// Returns "partitioner 'x', strategy 'y', of library 'z'".
-std::string describePartition(const PartitionCall& call);
-
-struct PartitionResult {
-  std::unique_ptr<Graph> graph;
-  bool unseen = false;  ///< no library saw the nested graphs: their operators are as they were
+/// What a host does for a partitioner.
+struct PartitionHost {
+  /// Names outputs, in the dialect of the graph. Called by `visit`'s body.
+  OutputSuffix suffix;
+  /// Returns the inputs of a graph's nodes that are auxiliary states. Called before each strategy
+  /// that reviews subgraphs.
+  std::function<AuxiliaryStates(const std::shared_ptr<GraphSource>& graph)> states;
+  /// Runs `body`, which calls the library. `what`: "partitioner 'x', strategy 'y', of library 'z'".
+  std::function<void(const std::string& what, const std::function<void()>& body)> visit;
 };
 
-/// Runs a strategy on a copy of the graph of `source`: a node of the strategy's operator replaces
-/// each group of nodes that the library chose and, if it reviews subgraphs, accepted. Checks the
-/// result and, if `call.ordered`, orders it. Throws PassError if the library fails. Needs no GIL.
-PartitionResult runPartition(const PartitionCall& call, const OutputSuffix& suffix,
-                             GraphSource* source);
+/// Runs the strategies of a partitioner in turn, each on a copy of the graph that the one before
+/// returned: a node of the strategy's operator replaces each group of nodes that the library chose
+/// and, if it reviews subgraphs, accepted. With the option `dedup_subgraph=True`, a subgraph has
+/// one input for all uses of a value, and one output. Checks the results and, if `call.ordered`,
+/// orders them. Shapes and types in the graph's attributes hold for all strategies, because none
+/// changes a value. Throws PassError if the library failed, or chose subgraphs that would make a
+/// cycle.
+std::shared_ptr<GraphSource> runPartitioner(const PartitionCall& call, const PartitionHost& host,
+                                            std::shared_ptr<GraphSource> graph);
 
 }  // namespace passlib
 

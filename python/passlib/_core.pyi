@@ -386,7 +386,6 @@ class Library:
     abi_version: Final[int]
     passes: Final[list[str]]
     partitioners: Final[list[tuple[str, list[str]]]]
-    def reviews_subgraphs(self, partitioner: int, strategy: int) -> bool: ...
     operators: Final[list[str]]
     handover: Final[str]
     declarations: Final[bytes]
@@ -411,17 +410,7 @@ class CallSettings:
     ) -> None: ...
 
 class PartitionSettings:
-    def __init__(
-        self,
-        *,
-        strategy: int,
-        auxiliary: dict[str, list[int]],
-        states: dict[int, list[int]],
-        merge_equal: bool,
-        consume: bool,
-        ordered: bool,
-        force_json: bool,
-    ) -> None: ...
+    def __init__(self, *, consume: bool, ordered: bool, force_json: bool) -> None: ...
 
 class ComputeSettings:
     def __init__(self, *, node: str, is_forward: bool, check_memory: bool) -> None: ...
@@ -513,7 +502,7 @@ def run_pass(
     type_of: Callable[[int], np.dtype[Any]],
     write: Callable[[str], object],
 ) -> tuple[Graph, dict[str, str], tuple[Made, Made], list[str]]: ...
-def run_partition(
+def run_partitioner(
     library: Library,
     index: int,
     graph: Graph,
@@ -523,5 +512,6 @@ def run_partition(
     aux: LentArrays,
     settings: PartitionSettings,
     suffix: Callable[[str, dict[str, str], int, int], str],
+    states: Callable[[Graph], tuple[dict[str, list[int]], dict[int, list[int]]]],
     write: Callable[[str], object],
 ) -> Graph: ...

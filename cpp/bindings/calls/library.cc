@@ -51,10 +51,6 @@ std::vector<std::pair<std::string, std::vector<std::string>>> listPartitioners(
   return list;
 }
 
-bool reviewsSubgraphs(const Library& library, std::size_t partitioner, std::size_t strategy) {
-  return library.partitioners().at(partitioner).strategies.at(strategy).review != nullptr;
-}
-
 /// New arguments, and new auxiliary states: arrays by name. `lent`: states, arguments.
 py::tuple takeParams(std::vector<NewParam> params, const py::function& type_of,
                      const LentArrays* const (&lent)[2]) {
@@ -194,7 +190,6 @@ void bindLibraries(py::module_* m) {
       .def_property_readonly("abi_version", &Library::abiVersion)
       .def_property_readonly("passes", [](const Library& l) { return namesOf(l.passes()); })
       .def_property_readonly("partitioners", &listPartitioners)
-      .def("reviews_subgraphs", &reviewsSubgraphs, py::arg("partitioner"), py::arg("strategy"))
       .def_property_readonly("operators", [](const Library& l) { return namesOf(l.operators()); })
       .def_property_readonly(
           "handover", [](const Library& l) { return kHandovers[static_cast<int>(l.handover())]; })

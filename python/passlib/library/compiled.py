@@ -18,7 +18,7 @@ from passlib.arrays.ndarray import NDArray
 from passlib.arrays.sparse_array import BaseSparseNDArray
 from passlib.arrays.views import computed
 from passlib.dialects import Dialect
-from passlib.errors import PassError, UnsupportedError
+from passlib.errors import UnsupportedError
 from passlib.graph.node import Node
 from passlib.graph.plain import collection_off
 from passlib.library import registry
@@ -314,56 +314,35 @@ class CompiledPass(Compiled):
         return Outcome(result, own, params, gone)
 
 
-_MERGE_EQUAL = "dedup_subgraph"
-"""The option that the host obeys as well: one input for all uses of a value, and one output."""
-
-
 class Partitioner(Compiled):
     """A partitioner of a library."""
 
     def run(self, call: Call, graph: _core.Graph, dialect: Dialect) -> Outcome:
         """Run the strategies, each on the graph that the previous one left.
 
-        What the library prints to ``std::cout`` goes to `sys.stdout`. Shapes and dtypes in the
-        graph's attributes hold for all strategies, because no strategy changes a value. The outcome
-        is without new parameters, and no variable is gone. Raises `PassError` if the library
-        failed, or chose subgraphs that would make a cycle; the message names partitioner, strategy
-        and library.
+        What the library prints to ``std::cout`` goes to `sys.stdout`. The outcome is without new
+        parameters, and no variable is gone. Raises `PassError` if the library failed, or chose
+        subgraphs that would make a cycle; the message names partitioner, strategy and library.
         """
 
         def suffix(op: str, attrs: Mapping[str, str], num_outputs: int, index: int) -> str:
             return dialect.output_name(Node(op, "", attrs, num_outputs=num_outputs), index)
 
-        name, strategies = self.source.core.partitioners[self.index]
-        if not strategies:
-            message = (
-                f"partitioner {name!r} of library {self.source.path!r} has no strategies; "
-                "addStrategy was not called where it is registered"
-            )
-            raise PassError(message)
-        options = _option_texts(call.options)
-        for strategy in range(len(strategies)):
-            # Only reviews see which variables are auxiliary states.
-            reviews = self.source.core.reviews_subgraphs(self.index, strategy)
-            auxiliary, states = dialect.states(graph) if reviews else ({}, {})
-            settings = _core.PartitionSettings(
-                strategy=strategy,
-                auxiliary=auxiliary,
-                states=states,
-                merge_equal=(_MERGE_EQUAL, "True") in options,
-                consume=call.types_known or strategy > 0,
-                ordered=dialect.ordered,
-                force_json=self.handover() == "json",
-            )
-            graph = _core.run_partition(
-                self.source.core,
-                self.index,
-                graph,
-                dict(call.attributes),
-                options,
-                *_lent_arrays(call),
-                settings,
-                suffix,
-                write,
-            )
-        return Outcome(graph, dict(call.attributes), ({}, {}), [])
+        settings = _core.PartitionSettings(
+            consume=call.types_known,
+            ordered=dialect.ordered,
+            force_json=self.handover() == "json",
+        )
+        made = _core.run_partitioner(
+            self.source.core,
+            self.index,
+            graph,
+            dict(call.attributes),
+            _option_texts(call.options),
+            *_lent_arrays(call),
+            settings,
+            suffix,
+            dialect.states,
+            write,
+        )
+        return Outcome(made, dict(call.attributes), ({}, {}), [])

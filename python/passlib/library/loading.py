@@ -158,7 +158,7 @@ def _recall(path: str) -> Library | None:
 def _open(path: str, version: int, write: Callable[[str], object]) -> Library:
     digest = _hash(path)
     core = _core.Library(path, version, write)
-    library = Library(
+    return Library(
         path=path,
         sha256=digest,
         abi_version=core.abi_version,
@@ -167,12 +167,6 @@ def _open(path: str, version: int, write: Callable[[str], object]) -> Library:
         ops=tuple(core.operators),
         core=core,
     )
-    for kind, names in (("pass", library.passes), ("partitioner", library.partitioners)):
-        for name in names:
-            if names.count(name) > 1:
-                message = f"cannot load library {path!r}: it registers the {kind} {name!r} twice"
-                raise LoadError(message)
-    return library
 
 
 def _declared(core: _core.Library, path: str) -> PassNames:
