@@ -87,7 +87,8 @@ PASSLIB_API void passlib_session_free(passlib_session* session);
 PASSLIB_API int passlib_session_load(passlib_session* session, const char* path, int replaces,
                                      passlib_error** error);
 
-/* The declaration of a pass. Set `size` to sizeof(passlib_pass_info) before the call. */
+/* The declaration of a pass or a partitioner. Set `size` to sizeof(passlib_pass_info) before the
+   call. */
 typedef struct passlib_pass_info {
   size_t size;
   const char* name;
@@ -97,6 +98,7 @@ typedef struct passlib_pass_info {
   int is_exact;    /* keeps every bit of the results */
   int is_declared; /* else it takes any options */
   int supports_onnx;
+  int is_partitioner;
 } passlib_pass_info;
 
 /* An option that a pass declares. Set `size` before the call. */

@@ -399,6 +399,7 @@ int passlib_session_pass(const passlib_session* session, size_t number, passlib_
     const auto& dialects = declaration.dialects;
     made.supports_onnx =
         dialects.empty() || std::find(dialects.begin(), dialects.end(), "onnx") != dialects.end();
+    made.is_partitioner = pass.library.is_partitioner ? 1 : 0;
     give(made, info);
   });
 }

@@ -67,19 +67,7 @@ onnx::Present presentOf(const Graph& graph, const std::vector<std::string>& name
 std::vector<std::string> symbolOutputs(const Graph& graph) {
   std::vector<std::string> names;
   for (const NodeEntry& head : graph.outputs) {
-    const Node& node = *head.node;
-    names.push_back(node.name);
-    if (node.op == "null") continue;
-    const symbols::Operator* const op = symbols::findOperator(node.op);
-    const symbols::Outputs outputs =
-        op == nullptr ? symbols::Outputs() : symbols::outputsOf(*op, node);
-    const auto number = static_cast<std::size_t>(head.entry);
-    names.back() += "_";
-    if (number < outputs.visible.size()) {
-      names.back() += outputs.visible[number];
-    } else {
-      names.back() += "output" + (node.num_outputs > 1 ? std::to_string(number) : "");
-    }
+    names.push_back(head.node->name + symbols::outputSuffix(*head.node, head.entry));
   }
   return names;
 }

@@ -1,6 +1,7 @@
 #include "model/passes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
@@ -14,6 +15,7 @@
 #include "library/calls/output.h"
 #include "mxnet/operators.h"
 #include "mxnet/reading.h"
+#include "partition/partition.h"
 #include "rules/known.h"
 
 namespace passlib::model {
@@ -169,6 +171,38 @@ void dropTypes(Graph* graph) {
       graph, [](Graph*) {}, [](Graph*, Node* node) { dropAttributes(node, kKeys); });
 }
 
+/// Runs `body`, which calls a library. `what` does so, for messages.
+void enter(const Library& library, const std::string& what, std::string* printed,
+           const std::function<void()>& body) {
+  try {
+    const Visit visit(library, OnInterrupt::kNothing, what);
+    const CapturedOutput output(printed);
+    body();
+  } catch (const std::bad_alloc&) {
+    throw PassError(what + " needs more memory than the system has");
+  }
+}
+
+/// What a partitioner asks a model's dialect.
+PartitionHost hostOf(const Model& model, const Library& library, std::string* printed) {
+  PartitionHost host;
+  host.visit = [&library, printed](const std::string& what, const std::function<void()>& body) {
+    enter(library, what, printed, body);
+  };
+  if (model.isOnnx()) {
+    host.suffix = [](const Node& node, int output) {
+      return node.num_outputs > 1 ? "_" + std::to_string(output) : std::string();
+    };
+    host.states = [](const std::shared_ptr<GraphSource>&) { return AuxiliaryStates(); };
+  } else {
+    host.suffix = &symbols::outputSuffix;
+    host.states = [](const std::shared_ptr<GraphSource>& graph) {
+      return symbols::statesOf(*graph->get());
+    };
+  }
+  return host;
+}
+
 }  // namespace
 
 Model runPass(const Model& before, const LibraryPass& pass, const OptionList& options,
@@ -183,7 +217,8 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
   if (!before.isOnnx()) attributes.erase(symbols::kOwnAttribute);
   attributes[kDialect] = "\"" + dialectOf(before) + "\"";
   // Only the Python package infers the types of MXNet's operators.
-  const bool shows_types = pass.needs_shapes && before.isOnnx();
+  const bool shows_types =
+      pass.needs_shapes && before.isOnnx() && (pass.is_declared || !before.arrays.empty());
   PassCall call{pass.library.get(),
                 pass.index,
                 parseAttributes(attributes),
@@ -199,7 +234,8 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
   const GraphTexts shown = printAttributes(call.attributes);
   Types types(before, graph);
   std::shared_ptr<GraphSource> source = before.graph;
-  if (shows_types && pass.library->handover() == Handover::kFlat) {
+  const bool asks = !pass.is_partitioner && pass.library->handover() == Handover::kFlat;
+  if (shows_types && asks) {
     call.types = [&types] { return types.read(); };
   } else if (shows_types) {
     std::unique_ptr<Graph> copy = copyGraph(*graph);
@@ -210,11 +246,17 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
   graph.reset();
   PassResult result;
   try {
-    const Visit visit(*pass.library, OnInterrupt::kNothing, describePass(call));
-    const CapturedOutput output(printed);
-    result = passlib::runPass(call, source.get());
-  } catch (const std::bad_alloc&) {
-    throw PassError(describePass(call) + " needs more memory than the system has");
+    if (pass.is_partitioner) {
+      const PartitionCall partition{call.library, call.index,   call.attributes,
+                                    call.options, call.args,    call.aux,
+                                    call.consume, call.ordered, false};
+      const PartitionHost host = hostOf(before, *pass.library, printed);
+      result.graph = runPartitioner(partition, host, std::move(source))->consume();
+      result.graph->attrs = call.attributes;
+    } else {
+      enter(*pass.library, describePass(call), printed,
+            [&] { result = passlib::runPass(call, source.get()); });
+    }
   } catch (const std::exception&) {
     before.check();  // the change of a file is the cause
     throw;

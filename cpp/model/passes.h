@@ -1,4 +1,4 @@
-// Passes of libraries, run on models.
+// Passes and partitioners of libraries, run on models.
 #ifndef PASSLIB_MODEL_PASSES_H_
 #define PASSLIB_MODEL_PASSES_H_
 
@@ -13,10 +13,12 @@
 
 namespace passlib::model {
 
-/// A pass of a library and what it wants.
+/// A pass or a partitioner of a library and what it wants.
 struct LibraryPass {
   std::shared_ptr<Library> library;
-  std::size_t index = 0;
+  std::size_t index = 0;  ///< among the passes, or the partitioners
+  bool is_partitioner = false;
+  bool is_declared = false;  ///< else it sees types of models with weights only
   Lending lending = Lending::kWhole;
   bool needs_shapes = true;
 };

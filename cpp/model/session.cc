@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -54,7 +55,9 @@ void setDeclaration(Declaration declaration, KnownPass* pass) {
   pass->declaration = std::move(declaration);
 }
 
-std::vector<KnownPass> openLibrary(const std::string& path, bool is_standard) {
+std::vector<KnownPass> openLibrary(const std::string& given, bool is_standard) {
+  // A symbolic link is opened, and reported, under its own name.
+  const std::string path = std::filesystem::absolute(given).lexically_normal();
   const std::shared_ptr<Library> library =
       Library::open(path, kMxnetVersion, OnInterrupt::kNothing);
   std::vector<Declaration> declared;
@@ -65,26 +68,40 @@ std::vector<KnownPass> openLibrary(const std::string& path, bool is_standard) {
                     " declare cannot be read: " + error.what());
   }
   std::vector<KnownPass> made;
-  for (std::size_t i = 0; i < library->passes().size(); ++i) {
-    const std::string& name = library->passes()[i].name;
+  const auto add = [&](std::size_t index, bool is_partitioner, Declaration declaration) {
     KnownPass pass;
     pass.source = library->path();
     pass.is_standard = is_standard;
-    Declaration declaration;
-    declaration.name = name;
-    for (const Declaration& each : declared) {
-      if (each.name == name) declaration = each;
-    }
     setDeclaration(std::move(declaration), &pass);
     pass.library.library = library;
-    pass.library.index = i;
+    pass.library.index = index;
+    pass.library.is_partitioner = is_partitioner;
+    pass.library.is_declared = pass.declaration.declared;
     pass.library.needs_shapes = pass.declaration.needs_shapes;
     pass.library.lending = !pass.declaration.needs_weights      ? Lending::kNothing
                            : pass.declaration.weights_on_demand ? Lending::kOnDemand
                                                                 : Lending::kWhole;
     made.push_back(std::move(pass));
+  };
+  for (std::size_t i = 0; i < library->passes().size(); ++i) {
+    Declaration declaration;
+    declaration.name = library->passes()[i].name;
+    for (const Declaration& each : declared) {
+      if (each.name == declaration.name) declaration = each;
+    }
+    add(i, false, std::move(declaration));
+  }
+  // Where a library has both of a name, it is the partitioner's.
+  for (std::size_t i = 0; i < library->partitioners().size(); ++i) {
+    Declaration declaration;
+    declaration.name = library->partitioners()[i].name;
+    add(i, true, std::move(declaration));
   }
   return made;
+}
+
+std::string kindOf(const KnownPass& pass) {
+  return pass.library.is_partitioner ? "partitioner" : "pass";
 }
 
 std::vector<KnownPass> openStandard(const std::string& folder) {
@@ -272,9 +289,10 @@ void Session::load(const std::string& path, bool replaces) {
       if (known.source == pass.source && known.library.library == pass.library.library) continue;
       const std::string name = quoted(known.declaration.name);
       throw LoadError("cannot load " + quoted(path) + ": " +
-                      (known.is_standard ? name + " is the name of a standard pass"
-                                         : "the pass " + name + " is already registered by " +
-                                               quoted(known.source)) +
+                      (known.is_standard
+                           ? name + " is the name of a standard pass"
+                           : "the " + kindOf(known) + " " + name + " is already registered by " +
+                                 quoted(known.source)) +
                       "; rename it, or let it take the name over (--override)");
     }
   }
@@ -303,9 +321,19 @@ const KnownPass& Session::find(const std::string& name) const {
                      " is not in native hosts yet: run it with passlib's Python package, as "
                      "passlib opt");
   }
-  std::vector<std::string> have;
-  for (const KnownPass& pass : passes_) have.push_back(pass.declaration.name);
-  throw UsageError("there is no pass " + quoted(name) + " (passes: " + joined(have) + ")");
+  std::vector<std::string> pipelines;
+  std::vector<std::string> partitioners;
+  std::vector<std::string> passes;
+  for (const KnownPass& pass : passes_) {
+    (pass.is_pipeline              ? pipelines
+     : pass.library.is_partitioner ? partitioners
+                                   : passes)
+        .push_back(pass.declaration.name);
+  }
+  std::string have = "pipelines: " + joined(pipelines);
+  if (!partitioners.empty()) have += "; partitioners: " + joined(partitioners);
+  throw UsageError("there is no pass or partitioner " + quoted(name) + " (" + have +
+                   "; passes: " + joined(passes) + ")");
 }
 
 void Session::checkOptions(const Step& step, std::size_t* place) const {

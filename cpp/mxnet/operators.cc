@@ -393,6 +393,22 @@ std::vector<int> statesOf(const Operator& op, const Node& node) {
   return states;
 }
 
+/// The positions of the auxiliary states among the variables of a graph, in the order in which a
+/// node that runs it has them as inputs.
+std::vector<int> statesAmong(const Graph& graph, const NodeStates& states) {
+  const NameList names = listVariables(graph, {}, states).aux;
+  TextViewSet found;
+  for (std::size_t i = 0; i < names.size(); ++i) found.insert(names[i]);
+  std::vector<int> places;
+  int place = 0;
+  for (const Node* node : graph.nodes) {
+    if (node->op != "null") continue;
+    if (found.count(node->name) != 0) places.push_back(place);
+    ++place;
+  }
+  return places;
+}
+
 /// Names of inputs that take both data and parameters.
 constexpr const char* kDataInputs[] = {"data", "label", "lhs", "rhs", "a",         "b",      "x",
                                        "y",    "A",     "B",   "C",   "condition", "indices"};
@@ -421,15 +437,48 @@ Outputs outputsOf(const Operator& op, const Node& node) {
   return rule == nullptr ? op.outputs : rule(Attributes(op, node));
 }
 
-Variables variablesOf(const Graph& graph) {
-  NodeStates states;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Operator* const op = findOperator(graph.nodes[i]->op);
-    if (op == nullptr) continue;
-    std::vector<int> own = statesOf(*op, *graph.nodes[i]);
-    if (!own.empty()) states.emplace(i, std::move(own));
+std::string outputSuffix(const Node& node, int output) {
+  if (node.op == "null") return "";
+  const Operator* const op = findOperator(node.op);
+  const Names names = op == nullptr ? Names() : outputsOf(*op, node).visible;
+  const auto number = static_cast<std::size_t>(output);
+  if (number < names.size()) return "_" + names[number];
+  return "_output" + (node.num_outputs > 1 ? std::to_string(output) : "");
+}
+
+AuxiliaryStates statesOf(const Graph& graph) {
+  struct Frame {
+    const Graph* graph;
+    std::size_t place;  ///< of the next node
+    NodeStates states;
+  };
+  // Graphs in progress: each but the first is that of an operator of a library in the one before.
+  std::vector<Frame> frames;
+  frames.push_back({&graph, 0, {}});
+  for (;;) {
+    Frame& frame = frames.back();
+    if (frame.place < frame.graph->nodes.size()) {
+      const Node& node = *frame.graph->nodes[frame.place++];
+      const Operator* const op = findOperator(node.op);
+      if (op != nullptr) {
+        std::vector<int> own = statesOf(*op, node);
+        if (!own.empty()) frame.states.emplace(frame.place - 1, std::move(own));
+      } else if (!node.subgraphs.empty()) {
+        frames.push_back({node.subgraphs[0], 0, {}});
+      }
+      continue;
+    }
+    const Frame done = std::move(frame);
+    frames.pop_back();
+    if (frames.empty()) return {{}, done.states};
+    std::vector<int> own = statesAmong(*done.graph, done.states);
+    Frame& outer = frames.back();
+    if (!own.empty()) outer.states.emplace(outer.place - 1, std::move(own));
   }
-  return listVariables(graph, {}, states);
+}
+
+Variables variablesOf(const Graph& graph) {
+  return listVariables(graph, {}, statesOf(graph).by_node);
 }
 
 bool lacksParameters(const Graph& graph, const TextSet& names) {

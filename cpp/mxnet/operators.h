@@ -49,6 +49,14 @@ Names inputNames(const Operator& op, const Node& node);
 /// Throws UnsupportedError as inputNames.
 Outputs outputsOf(const Operator& op, const Node& node);
 
+/// The name of a node's output, without that of the node: `_output`. Throws UnsupportedError as
+/// inputNames.
+std::string outputSuffix(const Node& node, int output);
+
+/// The inputs of a graph's nodes that are auxiliary states: those that operators write to. Throws
+/// UnsupportedError as inputNames.
+AuxiliaryStates statesOf(const Graph& graph);
+
 /// The variables of a graph. Throws UnsupportedError as inputNames.
 Variables variablesOf(const Graph& graph);
 

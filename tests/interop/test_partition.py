@@ -23,13 +23,13 @@ OPERATORS = ["exp", "log", "tanh", "relu", "elemwise_add", "elemwise_mul", "add_
 
 FIXED = [
     ("partitionSupported", {"ops": "exp,log", "show": 1}),
-    ("partitionReviewed", {"ops": "exp,log", "show": 1, "attr": "x"}),
+    ("partitionReviewed", {"ops": "exp,log", "show": 1, "attrs": "__attr__=x"}),
     ("partitionReviewed", {"ops": "exp,log", "show": 1, "reject": "0"}),
     ("partitionReviewed", {"ops": "exp,log,elemwise_add", "show": 1, "reject": "0,1"}),
     ("partitionReviewed", {"ops": "elemwise_add", "show": 1, "dedup_subgraph": True}),
     ("partitionSelected", {"ops": "exp,log", "show": 1}),
     ("partitionSelected", {"ops": "exp,log", "show": 1, "drop": "l1"}),
-    ("partitionTwice", {"ops": "log", "more_ops": "exp", "show": 1, "attr": "x"}),
+    ("partitionTwice", {"ops": "log", "more_ops": "exp", "show": 1, "attrs": "__attr__=x"}),
     ("partitionTwice", {"ops": "exp", "more_ops": "_partition,tanh", "show": 1, "reject": "0"}),
 ]
 

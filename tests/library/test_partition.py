@@ -85,7 +85,8 @@ def test_inputs_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     aux = {f"bn_{name}": np.full(2, i + 2, np.float32) for i, name in enumerate(names[2:])}
     args["x"] = np.full((3, 2), 9, np.float32)
     symbol = passlib.sym.load_json(text)
-    result = symbol.optimize_for("partitionReviewed", args, aux, ops="BatchNorm", show=1, attr="k")
+    options = {"ops": "BatchNorm", "show": 1, "attrs": "__attr__=k"}
+    result = symbol.optimize_for("partitionReviewed", args, aux, **options)
     # All parameters are visible under their names in the subgraph.
     line = "review 0: x0=9 bn_gamma0=0 bn_beta0=1 bn_moving_mean0=2 bn_moving_var0=3"
     assert line in capsys.readouterr().out.splitlines()
@@ -169,7 +170,7 @@ def test_rejected_subgraphs_leave_no_trace() -> None:
 def test_strategies_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     args = {name: np.ones((3, 2), np.float32) for name in "ab"}
     symbol = passlib.sym.load_json(CHAIN)
-    options = {"ops": "log", "more_ops": "exp,_partition", "show": 1, "attr": "second"}
+    options = {"ops": "log", "more_ops": "exp,_partition", "show": 1, "attrs": "__attr__=second"}
     text = symbol.optimize_for("partitionTwice", args, {}, **options).tojson()
     first, second = (line for line in capsys.readouterr().out.splitlines() if line[0] == "{")
     assert "_partition" not in first

@@ -177,9 +177,13 @@ class TestCommand:
             (("--passes", "a,"), 1, "character 3: expected the name of a pass"),
             (("--passes", 'repeat<"">(a)'), 1, "character 8: expected a number of times, not"),
             (("--passes", 'a{x="\\ud800"}'), 1, "character 5: expected a value as a JSON string"),
-            (("--passes", "nothing"), 1, "there is no pass 'nothing'"),
+            (("--passes", "nothing"), 1, "there is no pass or partitioner 'nothing'"),
             (("--passes", "toHalf"), 1, "'toHalf' is not in native hosts yet"),
-            (("--passes", "simplify{skip=[nothing]}"), 1, "there is no pass 'nothing'"),
+            (
+                ("--passes", "simplify{skip=[nothing]}"),
+                1,
+                "there is no pass or partitioner 'nothing'",
+            ),
             (("--passes", "clean{max_rounds=0}"), 1, "takes a whole number of at least 1, not '0'"),
             (("--skip", "nothing"), 1, "no pass 'nothing' to skip"),
             (("--target", "tpu"), 1, "takes one of onnx, onnxruntime, not 'tpu'"),
@@ -830,7 +834,7 @@ class TestLibrary:
         out = tmp_path / "out.onnx"
         printed = shell(tmp_path, [str(compiled(EDIT, tmp_path)), str(twice), str(out)])
         assert printed.splitlines() == [
-            "usage: there is no pass 'nothing' ",
+            "usage: there is no pass or partitioner 'nothing' ",
             "graph: the edit left a graph that is not sound",
             "5 operators, output y of node Identity_4",
         ]

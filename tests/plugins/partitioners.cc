@@ -63,7 +63,8 @@ MXReturnValue moreSupportedOps(const Graph* graph, std::vector<int>* ids, const 
   return support(graph, words(options, "more_ops"), ids);
 }
 
-/// Rejects the numbers of `reject`, sets __attr__ to `attr`, and tells what it sees.
+/// Rejects the numbers of `reject`, sets the attributes of `attrs`, each `key=text`, and tells what
+/// it sees.
 MXReturnValue review(const Graph* graph, int number, bool* accept, const Options& options,
                      Options* attrs) {
   std::ostringstream line;
@@ -74,7 +75,10 @@ MXReturnValue review(const Graph* graph, int number, bool* accept, const Options
   }
   show(options, line.str());
   *accept = words(options, "reject").count(std::to_string(number)) == 0;
-  if (options.count("attr") != 0) (*attrs)["__attr__"] = option(options, "attr");
+  for (const std::string& each : words(options, "attrs")) {
+    const std::size_t equals = each.find('=');
+    (*attrs)[each.substr(0, equals)] = each.substr(equals + 1);
+  }
   return MX_SUCCESS;
 }
 
