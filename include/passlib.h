@@ -190,10 +190,10 @@ PASSLIB_API char* passlib_pipeline_without(const passlib_session* session, const
                                            const char* const* names, size_t count,
                                            passlib_error** error);
 
-/* Checks a pipeline, and returns its text with values of an option of its first step that is a named
-   pipeline, such as simplify, and in no repeat: behind those that it has there if the option is a
-   list, else in their place. Null, without an error, if it has no such step. The caller frees the
-   text with passlib_free. */
+/* Checks a pipeline, and returns its text with values of an option of its first step that is a
+   named pipeline, such as simplify, and in no repeat: behind those that it has there if the option
+   is a list, else in their place. Null, without an error, if it has no such step. The caller frees
+   the text with passlib_free. */
 PASSLIB_API char* passlib_pipeline_with(const passlib_session* session, const char* pipeline,
                                         const char* option, const char* const* values, size_t count,
                                         passlib_error** error);
