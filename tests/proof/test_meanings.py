@@ -106,8 +106,10 @@ CASES: list[tuple[Any, ...]] = [
        [("float32", shape), ("float32", skip), *[("float32", (4,))] * 3])
       for shape, skip in (((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (1, 3, 4)), ((2, 3, 4), (3, 4)),
                           ((3, 4), (3, 4)))),
+    # With a past and one result, ONNX Runtime 1.32.0 reads memory that nobody wrote.
     *(("com.microsoft::MultiHeadAttention", {"num_heads": 2, **attributes},
-       [None if shape is None else ("float32", shape) for shape in shapes])
+       [None if shape is None else ("float32", shape) for shape in shapes],
+       3 if len(shapes) > 6 else 1)
       for attributes, shapes in (
         ({}, ((2, 3, 8), (2, 5, 8), (2, 5, 8))),
         ({"scale": 0.3}, ((2, 3, 8), (2, 2, 5, 4), (2, 2, 5, 4))),
