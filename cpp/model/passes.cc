@@ -183,7 +183,7 @@ void enter(const Library& library, const std::string& what, std::string* printed
   }
 }
 
-/// What a partitioner asks a model's dialect.
+/// Returns the functions by which a partitioner asks a model's dialect.
 PartitionHost hostOf(const Model& model, const Library& library, std::string* printed) {
   PartitionHost host;
   host.visit = [&library, printed](const std::string& what, const std::function<void()>& body) {

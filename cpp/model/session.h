@@ -35,7 +35,7 @@ struct KnownPass {
   bool is_pipeline = false;
 };
 
-/// What a step of a run did.
+/// The report of a step of a run.
 struct StepReport {
   std::string name;
   std::string text;  ///< with the options, as pipelines spell it

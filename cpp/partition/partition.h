@@ -28,7 +28,7 @@ struct PartitionCall {
   bool force_json = false;  ///< never pass a Graph object itself
 };
 
-/// What a host does for a partitioner.
+/// The functions of a host that a partitioner needs.
 struct PartitionHost {
   /// Names outputs, in the dialect of the graph. Called by `visit`'s body.
   OutputSuffix suffix;

@@ -258,7 +258,7 @@ void printOperators(Counts before, Counts after) {
   printTable(rows, true);
 }
 
-/// What a step did.
+/// The report of a step.
 struct StepDone {
   std::string name;
   std::string text;
@@ -546,7 +546,7 @@ std::vector<std::string> save(const api::Model& model, const std::string& path) 
   return files;
 }
 
-/// What a run did, as docs/json.md describes it.
+/// Returns the report of a run in the form of docs/json.md.
 std::string jsonOf(const Arguments& given, Counts before, Counts after,
                    const std::vector<StepDone>& steps, const std::vector<std::string>& files,
                    std::size_t size, double seconds) {

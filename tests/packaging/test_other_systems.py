@@ -32,7 +32,7 @@ class System:
     cc: tuple[str, ...]
     start: tuple[str, ...] = ()
     suffixes: tuple[str, str] = ("", ".so")
-    """Of programs and of libraries."""
+    """The endings of the names of programs and of libraries."""
 
     def require(self) -> None:
         for name in (self.cxx[:1], self.cc[:1], self.start[:1]):

@@ -267,7 +267,7 @@ def test_many_inputs(library: Callable[[str], Path], tmp_path: Path) -> None:
 
 
 def test_auxiliary_states(library: Callable[[str], Path], tmp_path: Path) -> None:
-    """Those of the subgraph may be written to: their new content is an output."""
+    """The library may write to states of a subgraph; their new content is an output."""
     path = library("operators")
     inner = s.BatchNorm(A, s.var("g"), s.var("h"), s.var("mean"), s.var("var"))
     symbol = partitioned(inner, ["a", "g", "h", "mean", "var"], op="_plugin_subgraph")

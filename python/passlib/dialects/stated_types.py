@@ -154,7 +154,7 @@ def _named(
     with limits(tensor_bytes=_ANY_BYTES):
         while waiting:
             first = waiting[0]
-            # What inference passes on at once needs no trial for each pair.
+            # Inference sets these sizes together, so they need no trial for each pair.
             found = _places_of(_STAND_IN, inferred({first: _STAND_IN})) | {first}
             groups.append([place for place in waiting if place in found])
             waiting = [place for place in waiting if place not in found]
