@@ -297,7 +297,8 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         ]
         if ufunc in _BITWISE:
             # Comparisons are numbers here, and functions such as those of np.testing expect bool.
-            given = [np.not_equal(value, 0) if _is_real(value) else value for value in given]
+            truth = results is not None and kwargs["out"][0].dtype == bool
+            given = [_truth(value) if truth or _is_real(value) else value for value in given]
         computed = getattr(ufunc, method)(*given, **kwargs)
         if results is not None:
             return results[0] if len(results) == 1 else results
@@ -452,6 +453,10 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _truth(value: Any) -> Any:
+    return np.not_equal(value, 0)
 
 
 def _plain(value: Any) -> Any:

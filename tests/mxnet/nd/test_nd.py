@@ -203,6 +203,18 @@ def test_numpys_conditions_combine_with_comparisons(dtype: str) -> None:
     np.testing.assert_array_equal(values, values.copy())
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_numpys_conditions_take_comparisons_of_integers(dtype: str) -> None:
+    values = nd.array([1, 2, 3], dtype=dtype)
+    found = np.isnan(values)
+    found |= values == 2
+    assert found.dtype == np.bool_
+    assert found.tolist() == [False, True, False]
+    found ^= values
+    assert found.tolist() == [True, False, True]
+    np.testing.assert_array_equal(values, values.copy())
+
+
 def test_concatenation_stays_an_array() -> None:
     assert type(np.concatenate([X.asnumpy(), X])) is NDArray
 
