@@ -102,8 +102,9 @@ CASES: list[tuple[Any, ...]] = [
       for attributes, one, other in (
         ({}, (2, 3, 4), (2, 4, 5)), ({"alpha": 0.5, "transB": 1}, (2, 1, 3, 4), (3, 5, 4)),
         ({"alpha": 1.5, "transA": 1}, (4, 3), (4, 5)))),
-    *(("com.microsoft::SkipLayerNormalization", {"epsilon": 0.1},
-       [("float32", shape), ("float32", skip), *[("float32", (4,))] * 3])
+    *((f"com.microsoft::{op}", {"epsilon": 0.1},
+       [("float32", shape), ("float32", skip), *[("float32", (4,))] * vectors])
+      for op, vectors in (("SkipLayerNormalization", 3), ("SkipSimplifiedLayerNormalization", 2))
       for shape, skip in (((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (1, 3, 4)), ((2, 3, 4), (3, 4)),
                           ((3, 4), (3, 4)))),
     # With a past and one result, ONNX Runtime 1.32.0 reads memory that nobody wrote.

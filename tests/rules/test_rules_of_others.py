@@ -123,7 +123,7 @@ def test_simplify_has_it(rewrite: str) -> None:
 def test_the_page_names_rules_and_passes() -> None:
     pl.library.load_standard()
     passes = {each.declaration.name for name in ("clean", "simplify") for each in joined(name)}
-    passes |= {"mergeEqualWeights", "nameUniquely", "weightsToConstants"}
+    passes |= {"fuseSkips", "mergeEqualWeights", "nameUniquely", "weightsToConstants"}
     named = {name for row in ROWS[1:] for name in re.findall(r"`(\w+)`", row[-1])}
     assert named - RULES - passes - OPTIONS - {"auto_pad"} == set()
     # Rules without a row are passlib's alone.

@@ -31,10 +31,10 @@ _pipelines: dict[str, NamedPipeline] = {}
 _STANDARD_NAMES = """
     cancelTransposes clean constantsToWeights decompose dropZeroStates foldBatchNormalization
     foldConstants foldLinear foldShapes fuseDequantize fuseFunctions fuseLayers fuseMatMulAdd
-    fuseSpaceToDepth fuseTransposes inlineFunctions mergeClips mergeConcats mergeEqualNodes
-    mergeEqualWeights mergeFactors mergeReshapes mergeSigns mergeSlices nameUniquely outline
-    propagateCasts quantizeWeights rebuildShapes removeDeadNodes removeNoOps removeSequences
-    resolveIf simplify toHalf weightsToConstants
+    fuseSkips fuseSpaceToDepth fuseTransposes inlineFunctions mergeClips mergeConcats
+    mergeEqualNodes mergeEqualWeights mergeFactors mergeReshapes mergeSigns mergeSlices
+    nameUniquely outline propagateCasts quantizeWeights rebuildShapes removeDeadNodes removeNoOps
+    removeSequences resolveIf simplify toHalf weightsToConstants
 """
 STANDARD_NAMES: Final = frozenset(_STANDARD_NAMES.split())
 """Names of the standard passes and pipelines, whose registration takes 0.3 s."""

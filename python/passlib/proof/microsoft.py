@@ -72,10 +72,11 @@ def _turned(path: Path, x: Tensor) -> Tensor:
     return Tensor(path, "turned", x.type, shape, turned)
 
 
-@_means("SkipLayerNormalization")
+@_means("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
 def _skip_normalization(node: Node) -> list[Tensor]:
     x, skip, scale = (node.input(place) for place in range(3))
-    bias, summand = node.optional(3), node.optional(4)
+    centred = node.op == "SkipLayerNormalization"
+    bias, summand = (node.optional(3), node.optional(4)) if centred else (None, node.optional(3))
     if x.rank not in (2, 3) or skip.rank not in (2, x.rank):
         node.fails("its values have rank 2 or 3")
     for each in (scale, bias, summand):
@@ -93,8 +94,8 @@ def _skip_normalization(node: Node) -> list[Tensor]:
     whole = elementwise(node, "Add", [x, skip], x.type)
     epsilon = node.real("epsilon")
     parts = _as_own(
-        node, "LayerNormalization", [whole, scale, bias], axis=-1,
-        epsilon=1e-12 if epsilon is None else epsilon,
+        node, "LayerNormalization" if centred else "RMSNormalization", [whole, scale, bias],
+        axis=-1, epsilon=1e-12 if epsilon is None else epsilon,
     )  # fmt: skip
     (made,) = _normalization(parts)
     unknown = Tensor(node.path, node.op, x.type, [*x.shape[:-1], 1], _unproven)
