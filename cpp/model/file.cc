@@ -98,7 +98,11 @@ std::shared_ptr<File> File::finish(std::shared_ptr<File> file, const File* like)
   for (const Constant& constant : file->read_.constants) {
     if (constant.external) {
       std::optional<Array> array = file->folder_->array(constant);
-      if (!constant.main || !array) continue;
+      if (!array) continue;
+      if (!constant.main) {
+        file->read_.elsewhere.emplace(constant.message.data(), array->data);  // `folder_` owns it
+        continue;
+      }
       if (constant.what == Constant::What::kInitializer) {
         const onnx::DataPlace place = onnx::placeOf(constant.message, constant.place());
         ++file->users_[onnx::plainPath(place.location)];

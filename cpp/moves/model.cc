@@ -49,6 +49,17 @@ NestedElements elementsOf(int type, Integers dims, const std::vector<Number>& nu
   return made;
 }
 
+/// The elements of a constant of a nested graph whose data is in another file.
+std::optional<NestedElements> elementsElsewhere(const onnx::Originals& file,
+                                                const onnx::Tensor& tensor) {
+  const std::optional<onnx::Bytes> data = file.elsewhere(tensor.message);
+  const onnx::ElementType* const type = onnx::elementType(tensor.type);
+  if (!data || type == nullptr) return std::nullopt;
+  const std::size_t count = onnx::countElements(tensor.dims, [] { return std::string("tensor"); });
+  if (count != data->size() / type->size) return std::nullopt;
+  return NestedElements{tensor.type, tensor.dims, {}, data->data()};
+}
+
 template <typename Number>
 NestedElements listOf(int type, const std::vector<Number>& numbers) {
   return elementsOf(type, {static_cast<int64_t>(numbers.size())}, numbers);
@@ -365,7 +376,7 @@ std::optional<NestedElements> Model::nestedElements(const Node& constant) const 
     return std::nullopt;
   }
   const onnx::Tensor tensor = onnx::readTensor(message);
-  if (tensor.external) return std::nullopt;
+  if (tensor.external) return elementsElsewhere(*hooks_.file, tensor);
   const onnx::Elements elements = onnx::checkElements(
       tensor, [&] { return "tensor " + std::string(attributeOf(constant, "__id__")); });
   if (elements.type == nullptr) return std::nullopt;

@@ -44,7 +44,7 @@ struct NestedElements {
   int type;
   std::vector<int64_t> dims;
   std::vector<char> copied;
-  const char* data;  ///< of `copied` or of the file
+  const char* data;  ///< of `copied` or of the files
 };
 
 /// Whether a node is this operator of ONNX's own.
@@ -126,8 +126,8 @@ class Model {
   /// The fact that the file states of a parameter or a constant of a nested graph; an empty one for
   /// other nodes.
   facts::Fact nestedFact(const Node& node) const;
-  /// The elements of a constant of a nested graph, as the file has them; nothing if they are
-  /// elsewhere, or of a type without arrays.
+  /// The elements of a constant of a nested graph, as the file has them; nothing if they are of a
+  /// type without arrays.
   std::optional<NestedElements> nestedElements(const Node& constant) const;
   /// The elements of a small constant of integers in a nested graph.
   std::optional<Integers> nestedNumbers(const Node& node) const;

@@ -12,6 +12,7 @@ import onnx_models
 import passlib
 from passlib import sym
 from passlib.model import Model
+from passlib.model.appearance import OperatorRow, Summary
 from places import DATA
 
 
@@ -112,8 +113,8 @@ def test_summary_has_weights_that_nothing_uses_and_large_sizes() -> None:
     [(999, "999 B"), (999_949, "999.9 kB"), (999_950, "1.0 MB"), (10**12, "1000.0 GB")],
 )
 def test_sizes_are_spelled_in_the_next_unit(nbytes: int, text: str) -> None:
-    row = passlib.model.appearance.OperatorRow("relu", 1, 1, nbytes)
-    table = passlib.model.appearance.Summary("", (row,)).table
+    row = OperatorRow("relu", 1, 1, nbytes)
+    table = Summary("", (row,)).table
     assert str(table).splitlines()[1].endswith(f"  {text}")
 
 

@@ -732,7 +732,14 @@ class TestDataInOtherFiles:
     @pytest.mark.parametrize("several", [False, True])
     @pytest.mark.parametrize("out", ["out.onnx", "model.onnx", "other/out.onnx"])
     @pytest.mark.parametrize(
-        "steps", ["removeDeadNodes", "foldBatchNormalization", "mergeEqualNodes", "simplify"]
+        "steps",
+        [
+            "removeDeadNodes",
+            "foldBatchNormalization",
+            "mergeEqualNodes",
+            "simplify",
+            "constantsToWeights",
+        ],
     )
     def test_same_files(
         self, tmp_path: Path, steps: str, out: str, several: bool, nested: bool

@@ -119,6 +119,8 @@ class ArrayMaker {
 };
 
 /// The arrays of the main graph by name, in the order of the file.
+///
+/// `external`: arrays of the constants that `listExternal` returns, or None.
 py::dict makeArrays(const py::object& self, const py::function& type_of, const py::list& external) {
   auto& file = self.cast<OnnxFile&>();
   file.memory.check();
@@ -132,7 +134,12 @@ py::dict makeArrays(const py::object& self, const py::function& type_of, const p
     } else {
       array = maker.make(constant);
     }
-    if (constant.main && !array.is_none()) arrays[decode(constant.name)] = array;
+    if (array.is_none()) continue;
+    if (constant.main) {
+      arrays[decode(constant.name)] = array;
+    } else {
+      file.addElsewhere(constant, py::array::ensure(array, py::array::c_style));
+    }
   }
   file.model.constants.clear();
   file.model.constants.shrink_to_fit();

@@ -2,10 +2,12 @@
 #ifndef PASSLIB_BINDINGS_FILES_ONNX_FILE_H_
 #define PASSLIB_BINDINGS_FILES_ONNX_FILE_H_
 
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "bindings/calls/exit_gate.h"
 #include "graph/source.h"
@@ -48,12 +50,21 @@ struct OnnxFile {
     return originals_;
   }
 
+  /// Notes the data of a constant of a nested graph that is in another file.
+  void addElsewhere(const onnx::Constant& constant, pybind11::array array) {
+    const onnx::Bytes data(static_cast<const char*>(array.data()),
+                           static_cast<std::size_t>(array.nbytes()));
+    model.elsewhere.emplace(constant.message.data(), data);
+    elsewhere_.push_back(std::move(array));
+  }
+
   Memory memory;
   onnx::Model model;
   std::shared_ptr<GraphSource> graph;
 
  private:
   std::shared_ptr<const onnx::Originals> originals_;
+  std::vector<pybind11::array> elsewhere_;  ///< what `model.elsewhere` refers to
 };
 
 }  // namespace passlib

@@ -110,7 +110,11 @@ Bytes Original::nameInFile() const {
 }
 
 Originals::Originals(Bytes file, const Model& read, std::shared_ptr<const Graph> graph)
-    : model_(file), graph_(std::move(graph)), ir_version_(read.ir_version), levels_(read.levels) {
+    : model_(file),
+      graph_(std::move(graph)),
+      ir_version_(read.ir_version),
+      levels_(read.levels),
+      elsewhere_(read.elsewhere) {
   for (std::size_t number = 0; number < levels_->all.size(); ++number) {
     OriginalGraph& made = graphs_.emplace_back(levels_->places[number], levels_->all[number]);
     readItems(&made);
@@ -124,6 +128,12 @@ Originals::Originals(Bytes file, const Model& read, std::shared_ptr<const Graph>
   for (std::size_t number = 0; number < graphs_.size(); ++number) {
     if (built[number] != nullptr) collect(graphs_[number], *built[number], &built);
   }
+}
+
+std::optional<Bytes> Originals::elsewhere(Bytes message) const {
+  const auto found = elsewhere_.find(message.data());
+  if (found == elsewhere_.end()) return std::nullopt;
+  return found->second;
 }
 
 const OriginalGraph* Originals::findGraph(Bytes place) const {

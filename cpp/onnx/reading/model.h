@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,10 @@ struct Model {
   int64_t ir_version = 0;
   bool has_external = false;  ///< some tensor states a place for its data in another file
   std::vector<std::pair<Bytes, int64_t>> imports;
-  std::vector<Constant> constants;       ///< those that are external, and arrays of the main graph
+  std::vector<Constant> constants;  ///< those that are external, and arrays of the main graph
+  /// The data of constants of nested graphs that is in other files, by the start of the message.
+  /// The host that maps these files sets it.
+  std::unordered_map<const char*, Bytes> elsewhere;
   std::shared_ptr<const Levels> levels;  ///< writing goes by them
 };
 

@@ -17,6 +17,7 @@ from onnx import TensorProto, numpy_helper, parser
 
 import passlib
 import passlib._core as _core
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.writing import saving
 from passlib.errors import FormatError, UnsupportedError
 from passlib.library import python
@@ -52,19 +53,34 @@ LIMIT = 60_000
 """Bytes of a message in these tests: fewer than one weight has."""
 
 
-def stored(path: Path, text: str, names: list[str]) -> Path:
-    """Store a model whose weights are in a data file."""
+def built(text: str, names: list[str], *, nested: bool = False) -> Any:
+    """Return a model with its weights.
+
+    ``nested``: those that nested graphs use are theirs.
+    """
     model = parser.parse_model(text)
-    for name in names:
-        model.graph.initializer.append(numpy_helper.from_array(WEIGHTS[name], name))
+    graphs = dict.fromkeys(names, model.graph)
+    if nested:
+        branches = model.graph.node[-1].attribute
+        graphs |= {"inner": branches[0].g, "captured": branches[1].g}
+    for name, graph in graphs.items():
+        graph.initializer.append(numpy_helper.from_array(WEIGHTS[name], name))
+    return model
+
+
+def stored(path: Path, text: str, names: list[str], *, nested: bool = False) -> Path:
+    """Store the same with the weights in a data file."""
+    model = built(text, names, nested=nested)
     onnx.save(model, path, save_as_external_data=True, location=f"{path.stem}.data")
     return path
 
 
-@pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> passlib.Model:
+@pytest.fixture(params=[False, True], ids=["main graph", "nested graphs"])
+def model(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> passlib.Model:
     monkeypatch.setattr(saving, "INLINE_LIMIT", LIMIT)
-    path = stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS))
+    path = stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS), nested=request.param)
     return passlib.load(path)
 
 
@@ -113,12 +129,28 @@ def test_edits_of_a_model_that_no_message_holds(
             np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-5)
 
 
+SEEN = ["constantsToWeights", "simplify", "toHalf", "quantizeWeights{bits=8,block=0}"]
+
+
+@pytest.mark.parametrize("passes", SEEN)
+def test_passes_see_weights_of_nested_graphs_in_data_files(passes: str, tmp_path: Path) -> None:
+    path = stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS), nested=True)
+    inside = built(TEXT, list(WEIGHTS), nested=True)
+    saved = []
+    for source in (passlib.load(path), passlib.load(inside)):
+        target = tmp_path / f"{len(saved)}.onnx"
+        source.optimize_for(passes).save(target, external_data=False)
+        saved.append(target.read_bytes())
+    assert saved[0] == saved[1]
+
+
 def test_large_weights_are_next_to_the_message(model: passlib.Model) -> None:
     content = content_of(model)
     assert len(content) < LIMIT
     assert sorted(content.weights.arrays) == sorted(
         entry.value
-        for tensor in onnx.ModelProto.FromString(content).graph.initializer
+        for graph in graphs_within(onnx.ModelProto.FromString(content).graph)
+        for tensor in graph.initializer
         for entry in tensor.external_data
         if entry.key == "location"
     )

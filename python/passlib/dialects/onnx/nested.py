@@ -130,16 +130,9 @@ def put_inside(tensors: Iterable[Any], folder: Folder) -> None:
 
 
 def sealed(model: Any, *weights: Held) -> Content:
-    """Serialize a message that was made of others with their weights.
-
-    ``model``: loses stand-ins of weights outside of its main graph.
-    """
+    """Serialize a message that was made of others with their weights."""
     arrays = {name: array for each in weights for name, array in each.arrays.items()}
     held = Held(arrays, [file for each in weights for file in each.mapped])
-    # Held in a list, because ids of wrappers are unique only while the wrappers live.
-    own = list(model.graph.initializer)
-    known = set(map(id, own))
-    put_inside((each for each in external_tensors(model) if id(each) not in known), held)
     return Content.of(model.SerializeToString(), held)
 
 
@@ -179,13 +172,15 @@ _NUMBERS = {
 def constant_array(document: Document, key: str) -> np.ndarray[Any, Any] | None:
     """Return the elements of a constant of a nested graph, which passes do not see as arrays.
 
-    ``key``: the `ID` of its variable. None if the file has no such constant, if its data is in
-    another file, and for types that NumPy cannot represent.
+    ``key``: the `ID` of its variable. None if the file has no such constant, and for types that
+    NumPy cannot represent.
     """
     kind, message = _find(document, key)
     if kind == "initializer":
-        return _of_tensor(message, key)
-    return _of_node(message, key) if kind == "node" and message.op_type == "Constant" else None
+        return _of_tensor(document, message, key)
+    if kind == "node" and message.op_type == "Constant":
+        return _of_node(document, message, key)
+    return None
 
 
 def nested_bytes(document: Document, graph: _core.Graph) -> int:
@@ -232,14 +227,16 @@ def _find(document: Document, key: str) -> tuple[str, Any]:
     return kind, getattr(graph, kind)[int(parts[-1])] if kind != "sparse" else None
 
 
-def _of_tensor(proto: Any, place: str) -> np.ndarray[Any, Any] | None:
-    return None if proto.data_location == EXTERNAL else to_array(proto, f"tensor {place}")
+def _of_tensor(document: Document, proto: Any, place: str) -> np.ndarray[Any, Any] | None:
+    if proto.data_location == EXTERNAL:
+        return document.folder.array(proto, f"tensor {place}")
+    return to_array(proto, f"tensor {place}")
 
 
-def _of_node(proto: Any, place: str) -> np.ndarray[Any, Any] | None:
+def _of_node(document: Document, proto: Any, place: str) -> np.ndarray[Any, Any] | None:
     for value in proto.attribute:
         if attributes.kind_of(value) == attributes.TENSOR:
-            return _of_tensor(value.t, place)
+            return _of_tensor(document, value.t, place)
         if value.name in _NUMBERS:
             field, dtype = _NUMBERS[value.name]
             return np.array(getattr(value, field), dtype)

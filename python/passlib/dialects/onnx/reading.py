@@ -266,7 +266,8 @@ class Held(Folder):
 class Content(bytes):
     """A serialized model whose large weights are not in it, but held next to it.
 
-    They are initializers of the main graph, whose message states them as external data.
+    They are initializers of the main graph and of nested ones, whose messages state them as
+    external data.
     """
 
     weights: Held
@@ -390,7 +391,8 @@ class Document:
         return {key: self.arrays[name] for name, key in named if name in self.arrays}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _joined, (self.path, list(self._pieces()), dict(self.arrays), self.is_apart)
+        held = self.folder.arrays if isinstance(self.folder, Held) else None
+        return _joined, (self.path, list(self._pieces()), dict(self.arrays), held)
 
     def _pieces(self) -> Iterator[bytes | str]:
         """Iterate over the content; large weights are stated by the names of their arrays."""
@@ -411,12 +413,15 @@ def _joined(
     path: Path,
     pieces: list[bytes | str],
     arrays: dict[str, np.ndarray[Any, Any]],
-    is_apart: bool,
+    held: Mapping[str, np.ndarray[Any, Any]] | None,
 ) -> Document:
     parts = (arrays[piece].tobytes() if isinstance(piece, str) else piece for piece in pieces)
     data = b"".join(parts)
-    folder = Held({}, ()) if is_apart else Folder(path.parent)
-    return Document(data, path, _core.OnnxFile(data), arrays, folder)
+    folder = Folder(path.parent) if held is None else Held(held, ())
+    file = _core.OnnxFile(data)
+    if file.has_external:  # nested graphs may have some of the data
+        file.arrays(_dtype_of, _external(file, folder))
+    return Document(data, path, file, arrays, folder)
 
 
 class Reference(str):

@@ -410,10 +410,14 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
 
     All others are put inside. Parameters are those of `place`.
     """
-    arrays = assembled.arrays
     held = {}
+    graphs = list(graphs_within(assembled.model.graph))
+    in_graphs = sum(len(graph.initializer) for graph in graphs)
     for number, tensor in _weights(assembled.model):
-        data = arrays.get(number)
+        data = assembled.arrays.get(number)
+        is_array = data is not None
+        if data is None and tensor.data_location == EXTERNAL and number < in_graphs:
+            data = folder.array(tensor, repr(tensor.name))
         if data is None:
             if tensor.data_location == EXTERNAL:
                 put_inside(tensor, _elements(tensor, folder))
@@ -422,8 +426,9 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
             tensor.raw_data = to_bytes(data)
         else:
             was_in_file = is_from_file(tensor, folder)
+            is_changed = is_array and assembled.external.get(number) is not False
             # Weights that nobody changed can be told by their location.
-            if not isinstance(folder, Held) or assembled.external.get(number) is not False:
+            if not isinstance(folder, Held) or is_changed:
                 location = f"{_FROM_FILE if was_in_file else ''}weight {next(_locations)}"
                 set_location(tensor, location, 0, data.nbytes)
             held[location_of(tensor, tensor.name)[0]] = data

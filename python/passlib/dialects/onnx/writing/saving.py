@@ -210,31 +210,47 @@ class _DataFiles:
 
     def as_before(self) -> dict[int, np.ndarray[Any, Any]]:
         """Write weights where they were, and return those of the model by number."""
-        large = []
+        large: set[int] = set()
+        nested: list[tuple[Any, np.ndarray[Any, Any]]] = []
+        folder = self._document.folder
         if self._document.is_apart:
-            folder = self._document.folder
-            large = [n for n in self._changed if is_from_file(self._tensors[n], folder)]
+            large = {n for n in self._changed if is_from_file(self._tensors[n], folder)}
             for number in self._changed:
                 put_inside(self._tensors[number], None)
             self._changed = {}
-        inline = {n: array for n, array in self._arrays.items() if n not in self._changed}
-        if self._document.has_external:
+            for tensor in external_tensors(self._model):
+                array = folder.array(tensor, repr(tensor.name))
+                assert array is not None
+                nested.append((tensor, array))
+        elif self._document.has_external:
             self._write_again()
-        if self._size(inline) - sum(inline[n].nbytes for n in large) > INLINE_LIMIT:
-            large = [n for n, array in inline.items() if array.nbytes >= _SMALL]
-        if large:
-            target = self._free_name(self._path.parent)
-            with self._create(target) as file:
-                written: dict[tuple[int, int], tuple[int, int]] = {}
-                for number in large:
-                    key = (inline[number].ctypes.data, inline[number].nbytes)
-                    if key in written:  # weights that shared their data still do
-                        external.set_location(self._tensors[number], target.name, *written[key])
-                    else:
-                        written[key] = self._append(file, number, target.name)
-            for number in large:
-                del inline[number]
-        return inline
+        inline = {n: array for n, array in self._arrays.items() if n not in self._changed}
+        moved = [(self._tensors[n], inline[n]) for n in sorted(large)]
+        moved += [each for each in nested if is_from_file(each[0], folder)]
+        size = self._size(inline) + sum(array.nbytes for _, array in nested)
+        if size - sum(array.nbytes for _, array in moved) > INLINE_LIMIT:
+            large = {n for n, array in inline.items() if array.nbytes >= _SMALL}
+            moved = [*((self._tensors[n], inline[n]) for n in sorted(large)), *nested]
+        elsewhere = {id(tensor) for tensor, _ in moved}
+        for tensor, array in nested:
+            if id(tensor) not in elsewhere:
+                put_inside(tensor, array)
+        if moved:
+            self._write_apart(moved)
+        return {n: array for n, array in inline.items() if n not in large}
+
+    def _write_apart(self, weights: list[tuple[Any, np.ndarray[Any, Any]]]) -> None:
+        """Write weights to a new data file; those that shared their data still do."""
+        target = self._free_name(self._path.parent)
+        written: dict[tuple[int, int], tuple[int, int]] = {}
+        with self._create(target) as file:
+            for tensor, array in weights:
+                key = (array.ctypes.data, array.nbytes)
+                if key in written:
+                    external.set_location(tensor, target.name, *written[key])
+                else:
+                    written[key] = external.append(file, tensor, array, target.name)
+        self.moved = True
 
     def as_asked(
         self, placement: Placement, target: Path | None
