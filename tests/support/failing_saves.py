@@ -184,7 +184,7 @@ def main(shim: str, folder: Path, kind: str) -> None:
                 found["content"] = str(error)
                 put = put_together(folder, path, dialect)
                 found["put together"] = sorted(contents.get(text, "something else") for text in put)
-            new.save(path, **options)
+            new.save(path, **options, durable=False)
             found["left"] = sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()
