@@ -17,6 +17,7 @@ from onnx import TensorProto, numpy_helper, parser
 
 import passlib
 import passlib._core as _core
+from passlib.dialects.onnx.lowering import model as lowering
 from passlib.dialects.onnx.nested import graphs_within
 from passlib.dialects.onnx.writing import saving
 from passlib.errors import FormatError, UnsupportedError
@@ -142,6 +143,30 @@ def test_passes_see_weights_of_nested_graphs_in_data_files(passes: str, tmp_path
         source.optimize_for(passes).save(target, external_data=False)
         saved.append(target.read_bytes())
     assert saved[0] == saved[1]
+
+
+def test_weights_of_nested_graphs_run_from_data_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lowering, "_MOST_INSIDE", LIMIT)
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2, {SIZE}] x, bool c) => (float[2, {SIZE}] y) {{
+      y = If (c) <
+        then_branch = one () => (t) {{ p = MatMul(x, w) t = Add(p, small) }},
+        else_branch = two () => (u) {{
+          u = If (c) <then_branch = three () => (v) {{ v = Neg(w) }},
+                      else_branch = four () => (s) {{ s = MatMul(x, w) }}> }}> }}""")
+    for branch, name in zip(model.graph.node[0].attribute, ("first", "second"), strict=True):
+        branch.g.initializer.append(numpy_helper.from_array(WEIGHTS[name], "w"))
+    small = numpy_helper.from_array(WEIGHTS["inner"][0], "small")
+    model.graph.node[0].attribute[0].g.initializer.append(small)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="data", size_threshold=0)
+    loaded = passlib.load(path)
+    for c in (True, False):
+        (found,) = loaded.run({"x": X, "c": np.array(c)}).values()
+        (expected,) = results(path, x=X, c=np.array(c))
+        np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_large_weights_are_next_to_the_message(model: passlib.Model) -> None:

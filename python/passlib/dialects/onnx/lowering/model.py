@@ -10,7 +10,13 @@ import numpy as np
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.attributes import OPAQUE
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
-from passlib.dialects.onnx.nested import external_tensors, put_inside
+from passlib.dialects.onnx.nested import (
+    external_tensors,
+    graphs_within,
+    put_inside,
+    refill,
+    rename_values,
+)
 from passlib.dialects.onnx.reading import Document, document_of
 from passlib.dialects.onnx.soundness.acceptance import objection_to_types
 from passlib.dialects.onnx.soundness.inference import open_sizes
@@ -20,6 +26,7 @@ from passlib.dialects.onnx.tensors import ELEMENT_TYPES, PACKED, to_bytes
 from passlib.dialects.onnx.writing.assembly import Assembled, assemble, assemble_for_file
 from passlib.dialects.protocol import ModelData
 from passlib.errors import PasslibError, UnsupportedError, listed
+from passlib.graph.names import NameSource
 from passlib.graph.plain import whole
 from passlib.lowering import Graph
 from passlib.lowering.types import Lowered, TypeSpec, Value
@@ -30,6 +37,12 @@ if TYPE_CHECKING:
 
 _INLINE = 1024
 """Weights of fewer bytes go into the model, where type inference sees them."""
+
+_MOST_INSIDE = 1 << 30
+"""Bytes of weights of nested graphs that go into the model; a message has at most 2 GB."""
+
+_LIFTED = 1 << 16
+"""Weights of nested graphs with fewer bytes go into the model in any case."""
 
 
 def lower(
@@ -68,7 +81,7 @@ def lower(
     assembled = assemble(plain.graph, plain.attributes, document, dict(params), inputs)
     model = assembled.model
     weights = detached_weights(assembled, model)
-    _inline_others(model, document, set(weights))
+    weights |= _place_others(model, document, set(weights))
     check_model(model)
     open_sizes(model)
     drop_omitted(model)
@@ -105,21 +118,75 @@ def detached_weights(assembled: Assembled, model: Any) -> dict[str, np.ndarray[A
         if array.nbytes < _INLINE or tensor.data_type in PACKED.values():
             tensor.raw_data = to_bytes(array)
             continue
-        tensor.data_location = external.EXTERNAL
-        for key, text in (("location", "weights"), ("length", str(array.nbytes))):
-            tensor.external_data.add(key=key, value=text)
+        _set_apart(tensor, array)
         weights[tensor.name] = array
     return weights
 
 
-def _inline_others(model: Any, document: Document, weights: set[str]) -> None:
-    """Read all other external data, such as that of nested graphs, into the model."""
+def _set_apart(tensor: Any, array: np.ndarray[Any, Any]) -> None:
+    tensor.data_location = external.EXTERNAL
+    for key, text in (("location", "weights"), ("length", str(array.nbytes))):
+        tensor.external_data.add(key=key, value=text)
+
+
+def _place_others(
+    model: Any, document: Document, weights: set[str]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Read all other external data, such as that of nested graphs, into the model.
+
+    If it is too much for a message, the larger weights of nested graphs become weights of the main
+    graph, the only ones that ONNX Runtime takes as arrays. Result: these, by their new names.
+    """
     if not document.has_external:
-        return
+        return {}
+    others = _others(model, weights)
+    arrays = {id(each): document.folder.array(each, f"tensor {each.name!r}") for each in others}
+    lifted: dict[str, np.ndarray[Any, Any]] = {}
+    if sum(array.nbytes for array in arrays.values() if array is not None) > _MOST_INSIDE:
+        main, *nested = graphs_within(model.graph)
+        names = NameSource(_names_in(main, *nested))
+        for graph in nested:
+            lifted |= _lift(graph, main, arrays, names)
+        others = _others(model, weights | lifted.keys())
+    put_inside(others, document.folder)
+    return lifted
+
+
+def _others(model: Any, weights: set[str]) -> list[Any]:
+    """Return the external tensors that are no weights of the main graph with these names."""
+    # Held in a list, because ids of wrappers are unique only while the wrappers live.
     declared = [tensor for tensor in model.graph.initializer if tensor.name in weights]
     known = set(map(id, declared))
-    others = (tensor for tensor in external_tensors(model) if id(tensor) not in known)
-    put_inside(others, document.folder)
+    return [tensor for tensor in external_tensors(model) if id(tensor) not in known]
+
+
+def _lift(
+    graph: Any, main: Any, arrays: Mapping[int, np.ndarray[Any, Any] | None], names: NameSource
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Move the larger weights of a nested graph to the main graph."""
+    stay = {value.name for value in (*graph.input, *graph.output)}
+    lifted: dict[str, np.ndarray[Any, Any]] = {}
+    kept, renamed = [], {}
+    for tensor in list(graph.initializer):
+        array = arrays.get(id(tensor))
+        if array is None or array.nbytes < _LIFTED or tensor.name in stay:
+            kept.append(tensor)
+            continue
+        made = main.initializer.add(
+            name=names.fresh(tensor.name), data_type=tensor.data_type, dims=tensor.dims
+        )
+        _set_apart(made, array)
+        renamed[tensor.name] = made.name
+        lifted[made.name] = array
+    refill(graph.initializer, kept)
+    rename_values(renamed, graph)
+    return lifted
+
+
+def _names_in(*graphs: Any) -> set[str]:
+    found = {name for each in graphs for node in each.node for name in (*node.input, *node.output)}
+    values = (value for each in graphs for value in (*each.input, *each.output, *each.initializer))
+    return found.union(value.name for value in values)
 
 
 def _refuse_other_kinds(value: Any, what: str) -> None:
