@@ -77,6 +77,10 @@ py::list writableArrays(const py::dict& arrays, const py::type& own) {
 
 }  // namespace
 
+std::shared_ptr<const void> ownerOf(const py::array& array) {
+  return {new py::array(array), [](const py::array* held) { delete held; }};
+}
+
 void freeze(const py::array& array) {
   py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
 }

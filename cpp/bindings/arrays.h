@@ -17,6 +17,9 @@ namespace passlib {
 /// Makes an array read-only.
 void freeze(const pybind11::array& array);
 
+/// A NumPy array, by a pointer to it, as the owner of its memory. The last owner ends with the GIL.
+std::shared_ptr<const void> ownerOf(const pybind11::array& array);
+
 /// Whether two arrays are equal in type, shape and every bit.
 bool sameContent(const pybind11::array& left, const pybind11::array& right);
 

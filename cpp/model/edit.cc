@@ -155,6 +155,10 @@ void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
   given.allocate = [this](Node* node, const Shape& shape, MXDType type) {
     allocate(node, shape, type);
   };
+  given.lend = [this](Node* node, const Shape& shape, MXDType type, const char* data,
+                      const std::shared_ptr<const void>& owner) {
+    own(node, shape, type, {const_cast<char*>(data), owner});
+  };
   given.kept = &kept;
   given.file = file_;
   editor_->nodes(graph_);
@@ -164,7 +168,10 @@ void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
 }
 
 void Edit::allocate(Node* node, const Shape& shape, MXDType type) {
-  Memory memory = allocate_(shape, type);
+  own(node, shape, type, allocate_(shape, type));
+}
+
+void Edit::own(Node* node, const Shape& shape, MXDType type, Memory memory) {
   tensors_.emplace_back(memory.data, shape, type, 0, mxnet::ext::MXContext::CPU());
   node->tensor = &tensors_.back();
   made_.push_back({node, node->tensor, std::move(memory.owner)});

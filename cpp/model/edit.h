@@ -33,7 +33,7 @@ class Edit {
 
   struct Memory {
     void* data;
-    std::shared_ptr<void> owner;
+    std::shared_ptr<const void> owner;
   };
   /// Returns memory for a new weight, which is zeroed.
   using Allocate = std::function<Memory(const Shape&, mxnet::ext::MXDType)>;
@@ -44,7 +44,7 @@ class Edit {
   struct NewWeight {
     Node* node;
     const Tensor* tensor;
-    std::shared_ptr<void> owner;
+    std::shared_ptr<const void> owner;
   };
 
   /// `attributes`: of the graph. `file`: that which it came from, or null.
@@ -83,6 +83,8 @@ class Edit {
   void change(const rules::Assumptions& assumptions, const NodeNames& kept,
               const std::function<void(moves::Model*)>& body);
   void allocate(Node* node, const Shape& shape, mxnet::ext::MXDType type);
+  /// Makes memory the new weight of a variable.
+  void own(Node* node, const Shape& shape, mxnet::ext::MXDType type, Memory memory);
   rules::Hooks hooks(const rules::Assumptions& assumptions);
   std::vector<Node*> applyOnce(const rules::Book& book, const std::vector<std::size_t>& chosen,
                                const rules::Assumptions& assumptions, const NodeNames& kept,

@@ -100,7 +100,7 @@ std::shared_ptr<File> File::finish(std::shared_ptr<File> file, const File* like)
       std::optional<Array> array = file->folder_->array(constant);
       if (!array) continue;
       if (!constant.main) {
-        file->read_.elsewhere.emplace(constant.message.data(), array->data);  // `folder_` owns it
+        file->read_.elsewhere[constant.message.data()] = {array->data, array->owner};
         continue;
       }
       if (constant.what == Constant::What::kInitializer) {

@@ -42,7 +42,7 @@ const onnx::Original* nestedOriginal(const onnx::Originals* file, const Node& no
 
 template <typename Number>
 NestedElements elementsOf(int type, Integers dims, const std::vector<Number>& numbers) {
-  NestedElements made{type, std::move(dims), {}, nullptr};
+  NestedElements made{type, std::move(dims), {}, nullptr, nullptr};
   made.copied.resize(numbers.size() * sizeof(Number));
   if (!numbers.empty()) std::memcpy(made.copied.data(), numbers.data(), made.copied.size());
   made.data = made.copied.data();
@@ -52,12 +52,12 @@ NestedElements elementsOf(int type, Integers dims, const std::vector<Number>& nu
 /// The elements of a constant of a nested graph whose data is in another file.
 std::optional<NestedElements> elementsElsewhere(const onnx::Originals& file,
                                                 const onnx::Tensor& tensor) {
-  const std::optional<onnx::Bytes> data = file.elsewhere(tensor.message);
+  const onnx::Elsewhere* const found = file.elsewhere(tensor.message);
   const onnx::ElementType* const type = onnx::elementType(tensor.type);
-  if (!data || type == nullptr) return std::nullopt;
+  if (found == nullptr || type == nullptr) return std::nullopt;
   const std::size_t count = onnx::countElements(tensor.dims, [] { return std::string("tensor"); });
-  if (count != data->size() / type->size) return std::nullopt;
-  return NestedElements{tensor.type, tensor.dims, {}, data->data()};
+  if (count != found->data.size() / type->size) return std::nullopt;
+  return NestedElements{tensor.type, tensor.dims, {}, found->data.data(), found->owner};
 }
 
 template <typename Number>
@@ -380,7 +380,7 @@ std::optional<NestedElements> Model::nestedElements(const Node& constant) const 
   const onnx::Elements elements = onnx::checkElements(
       tensor, [&] { return "tensor " + std::string(attributeOf(constant, "__id__")); });
   if (elements.type == nullptr) return std::nullopt;
-  NestedElements found{tensor.type, tensor.dims, {}, elements.raw.data()};
+  NestedElements found{tensor.type, tensor.dims, {}, elements.raw.data(), nullptr};
   if (!tensor.has_raw) {
     found.copied.resize(elements.count * elements.type->size);
     onnx::copyElements(tensor, elements, found.copied.data());
@@ -390,7 +390,12 @@ std::optional<NestedElements> Model::nestedElements(const Node& constant) const 
 }
 
 void Model::setElements(Node* variable, const NestedElements& elements) {
-  hooks_.allocate(variable, elements.dims, rules::arrayType(elements.type));
+  const MXDType type = rules::arrayType(elements.type);
+  if (elements.owner != nullptr) {
+    hooks_.lend(variable, elements.dims, type, elements.data, elements.owner);
+    return;
+  }
+  hooks_.allocate(variable, elements.dims, type);
   const MXTensor& made = *variable->tensor;
   const std::size_t bytes = static_cast<std::size_t>(made.size()) * rules::bytesOf(made.dtype);
   if (bytes != 0) std::memcpy(made.data_ptr, elements.data, bytes);

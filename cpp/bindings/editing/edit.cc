@@ -7,6 +7,7 @@
 #include <deque>
 #include <utility>
 
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/files/onnx_file.h"
 #include "model/standard.h"
@@ -80,11 +81,6 @@ class EditedFacts {
   std::shared_ptr<EditedGraph> owner_;  ///< of the nodes
   std::shared_ptr<rules::GraphKnowledge> knowledge_;
 };
-
-/// A NumPy array as the owner of its memory.
-std::shared_ptr<void> ownerOf(const py::array& array) {
-  return {new py::array(array), [](py::array* held) { delete held; }};
-}
 
 std::vector<std::size_t> applyRules(PythonEdit* edit, const rules::Book& book,
                                     const std::vector<std::size_t>& chosen,

@@ -7,8 +7,8 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "bindings/arrays.h"
 #include "bindings/calls/exit_gate.h"
 #include "graph/source.h"
 #include "library/file_mapping.h"
@@ -51,11 +51,10 @@ struct OnnxFile {
   }
 
   /// Notes the data of a constant of a nested graph that is in another file.
-  void addElsewhere(const onnx::Constant& constant, pybind11::array array) {
+  void addElsewhere(const onnx::Constant& constant, const pybind11::array& array) {
     const onnx::Bytes data(static_cast<const char*>(array.data()),
                            static_cast<std::size_t>(array.nbytes()));
-    model.elsewhere.emplace(constant.message.data(), data);
-    elsewhere_.push_back(std::move(array));
+    model.elsewhere[constant.message.data()] = {data, ownerOf(array)};
   }
 
   Memory memory;
@@ -64,7 +63,6 @@ struct OnnxFile {
 
  private:
   std::shared_ptr<const onnx::Originals> originals_;
-  std::vector<pybind11::array> elsewhere_;  ///< what `model.elsewhere` refers to
 };
 
 }  // namespace passlib

@@ -130,10 +130,9 @@ Originals::Originals(Bytes file, const Model& read, std::shared_ptr<const Graph>
   }
 }
 
-std::optional<Bytes> Originals::elsewhere(Bytes message) const {
+const Elsewhere* Originals::elsewhere(Bytes message) const {
   const auto found = elsewhere_.find(message.data());
-  if (found == elsewhere_.end()) return std::nullopt;
-  return found->second;
+  return found == elsewhere_.end() ? nullptr : &found->second;
 }
 
 const OriginalGraph* Originals::findGraph(Bytes place) const {

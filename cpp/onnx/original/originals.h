@@ -76,8 +76,8 @@ class Originals {
   const OriginalGraph* findGraph(Bytes place) const;
   /// Returns what an identifier stands for; null if it is not of the file.
   const Original* find(Bytes id) const;
-  /// The data in another file of a constant of a nested graph; nothing if no host has mapped it.
-  std::optional<Bytes> elsewhere(Bytes message) const;
+  /// The data in another file of a constant of a nested graph; null if no host has mapped it.
+  const Elsewhere* elsewhere(Bytes message) const;
   std::size_t size() const { return all_.size(); }
   /// The values that the file names outside of inference.
   const References& references() const { return levels_->references; }
@@ -110,7 +110,7 @@ class Originals {
   std::shared_ptr<const Graph> graph_;
   int64_t ir_version_;
   std::shared_ptr<const Levels> levels_;
-  std::unordered_map<const char*, Bytes> elsewhere_;
+  std::unordered_map<const char*, Elsewhere> elsewhere_;
   std::deque<OriginalGraph> graphs_;
   std::deque<Original> all_;
   // Of the main graph, by number: one more than the index.

@@ -30,6 +30,12 @@ struct Constant {
   }
 };
 
+/// The data of a constant that is in another file.
+struct Elsewhere {
+  Bytes data;
+  std::shared_ptr<const void> owner;  ///< as the host needs it for weights
+};
+
 /// The graphs of a file before they become nodes and edges, by number: the main one is the first.
 struct Levels {
   std::vector<GraphPlace> places;
@@ -46,9 +52,8 @@ struct Model {
   bool has_external = false;  ///< some tensor states a place for its data in another file
   std::vector<std::pair<Bytes, int64_t>> imports;
   std::vector<Constant> constants;  ///< those that are external, and arrays of the main graph
-  /// The data of constants of nested graphs that is in other files, by the start of the message.
-  /// The host that maps these files sets it.
-  std::unordered_map<const char*, Bytes> elsewhere;
+  /// What the host mapped for constants of nested graphs, by the start of the message.
+  std::unordered_map<const char*, Elsewhere> elsewhere;
   std::shared_ptr<const Levels> levels;  ///< writing goes by them
 };
 
