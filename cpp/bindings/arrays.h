@@ -17,7 +17,8 @@ namespace passlib {
 /// Makes an array read-only.
 void freeze(const pybind11::array& array);
 
-/// A NumPy array, by a pointer to it, as the owner of its memory. The last owner ends with the GIL.
+/// Returns a NumPy array, by a pointer to it, as the owner of its memory. Destroying the last owner
+/// requires the GIL.
 std::shared_ptr<const void> ownerOf(const pybind11::array& array);
 
 /// Whether two arrays are equal in type, shape and every bit.

@@ -42,7 +42,7 @@ const onnx::Original* nestedOriginal(const onnx::Originals* file, const Node& no
 
 template <typename Number>
 NestedElements elementsOf(int type, Integers dims, const std::vector<Number>& numbers) {
-  NestedElements made{type, std::move(dims), {}, nullptr, nullptr};
+  NestedElements made{type, std::move(dims), {}, nullptr};
   made.copied.resize(numbers.size() * sizeof(Number));
   if (!numbers.empty()) std::memcpy(made.copied.data(), numbers.data(), made.copied.size());
   made.data = made.copied.data();
@@ -380,7 +380,7 @@ std::optional<NestedElements> Model::nestedElements(const Node& constant) const 
   const onnx::Elements elements = onnx::checkElements(
       tensor, [&] { return "tensor " + std::string(attributeOf(constant, "__id__")); });
   if (elements.type == nullptr) return std::nullopt;
-  NestedElements found{tensor.type, tensor.dims, {}, elements.raw.data(), nullptr};
+  NestedElements found{tensor.type, tensor.dims, {}, elements.raw.data()};
   if (!tensor.has_raw) {
     found.copied.resize(elements.count * elements.type->size);
     onnx::copyElements(tensor, elements, found.copied.data());

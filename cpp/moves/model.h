@@ -34,7 +34,7 @@ struct Hooks {
   std::function<const facts::Fact&(const NodeEntry&)> fact;
   /// Sets the tensor of a new variable to memory for a parameter.
   std::function<void(Node*, const std::vector<int64_t>&, MXDType)> allocate;
-  /// Sets the tensor of a new variable to elements that nobody changes.
+  /// Sets the tensor of a new variable to read-only elements.
   std::function<void(Node*, const std::vector<int64_t>&, MXDType, const char*,
                      const std::shared_ptr<const void>& owner)>
       lend;
@@ -48,8 +48,8 @@ struct NestedElements {
   int type;
   std::vector<int64_t> dims;
   std::vector<char> copied;
-  const char* data;                   ///< of `copied` or of the files
-  std::shared_ptr<const void> owner;  ///< of data in another file; else null
+  const char* data;                     ///< of `copied` or of the files
+  std::shared_ptr<const void> owner{};  ///< of data in another file; else null
 };
 
 /// Whether a node is this operator of ONNX's own.

@@ -52,7 +52,8 @@ struct Model {
   bool has_external = false;  ///< some tensor states a place for its data in another file
   std::vector<std::pair<Bytes, int64_t>> imports;
   std::vector<Constant> constants;  ///< those that are external, and arrays of the main graph
-  /// What the host mapped for constants of nested graphs, by the start of the message.
+  /// Data in other files of constants of nested graphs, by the start of their messages. The host
+  /// sets it.
   std::unordered_map<const char*, Elsewhere> elsewhere;
   std::shared_ptr<const Levels> levels;  ///< writing goes by them
 };

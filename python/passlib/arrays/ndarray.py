@@ -298,7 +298,7 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
         if ufunc in _BITWISE:
             # Comparisons are numbers here, and functions such as those of np.testing expect bool.
             truth = results is not None and kwargs["out"][0].dtype == bool
-            given = [_truth(value) if truth or _is_real(value) else value for value in given]
+            given = [np.not_equal(each, 0) if truth or _is_real(each) else each for each in given]
         computed = getattr(ufunc, method)(*given, **kwargs)
         if results is not None:
             return results[0] if len(results) == 1 else results
@@ -453,10 +453,6 @@ class NDArray(Arithmetic, Placed["NDArray"], np.ndarray[Any, np.dtype[Any]]):
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
-def _truth(value: Any) -> Any:
-    return np.not_equal(value, 0)
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import DIM_PARAMS, INPUTS_ALSO
+from passlib.dialects.onnx.calls import values_of
 from passlib.dialects.onnx.nested import graphs_within, rename_values, sealed, value_info
 from passlib.dialects.onnx.reading import Content, Held
 from passlib.dialects.onnx.soundness.inference import facts_by_place
@@ -446,7 +447,7 @@ class _Outside:
             for name, (code, wrappers, sizes, *_) in zip(node.output, facts, strict=False):
                 if name and code and not wrappers:
                     self.types[name] = value_info(name, code, sizes)
-        self.names = NameSource(set(names_of(model.graph)))
+        self.names = NameSource(set(values_of(model.graph)))
 
     def sizes(self, name: str) -> list[Any] | None:
         """Return the sizes of a value as ONNX's Dimension; None for an unknown rank."""
@@ -519,7 +520,7 @@ def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
 
 def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> None:
     """Replace the contents of a nested graph; its inputs and outputs keep names and types."""
-    own = set(names_of(graph))
+    own = set(values_of(graph))
     fixed = {value.name for value in (*graph.input, *graph.output)}
     shared = {
         tensor.name
@@ -543,14 +544,6 @@ def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> 
     del graph.initializer[:], graph.value_info[:]
     graph.node.extend(made.node)
     graph.initializer.extend(kept)
-
-
-def names_of(graph: Any) -> Iterator[str]:
-    """Iterate over the names of all values of a graph, nested graphs included."""
-    for inner in graphs_within(graph):
-        yield from (value.name for value in (*inner.input, *inner.output, *inner.initializer))
-        for node in inner.node:
-            yield from (*node.input, *node.output)
 
 
 def _defined(graph: Any) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import passlib._core as _core
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT
+from passlib.dialects.onnx.calls import values_of
 from passlib.dialects.onnx.nested import (
     external_tensors,
     graphs_within,
@@ -22,7 +23,7 @@ from passlib.dialects.onnx.reading import Content, Document, Reference, document
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.graph.plain import PlainGraph
-from passlib.model.edits import Change, names_of
+from passlib.model.edits import Change
 from passlib.model.graph import graph_of
 
 _CONSTANT_OF_ANY_TYPE = 9
@@ -260,7 +261,7 @@ class _Body:
                 names[source] = name
             else:
                 copies.append((source, name))
-        taken = set(names_of(graph))
+        taken = set(values_of(graph))
         fresh = NameSource(taken | set(self._function.output))
         for name in self._function.output:
             if name in taken and name not in names:

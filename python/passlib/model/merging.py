@@ -7,6 +7,7 @@ from typing import Any
 
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
+from passlib.dialects.onnx.calls import values_of
 from passlib.dialects.onnx.lowering.types import fit, spec_of
 from passlib.dialects.onnx.nested import graphs_within, rename_values, sealed, sizes_of
 from passlib.dialects.onnx.reading import Content
@@ -14,7 +15,7 @@ from passlib.errors import GraphError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
 from passlib.graph.names import NameSource
 from passlib.model.appearance import described_type
-from passlib.model.edits import content_of, names_of, of_content
+from passlib.model.edits import content_of, of_content
 from passlib.model.loading import AnyModel, as_model
 from passlib.model.model import Model
 
@@ -68,8 +69,8 @@ def merge(
     _check_types(before.graph, after.graph, pairs)
     _rename_sizes(before.graph, after.graph, pairs)
     names = {target: source for source, target in pairs.items()}
-    present = set(names_of(before.graph)) - {""}
-    own = set(names_of(after.graph)) - {""}
+    present = set(values_of(before.graph)) - {""}
+    own = set(values_of(after.graph)) - {""}
     if prefix:
         names = {name: prefix + name for name in own} | names
     twice = [

@@ -12,7 +12,7 @@ import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx import attributes
 from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.reading import EXTERNAL, Content, Document, Folder, Held
+from passlib.dialects.onnx.reading import EXTERNAL, Content, Document, Folder, Held, location_of
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
 from passlib.files.optional import require
 from passlib.graph.plain import WITH_GRAPHS
@@ -129,11 +129,21 @@ def put_inside(tensors: Iterable[Any], folder: Folder) -> None:
         tensor.ClearField("data_location")
 
 
+def empty(tensor: Any) -> None:
+    """Take the elements and dimensions from a tensor; its name and element type stay."""
+    name, kind = tensor.name, tensor.data_type
+    tensor.Clear()
+    tensor.name, tensor.data_type = name, kind
+    tensor.dims.append(0)
+
+
 def sealed(model: Any, *weights: Held) -> Content:
-    """Serialize a message that was made of others with their weights."""
+    """Serialize a message that was made of others with those of their weights that it states."""
     arrays = {name: array for each in weights for name, array in each.arrays.items()}
-    held = Held(arrays, [file for each in weights for file in each.mapped])
-    return Content.of(model.SerializeToString(), held)
+    stated = {location_of(tensor, tensor.name)[0] for tensor in external_tensors(model)}
+    held = {name: array for name, array in arrays.items() if name in stated}
+    mapped = [file for each in weights for file in each.mapped]
+    return Content.of(model.SerializeToString(), Held(held, mapped))
 
 
 def _tensors(model: Any) -> Iterator[Any]:

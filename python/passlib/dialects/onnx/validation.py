@@ -16,7 +16,7 @@ import numpy as np
 
 from passlib.dialects.onnx import schema, tensors
 from passlib.dialects.onnx.attributes import INPUTS_ALSO, is_graph
-from passlib.dialects.onnx.nested import copy_of, used_by
+from passlib.dialects.onnx.nested import copy_of, empty, used_by
 from passlib.dialects.onnx.reading import EXTERNAL, Folder, map_file, parse_model, read
 from passlib.dialects.onnx.soundness.model import check_model, complaint_about
 from passlib.dialects.protocol import Problem
@@ -459,10 +459,7 @@ def _without_external(node: Any) -> Any:
     made = copy_of(node)
     for value in made.attribute:
         if value.HasField("t") and value.t.data_location == EXTERNAL:
-            kind = value.t.data_type
-            value.t.Clear()
-            value.t.data_type = kind
-            value.t.dims.append(0)
+            empty(value.t)
     return made
 
 

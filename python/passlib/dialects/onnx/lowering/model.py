@@ -9,6 +9,7 @@ import numpy as np
 
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx.attributes import OPAQUE
+from passlib.dialects.onnx.calls import values_of
 from passlib.dialects.onnx.lowering.types import STRING, fix_sizes, spec_of
 from passlib.dialects.onnx.nested import (
     external_tensors,
@@ -144,7 +145,7 @@ def _place_others(
     lifted: dict[str, np.ndarray[Any, Any]] = {}
     if sum(array.nbytes for array in arrays.values() if array is not None) > _MOST_INSIDE:
         main, *nested = graphs_within(model.graph)
-        names = NameSource(_names_in(main, *nested))
+        names = NameSource(set(values_of(main)))
         for graph in nested:
             lifted |= _lift(graph, main, arrays, names)
         others = _others(model, weights | lifted.keys())
@@ -181,12 +182,6 @@ def _lift(
     refill(graph.initializer, kept)
     rename_values(renamed, graph)
     return lifted
-
-
-def _names_in(*graphs: Any) -> set[str]:
-    found = {name for each in graphs for node in each.node for name in (*node.input, *node.output)}
-    values = (value for each in graphs for value in (*each.input, *each.output, *each.initializer))
-    return found.union(value.name for value in values)
 
 
 def _refuse_other_kinds(value: Any, what: str) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within
+from passlib.dialects.onnx.nested import copy_of, empty, external_tensors, graphs_within
 from passlib.dialects.onnx.soundness.corrected import questionable
 from passlib.dialects.onnx.soundness.inference import (
     inferred_with_disputes,
@@ -195,10 +195,7 @@ def _check(model: Any) -> None:
     if any(external_tensors(model)):  # whose files the checker would look for
         model = copy_of(model)
         for tensor in list(external_tensors(model)):
-            name, kind = tensor.name, tensor.data_type
-            tensor.Clear()
-            tensor.name, tensor.data_type = name, kind
-            tensor.dims.append(0)
+            empty(tensor)
     checker.check_model(model)
 
 
