@@ -37,6 +37,7 @@ from passlib.graph.plain import ORIGIN, PlainGraph, collection_off
 from passlib.graph.tables import Table
 from passlib.library import backends
 from passlib.library.call import Arrays, Backend, Call, Holder, Outcome, Param
+from passlib.library.compiled import NumpyArrays
 from passlib.library.pipeline import (
     Repeat,
     Step,
@@ -508,10 +509,13 @@ class _Observer:
         self._request = request
 
     def apply(self, step: Step, options: dict[str, Any], subject: _State) -> _State:
-        args, aux = (None if given is None else dict(given) for given in subject.weights)
+        # Weights of a model stay such, and are not copied.
+        args, aux = (None if given is None else type(given)(given) for given in subject.weights)
         request = replace(self._request, backend=step.name, args=args, aux=aux, options=options)
         symbol = subject.symbol
         made = symbol.of_native(*optimize_graph(symbol, request), symbol.family)
+        if isinstance(args, NumpyArrays) and isinstance(aux, NumpyArrays):
+            drop_removed(symbol, made, args, aux)
         return _State(made, (args, aux))
 
     def differs(self, before: _State, after: _State) -> bool:
@@ -519,6 +523,18 @@ class _Observer:
             weights_differ(old or {}, new or {})
             for old, new in zip(before.weights, after.weights, strict=True)
         )
+
+
+def drop_removed(before: PlainGraph, after: PlainGraph, *weights: NumpyArrays) -> None:
+    """Take the weights of variables that a pass removed out of those of a model lent to it."""
+    stated = [arrays.gone for arrays in weights if arrays.gone is not None]
+    if len(stated) == len(weights):
+        gone = {name for names in stated for name in names}
+    else:
+        gone = set(before.graph.missing_variables(after.graph))
+    for arrays in weights:
+        for name in gone:
+            arrays.pop(name, None)
 
 
 def _run_steps(graph: _G, steps: Steps, request: Request) -> _G:
@@ -539,10 +555,10 @@ def _run_steps(graph: _G, steps: Steps, request: Request) -> _G:
     held = tuple(
         None
         if given is None
-        else {
-            name: read_only(array) if watched and isinstance(array, np.ndarray) else array
+        else (NumpyArrays if isinstance(given, NumpyArrays) else dict)(
+            (name, read_only(array) if watched and isinstance(array, np.ndarray) else array)
             for name, array in given.items()
-        }
+        )
         for given in weights
     )
     result = execute(steps, _State(graph, held), options, _Observer(request))

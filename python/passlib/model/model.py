@@ -49,7 +49,14 @@ from passlib.library.pipeline import (
 from passlib.lowering import TypeSpec
 from passlib.lowering.builder import OPSET
 from passlib.lowering.types import partial_shape
-from passlib.model.graph import ModelGraph, as_steps, graph_of, optimized, refuse_options
+from passlib.model.graph import (
+    ModelGraph,
+    as_steps,
+    drop_removed,
+    graph_of,
+    optimized,
+    refuse_options,
+)
 from passlib.model.weights import Weights, check_weights, frozen, owner, remaining, replaced
 
 if TYPE_CHECKING:
@@ -435,7 +442,7 @@ class Model:
         if graph.graph is self._symbol.graph:
             return self
         with collection_off():
-            _drop_removed(self._symbol, graph, args, aux)
+            drop_removed(self._symbol, graph, args, aux)
             return self.of_parts(graph, args, aux, self._template, owned=True)
 
     def _enters_functions(self, steps: Steps) -> bool:
@@ -977,18 +984,6 @@ def _declared(attributes: Mapping[str, str]) -> TypeSpec:
         return TypeSpec(None, None)
     # In MXNet, an unknown rank may be declared as one of 0.
     return TypeSpec(spec.dtype, partial_shape(spec.shape) if spec.shape else None)
-
-
-def _drop_removed(before: ModelGraph, after: ModelGraph, *weights: NumpyArrays) -> None:
-    """Take the weights of variables that a pass removed out of what was lent to it."""
-    stated = [arrays.gone for arrays in weights if arrays.gone is not None]
-    if len(stated) == len(weights):
-        gone = {name for names in stated for name in names}
-    else:
-        gone = set(before.graph.missing_variables(after.graph))
-    for arrays in weights:
-        for name in gone:
-            arrays.pop(name, None)
 
 
 def _refuse_types(given: Mapping[str, Any]) -> None:

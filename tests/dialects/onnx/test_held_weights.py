@@ -312,12 +312,19 @@ def _run(script: str, path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.parametrize("edit", [lambda model: model, flat], ids=["functions", "no functions"])
 @pytest.mark.parametrize("room", [True, False])
-@pytest.mark.parametrize("name", ["toHalf", "quantizeWeights{block=0}"])
+@pytest.mark.parametrize(
+    "name", ["toHalf", "quantizeWeights{block=0}", "nameUniquely, quantizeWeights{block=0}"]
+)
 def test_new_weights_are_moved_to_a_file(
-    name: str, room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    room: bool,
+    edit: Callable[[passlib.Model], passlib.Model],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = passlib.load(stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS)))
+    model = edit(passlib.load(stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS))))
     plain = model.optimize_for(name)
     monkeypatch.setattr(python, "MOST_IN_MEMORY", 0)
     if not room:
