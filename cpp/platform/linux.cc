@@ -32,6 +32,18 @@ bool reserveRoom(int file, std::size_t size) {
   return fallocate(file, 0, 0, static_cast<off_t>(size)) == 0 || errno != ENOSPC;
 }
 
+std::size_t copyToEnd(int source, std::size_t offset, std::size_t size, int target) {
+  auto from = static_cast<loff_t>(offset);
+  std::size_t copied = 0;
+  while (copied < size) {
+    const ssize_t now = copy_file_range(source, &from, target, nullptr, size - copied, 0);
+    if (now < 0 && errno == EINTR) continue;
+    if (now <= 0) break;
+    copied += static_cast<std::size_t>(now);
+  }
+  return copied;
+}
+
 bool bringIn(void* first, std::size_t size) { return madvise(first, size, kPopulate) == 0; }
 
 timespec modifiedAt(const struct stat& file) { return file.st_mtim; }

@@ -36,6 +36,11 @@ bool isMainThread() {
 
 bool reserveRoom(int /*file*/, std::size_t /*size*/) { return true; }
 
+std::size_t copyToEnd(int /*source*/, std::size_t /*offset*/, std::size_t /*size*/,
+                      int /*target*/) {
+  return 0;
+}
+
 bool bringIn(void* /*first*/, std::size_t /*size*/) { return false; }
 
 #if defined(__APPLE__)

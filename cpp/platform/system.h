@@ -33,6 +33,10 @@ bool isMainThread();
 /// or the file system cannot reserve any.
 bool reserveRoom(int file, std::size_t size);
 
+/// Copies bytes of a file to the end of another, which the second descriptor is at, and shares the
+/// blocks of both where the file system can. Returns how many; fewer where the system cannot.
+std::size_t copyToEnd(int source, std::size_t offset, std::size_t size, int target);
+
 /// Brings pages of a mapped file into memory. False where the system cannot say that it did.
 bool bringIn(void* first, std::size_t size);
 

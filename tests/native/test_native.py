@@ -674,7 +674,7 @@ def without_doubtful_types(data: bytes) -> bytes:
 
 EXTERNAL = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1, 8, 9, 9] x, bool c) => (float[1, 8, 7, 7] z)
-<float[8, 8, 3, 3] w, float[8] s, float[8] o, float[8] m, float[8] v, float[3000] spare>
+<float[8, 8, 3, 3] w, float[8] s, float[8] o, float[8] m, float[8] v, float[20001] spare>
 { a = Conv(x, w) b = BatchNormalization(a, s, o, m, v)
   z = If(c) <then_branch = t () => (float[1, 8, 7, 7] d) <float[1, 8, 7, 7] n>
                { k = Mul(n, n) d = Add(b, k) },

@@ -28,12 +28,30 @@ constexpr std::size_t kElement = 8;
 /// Files of fewer bytes are written as they come.
 constexpr std::size_t kReserved = std::size_t{1} << 20;
 
+/// File systems share whole blocks of this size.
+constexpr std::size_t kShared = 4096;
+
+/// Fewer bytes are not searched in files.
+constexpr std::size_t kSearched = std::size_t{1} << 16;
+
+/// Whether blocks of a file may become those of another one.
+bool isShareable(Bytes bytes, FileSpan (*find)(Bytes), FileSpan* place) {
+  if (find == nullptr || bytes.size() < kSearched) return false;
+  *place = find(bytes);
+  return place->file >= 0 && place->offset % kShared == 0;
+}
+
+bool isShareable(const Computed& /*computed*/, FileSpan (*)(Bytes) /*find*/, FileSpan* /*place*/) {
+  return false;
+}
+
 /// Writes pieces one after the other.
 class Output {
  public:
-  explicit Output(int file) : file_(file) {}
+  Output(int file, FileSpan (*find)(Bytes)) : file_(file), find_(find) {}
 
   void add(Bytes bytes) {
+    bytes.remove_prefix(share(bytes));
     while (!bytes.empty()) {
       if (left_.size() == kMostPieces) flush();
       // To the end of the block, or of a later one.
@@ -78,6 +96,7 @@ class Output {
         throw std::system_error(errno, std::generic_category());
       }
       auto done = static_cast<std::size_t>(result);
+      written_ += done;
       while (first < left_.size() && done >= left_[first].iov_len) done -= left_[first++].iov_len;
       if (done > 0) {
         left_[first].iov_base = static_cast<char*>(left_[first].iov_base) + done;
@@ -89,12 +108,26 @@ class Output {
   }
 
  private:
+  /// Lets the file have the blocks of another one; returns the number of bytes in these.
+  std::size_t share(Bytes bytes) {
+    FileSpan place;
+    if ((written_ + waiting_) % kShared != 0 || !isShareable(bytes, find_, &place)) return 0;
+    flush();
+    // A range that ends within a block is not shared at all.
+    const std::size_t whole = bytes.size() / kShared * kShared;
+    const std::size_t copied = platform::copyToEnd(place.file, place.offset, whole, file_);
+    written_ += copied;
+    return copied;
+  }
+
   void push(const char* data, std::size_t size) {
     left_.push_back({const_cast<char*>(data), size});
     waiting_ += size;
   }
 
   int file_;
+  FileSpan (*find_)(Bytes);
+  std::size_t written_ = 0;
   std::vector<iovec> left_;
   std::size_t waiting_ = 0;        ///< bytes of all that are left
   std::unique_ptr<char[]> block_;  ///< computed bytes, each at its place in the block
@@ -102,14 +135,20 @@ class Output {
 
 }  // namespace
 
-void writePieces(const Pieces& pieces, int file) {
+void writePieces(const Pieces& pieces, int file, FileSpan (*find)(Bytes)) {
   // With its blocks reserved, a large file is written in half of the time, and a full disk is
-  // noticed before. Not all file systems can do that.
-  const std::size_t size = pieces.size();
-  if (size >= kReserved && !platform::reserveRoom(file, size)) {
+  // noticed before. Not all file systems can do that, and shared blocks take no room.
+  std::size_t size = 0;
+  bool is_shared = false;
+  pieces.forEach([&](const auto& piece) {
+    FileSpan place;
+    size += piece.size();
+    is_shared = is_shared || isShareable(piece, find, &place);
+  });
+  if (!is_shared && size >= kReserved && !platform::reserveRoom(file, size)) {
     throw std::system_error(ENOSPC, std::generic_category());
   }
-  Output output(file);
+  Output output(file, find);
   pieces.forEach([&](const auto& piece) { output.add(piece); });
   output.flush();
 }

@@ -25,6 +25,17 @@ MOST_IN_MEMORY = 1 << 27
 """When the new arrays of a pass have more bytes, they are moved to a temporary file."""
 
 
+def _is_in_file(array: Any) -> bool:
+    """Whether an array shows a part of a mapped file, which nobody changes."""
+    return (
+        isinstance(array, np.ndarray)
+        and array.nbytes >= SMALL
+        and not array.flags.writeable
+        and array.flags.c_contiguous
+        and _core.place_in_file(array) is not None
+    )
+
+
 class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
     """Arrays by name of their variable. They are read-only; assign an array to change one.
 
@@ -89,7 +100,8 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
             )
         if not isinstance(name, str):
             raise TypeError(f"{self._kind} are set by the names of variables, not by {name!r}")
-        made = np.array(array, order="C")
+        is_in_file = _is_in_file(array)
+        made = np.asarray(array) if is_in_file else np.array(array, order="C")
         if made.dtype.name not in dtypes.WITHOUT_CODE:
             dtypes.code(made.dtype)  # an error where models have no arrays of this type
         made.flags.writeable = False
@@ -97,7 +109,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         self._new[name] = made
         self._names[name] = None
         self._deleted.discard(name)
-        if made.nbytes >= SMALL:
+        if made.nbytes >= SMALL and not is_in_file:
             self._in_memory[name] = made
             self._bytes_in_memory += made.nbytes
             if self._bytes_in_memory > MOST_IN_MEMORY:
