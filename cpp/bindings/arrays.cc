@@ -13,6 +13,7 @@
 #include "bindings/files/named_arrays.h"
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
+#include "library/weights/written.h"
 
 namespace passlib {
 
@@ -125,14 +126,10 @@ py::array viewOf(const void* data, const py::dtype& type, const std::vector<int6
 py::array packed(const py::array& array) {
   if (array.itemsize() != 1) throw py::value_error("the elements of the array are no bytes");
   const py::array plain = py::array::ensure(array, py::array::c_style);
-  const auto count = static_cast<std::size_t>(plain.size());
-  const auto* const elements = static_cast<const uint8_t*>(plain.data());
-  py::array_t<uint8_t> made(static_cast<py::ssize_t>((count + 1) / 2));
-  uint8_t* const bytes = made.mutable_data();
-  for (std::size_t i = 0; i < count; i += 2) {
-    const unsigned high = i + 1 < count ? elements[i + 1] & 15U : 0;
-    bytes[i / 2] = static_cast<uint8_t>((elements[i] & 15U) | high << 4U);
-  }
+  const WrittenPacked bytes(
+      {static_cast<const char*>(plain.data()), static_cast<std::size_t>(plain.size())});
+  py::array_t<uint8_t> made(static_cast<py::ssize_t>(bytes.size()));
+  bytes.compute(0, bytes.size(), reinterpret_cast<char*>(made.mutable_data()));
   return std::move(made);
 }
 

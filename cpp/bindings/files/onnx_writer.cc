@@ -108,15 +108,18 @@ class PythonHost : public onnx::WriteHost {
     if (isScaled(found)) return describeScaled(found, variable);
     auto array = py::reinterpret_borrow<py::array>(found);
     GivenArray given = describe(array, "parameter", variable);
-    if (given.type == facts::kUint4 || given.type == facts::kInt4) {
-      array = packed(array);
-    } else if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
+    if ((array.flags() & py::array::c_style) == 0 || array.dtype().byteorder() == '>') {
       const py::object little = array.dtype().attr("newbyteorder")("<");
       array = py::module_::import("numpy").attr("ascontiguousarray")(array, little);
     }
     kept_.push_back(array);
-    given.data =
-        Bytes(static_cast<const char*>(array.data()), static_cast<std::size_t>(array.nbytes()));
+    const Bytes data(static_cast<const char*>(array.data()),
+                     static_cast<std::size_t>(array.nbytes()));
+    if (given.type == facts::kUint4 || given.type == facts::kInt4) {
+      given.computed = &packed_.emplace_back(data);
+    } else {
+      given.data = data;
+    }
     return given;
   }
 
@@ -205,6 +208,7 @@ class PythonHost : public onnx::WriteHost {
   std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
   std::vector<py::object> kept_;
   std::deque<WrittenScaled> scaled_;
+  std::deque<WrittenPacked> packed_;
 };
 
 /// A model that is written. Keeps the file and the arrays that it refers to.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Iterable
@@ -13,6 +14,9 @@ import passlib._core as _core
 
 SMALL: Final = 1 << 16
 """Fewer bytes are written from memory."""
+
+MOST_IN_MEMORY: Final = 1 << 27
+"""New arrays of more bytes are moved to a temporary file."""
 
 _BLOCK: Final = 4096
 """File systems share whole blocks."""
@@ -40,15 +44,15 @@ def in_temporary_file(arrays: Iterable[np.ndarray[Any, Any]]) -> list[np.ndarray
     """
     with tempfile.TemporaryFile() as file:
         places = []
-        for array in arrays:
+        for array in arrays:  # which may be made one after the other
             file.write(bytes(-file.tell() % _BLOCK))
-            places.append((file.tell(), array))
+            places.append((file.tell(), array.dtype, array.shape))
             write_array(file, np.ascontiguousarray(array))
         file.flush()
         content = memoryview(_core.FileMapping(file.fileno(), "a temporary file"))
     return [
-        np.frombuffer(content, array.dtype, array.size, offset).reshape(array.shape)
-        for offset, array in places
+        np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape)
+        for offset, dtype, shape in places
     ]
 
 

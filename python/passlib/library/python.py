@@ -16,13 +16,10 @@ from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.dialects import Dialect
 from passlib.errors import PassError, PassResultError, listed
-from passlib.files.copying import SMALL, in_temporary_file
+from passlib.files.copying import MOST_IN_MEMORY, SMALL, in_temporary_file
 from passlib.graph.plain import PlainGraph
 from passlib.library.call import Arrays, Backend, Call, Outcome, Param
 from passlib.library.compiled import NumpyArrays, as_lent_array
-
-MOST_IN_MEMORY = 1 << 27
-"""When the new arrays of a pass have more bytes, they are moved to a temporary file."""
 
 
 def _is_in_file(array: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ import passlib
 import passlib._core as _core
 from passlib.dialects.onnx.lowering import model as lowering
 from passlib.dialects.onnx.nested import graphs_within
-from passlib.dialects.onnx.writing import saving
+from passlib.dialects.onnx.writing import assembly, saving
 from passlib.errors import FormatError, UnsupportedError
+from passlib.files.copying import in_temporary_file
 from passlib.library import python
 from passlib.model.edits import content_of
 from passlib.workbench.randomness import seeded
@@ -336,3 +337,26 @@ def test_new_weights_are_moved_to_a_file(
         np.testing.assert_array_equal(array, plain.args[n])
     in_file = [n for n, array in new.items() if _core.place_in_file(np.asarray(array))]
     assert bool(in_file) == room
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_weights_in_4_bits_are_packed_in_a_file(
+    room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = flat(passlib.load(stored(tmp_path / "m.onnx", TEXT, list(WEIGHTS))))
+    made = made.with_opset(21).optimize_for("quantizeWeights{bits=4}")
+    made.save(tmp_path / "plain.onnx", external_data=True)
+    moved = []
+
+    def noted(arrays: Iterable[Any]) -> list[Any]:
+        moved.append(in_temporary_file(arrays))
+        return moved[-1]
+
+    monkeypatch.setattr(assembly, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(assembly, "in_temporary_file", noted)
+    if not room:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "no folder"))
+    made.save(tmp_path / "other.onnx", external_data=True)
+    assert bool(moved) == room
+    data = [(tmp_path / f"{name}.onnx.data").read_bytes() for name in ("plain", "other")]
+    assert data[0] == data[1]

@@ -8,7 +8,7 @@ import logging
 import mmap
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,7 @@ from passlib.dialects.onnx.tensors import PACKED, code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_type, stated_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
+from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
 from passlib.files.optional import require
 from passlib.files.regular import is_own, is_regular, is_temporary, open_regular
 from passlib.graph.plain import collection_off
@@ -251,6 +252,14 @@ def placement_of(
     return Placement(external_data, os.fspath(location or ""), threshold)
 
 
+def _packed(arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Return arrays with two elements in a byte, in a file if they are large and there is room."""
+    if sum(array.size for array in arrays) // 2 > MOST_IN_MEMORY:
+        with suppress(OSError):
+            return in_temporary_file(map(_core.packed, arrays))
+    return [_core.packed(array) for array in arrays]
+
+
 class Assembled:
     """A model ready to be written.
 
@@ -295,10 +304,10 @@ class Assembled:
 
         Those of types smaller than a byte are bytes with two elements each.
         """
-        return {
-            number: _core.packed(array) if array.dtype.name in PACKED else computed(array)
-            for number, array in self.held.items()
-        }
+        held = self.held
+        small = {number: array for number, array in held.items() if array.dtype.name in PACKED}
+        made = dict(zip(small, _packed(list(small.values())), strict=True))
+        return {n: made[n] if n in made else computed(array) for n, array in held.items()}
 
     @property
     def held(self) -> dict[int, Any]:
