@@ -12,6 +12,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/calls/exit_gate.h"
+#include "bindings/calls/native_call.h"
 #include "bindings/common.h"
 #include "bindings/files/named_arrays.h"
 #include "bindings/files/onnx_file.h"
@@ -20,6 +22,7 @@
 #include "facts/node_view.h"
 #include "facts/table.h"
 #include "graph/attributes.h"
+#include "model/library_nodes.h"
 
 namespace passlib {
 
@@ -76,6 +79,19 @@ class ArrayFacts {
   std::vector<py::object> kept_;
 };
 
+/// The facts of variables that have arrays.
+FileFacts::Known arrayFacts(const Graph& graph, const py::dict& params) {
+  NamedArrays arrays(params);
+  ArrayFacts describer;
+  FileFacts::Known known;
+  for (const Node* node : graph.nodes) {
+    if (node->op != "null") continue;
+    PyObject* const array = arrays.find(node->name);
+    if (array != nullptr && array != Py_None) known.emplace(node, describer.of(array));
+  }
+  return known;
+}
+
 /// Facts for Python.
 class GraphFacts {
  public:
@@ -84,15 +100,8 @@ class GraphFacts {
              bool believe_stated)
       : owner_(std::move(owner)) {
     const std::shared_ptr<const Graph> graph = source.get();
-    // Arrays are described with the GIL, before inference.
-    NamedArrays arrays(params);
-    ArrayFacts describer;
-    FileFacts::Known known;
-    for (const Node* node : graph->nodes) {
-      if (node->op != "null") continue;
-      PyObject* const array = arrays.find(node->name);
-      if (array != nullptr && array != Py_None) known.emplace(node, describer.of(array));
-    }
+    // With the GIL, before inference.
+    FileFacts::Known known = arrayFacts(*graph, params);
     known_ =
         std::make_unique<FileFacts>(owner_.cast<OnnxFile&>().originals(), graph, std::move(known));
     const ReleasedGil released;
@@ -238,9 +247,28 @@ py::dict unknownOperators(GraphSource& source) {
   return found;
 }
 
+std::shared_ptr<model::LibraryNodes> libraryNodes(OnnxFile& file, GraphSource& source,
+                                                  const facts::Opsets& opsets,
+                                                  const py::dict& params, const GivenTypes& given,
+                                                  const model::LibraryOperators& operators,
+                                                  const py::function& write) {
+  const GateHold hold;
+  const std::shared_ptr<const Graph> graph = source.get();
+  model::TypeSources types{file.originals(), arrayFacts(*graph, params), opsets, given};
+  std::optional<model::LibraryNodes> made;
+  runCaptured(write, [&](OnInterrupt how) {
+    made = model::writeLibraryNodes(*graph, std::move(types), operators, how);
+  });
+  if (!made) return nullptr;
+  return std::make_shared<model::LibraryNodes>(*std::move(made));
+}
+
 }  // namespace
 
 void bindFacts(py::module_* m) {
+  py::class_<model::LibraryNodes, std::shared_ptr<model::LibraryNodes>>(*m, "LibraryNodes");
+  m->def("library_nodes", &libraryNodes, py::arg("file"), py::arg("graph"), py::arg("opsets"),
+         py::arg("params"), py::arg("given"), py::arg("operators"), py::arg("write"));
   m->def("unknown_operators", &unknownOperators, py::arg("graph"));
   py::class_<GraphFacts>(*m, "GraphFacts")
       .def(py::init<py::object, GraphSource&, const facts::Opsets&, const py::dict&,

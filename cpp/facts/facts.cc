@@ -437,6 +437,12 @@ class Facts::Inference : public Surroundings {
       constant = constant && !isRandom(node.op);
     } else {
       constant = false;
+      if (settings_.of_others) {
+        std::vector<Fact> known = settings_.of_others(node, own);
+        for (std::size_t i = 0; i < std::min(known.size(), made->size()); ++i) {
+          (*made)[i] = std::move(known[i]);
+        }
+      }
     }
     for (std::size_t i = 0; i < made->size(); ++i) {
       Fact& fact = (*made)[i];

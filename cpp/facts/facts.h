@@ -48,6 +48,10 @@ struct Settings {
   bool believe_stated = false;
   /// Returns a function of the model; null if there is none.
   std::function<const Function*(std::string_view domain, std::string_view name)> function;
+  /// Returns the facts of the results of an operator that has no rule and is no function. Errors
+  /// that it throws end the inference.
+  std::function<std::vector<Fact>(const Node& node, const std::vector<const Fact*>& inputs)>
+      of_others;
   /// Whether open sizes in float32 may be so large that it rounds them.
   bool large_sizes = true;
   /// Whether the model may fail because an open size is 0. Else sizes by which it would fail then

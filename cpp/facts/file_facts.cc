@@ -6,7 +6,8 @@
 namespace passlib::facts {
 
 void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_stated,
-                      bool large_sizes, bool believe_stated) {
+                      bool large_sizes, bool believe_stated,
+                      decltype(Settings::of_others) of_others) {
   for (const Node* node : graph_->nodes) {
     const auto stated = node->op == "null" ? given.find(node->name) : given.end();
     if (stated == given.end()) continue;
@@ -31,6 +32,7 @@ void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_s
   Settings settings = source_->settings(opsets, with_stated);
   settings.large_sizes = large_sizes;
   settings.believe_stated = believe_stated;
+  settings.of_others = std::move(of_others);
   settings.describe = [this](const Node& node) {
     const auto found = known_.find(&node);
     return found != known_.end() ? found->second : source_->describe(node);

@@ -35,8 +35,9 @@ class FileFacts {
   FileFacts(const FileFacts&) = delete;
   FileFacts& operator=(const FileFacts&) = delete;
 
+  /// `of_others`: see Settings.
   void infer(const Opsets& opsets, const GivenTypes& given, bool with_stated, bool large_sizes,
-             bool believe_stated);
+             bool believe_stated, decltype(Settings::of_others) of_others = nullptr);
 
   const Graph& graph() const { return *graph_; }
   const Facts& facts() const { return *facts_; }

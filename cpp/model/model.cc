@@ -174,14 +174,24 @@ std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, cons
 
 std::map<std::string, std::size_t> countOperators(const Model& model) {
   const std::shared_ptr<const Graph> main = model.graph->get();
+  const auto runs_subgraph = [&model](const Node& node) {
+    if (model.operators == nullptr) return false;
+    const auto found = model.operators->find(node.op);
+    return found != model.operators->end() && found->second->functions().is_subgraph;
+  };
   std::map<std::string, std::size_t> counts;
-  // Only read here; the walk takes pointers that could be written to.
-  mxnet::ext::host::forEachNode(
-      const_cast<Graph*>(main.get()), [](Graph*) {},
-      [&](Graph* graph, const Node* node) {
-        if (node->op == "null" || (graph != main.get() && !model.isOnnx())) return;
-        ++counts[node->op];
-      });
+  std::vector<const Graph*> pending = {main.get()};
+  while (!pending.empty()) {
+    const Graph* const graph = pending.back();
+    pending.pop_back();
+    for (const Node* node : graph->nodes) {
+      if (node->op == "null") continue;
+      ++counts[node->op];
+      if (model.isOnnx() && !runs_subgraph(*node)) {
+        pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
+      }
+    }
+  }
   return counts;
 }
 

@@ -13,6 +13,7 @@
 #include "graph/source.h"
 #include "model/array.h"
 #include "model/file.h"
+#include "model/library_nodes.h"
 #include "model/symbol_file.h"
 #include "onnx/naming/draft.h"
 
@@ -26,6 +27,7 @@ struct Model {
   GraphTexts attributes;  ///< of the graph, as passes see them
   onnx::Present present;  ///< the names of the outputs of a model of ONNX
   Arrays arrays;          ///< by name of the variable
+  std::shared_ptr<const LibraryOperators> operators;  ///< that its nodes may have; or null
 
   bool isOnnx() const { return file != nullptr; }
   /// Throws FormatError if a file that has data of the model was changed since it was mapped.
@@ -59,7 +61,7 @@ bool isUnchanged(const Model& model);
 std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, const Graph& graph);
 
 /// How often each operator occurs, without variables: in a model of ONNX with those of nested
-/// graphs, as the Python package counts.
+/// graphs, as the Python package counts, but without those that operators of libraries run.
 std::map<std::string, std::size_t> countOperators(const Model& model);
 
 }  // namespace passlib::model

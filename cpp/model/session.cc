@@ -55,7 +55,13 @@ void setDeclaration(Declaration declaration, KnownPass* pass) {
   pass->declaration = std::move(declaration);
 }
 
-std::vector<KnownPass> openLibrary(const std::string& given, bool is_standard) {
+/// A library, and the passes that it registered.
+struct OpenedLibrary {
+  std::shared_ptr<Library> library;
+  std::vector<KnownPass> passes;
+};
+
+OpenedLibrary openLibrary(const std::string& given, bool is_standard) {
   // A symbolic link is opened, and reported, under its own name.
   const std::string path = std::filesystem::absolute(given).lexically_normal();
   const std::shared_ptr<Library> library =
@@ -97,7 +103,7 @@ std::vector<KnownPass> openLibrary(const std::string& given, bool is_standard) {
     declaration.name = library->partitioners()[i].name;
     add(i, true, std::move(declaration));
   }
-  return made;
+  return {library, std::move(made)};
 }
 
 std::string kindOf(const KnownPass& pass) {
@@ -265,7 +271,7 @@ bool runsOn(const KnownPass& pass, const std::string& dialect) {
 }  // namespace
 
 Session::Session(const std::string& standard_passes) {
-  passes_ = openLibrary(standard_passes, true);
+  passes_ = openLibrary(standard_passes, true).passes;
   const std::size_t slash = standard_passes.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : standard_passes.substr(0, slash);
   for (KnownPass& pass : openStandard(folder + "/rules")) passes_.push_back(std::move(pass));
@@ -276,12 +282,15 @@ Session::Session(const std::string& standard_passes) {
 
 void Session::load(const std::string& path, bool replaces) {
   std::vector<KnownPass> made;
+  std::shared_ptr<Library> library;
   if (endsWith(path, ".rules")) {
     made.push_back(openRules(path));
   } else if (endsWith(path, ".py")) {
     throw UsageError(path + ": Python files with passes need passlib's Python package");
   } else {
-    made = openLibrary(path, false);
+    OpenedLibrary opened = openLibrary(path, false);
+    made = std::move(opened.passes);
+    library = std::move(opened.library);
   }
   for (const KnownPass& pass : made) {
     for (const KnownPass& known : passes_) {
@@ -296,6 +305,7 @@ void Session::load(const std::string& path, bool replaces) {
                       "; rename it, or let it take the name over (--override)");
     }
   }
+  if (library != nullptr) addOperators(library, replaces);
   for (KnownPass& pass : made) {
     const auto named = [&pass](const KnownPass& known) {
       return known.declaration.name == pass.declaration.name;
@@ -303,6 +313,24 @@ void Session::load(const std::string& path, bool replaces) {
     passes_.erase(std::remove_if(passes_.begin(), passes_.end(), named), passes_.end());
     passes_.push_back(std::move(pass));
   }
+}
+
+void Session::addOperators(const std::shared_ptr<Library>& library, bool replaces) {
+  if (library->operators().empty()) return;
+  auto known = std::make_shared<LibraryOperators>(*operators_);
+  for (std::size_t i = 0; i < library->operators().size(); ++i) {
+    const std::string& name = library->operators()[i].name;
+    const auto made = std::make_shared<const CustomOp>(library, i);
+    const auto [place, fresh] = known->try_emplace(name, made);
+    if (fresh) continue;
+    if (!replaces && place->second->library() != library) {
+      throw LoadError("cannot load " + quoted(library->path()) + ": the operator " + quoted(name) +
+                      " is already registered by " + quoted(place->second->library()->path()) +
+                      "; rename it, or let it take the name over (--override)");
+    }
+    place->second = made;
+  }
+  operators_ = std::move(known);
 }
 
 bool Session::isStandard(const std::string& name) const {
@@ -507,8 +535,9 @@ Model Session::run(const Model& model, const std::vector<Step>& steps,
     int left;  ///< rounds after this one
     Model before;
   };
-  std::vector<Frame> frames = {{&steps, 0, 0, model}};
   Model now = model;
+  now.operators = operators_;
+  std::vector<Frame> frames = {{&steps, 0, 0, now}};
   while (!frames.empty()) {
     Frame& frame = frames.back();
     if (frame.place < frame.steps->size()) {

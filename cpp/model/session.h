@@ -101,7 +101,11 @@ class Session {
                                 const OptionList& options, const rules::Assumptions& assumptions,
                                 const Observer& observer) const;
 
+  /// Throws LoadError if a name belongs to another library.
+  void addOperators(const std::shared_ptr<Library>& library, bool replaces);
+
   std::vector<KnownPass> passes_;
+  std::shared_ptr<const LibraryOperators> operators_ = std::make_shared<LibraryOperators>();
 };
 
 }  // namespace passlib::model

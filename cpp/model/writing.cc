@@ -16,6 +16,7 @@
 
 #include "errors.h"
 #include "facts/file_facts.h"
+#include "facts/table.h"
 #include "graph/attributes.h"
 #include "library/weights/written.h"
 #include "model/attributes.h"
@@ -94,6 +95,16 @@ class ArrayHost : public onnx::WriteHost {
 
   Bytes omitted() const override { return MX_STR_ORIGIN; }
 
+  const std::vector<onnx::StatedType>* results(const Node& node) override {
+    const auto found = results_.find(&node);
+    return found == results_.end() ? nullptr : &found->second;
+  }
+
+  /// Sets the types of the results of libraries' operators by node.
+  void setResults(std::unordered_map<const Node*, std::vector<onnx::StatedType>> results) {
+    results_ = std::move(results);
+  }
+
   const onnx::RenewedTypes* renewed(const std::string& place) override {
     const auto found = renewed_.find(place);
     return found == renewed_.end() ? nullptr : &found->second;
@@ -112,6 +123,7 @@ class ArrayHost : public onnx::WriteHost {
   const Model& model_;
   const facts::Opsets& opsets_;
   std::map<std::string, onnx::RenewedTypes> renewed_;
+  std::unordered_map<const Node*, std::vector<onnx::StatedType>> results_;
   std::deque<WrittenScaled> computed_;
 };
 
@@ -134,6 +146,7 @@ class Assembly {
  public:
   explicit Assembly(const Model& model)
       : model_(model), graph_(model.graph->get()), opsets_(opsetsOf(model)), host_(model, opsets_) {
+    if (model.operators != nullptr && !model.operators->empty()) writeLibraries();
     write();
   }
 
@@ -142,6 +155,7 @@ class Assembly {
   /// Throws GraphError or UnsupportedError if the model cannot be written.
   void finish() {
     writer_->requireReferences();
+    checkOperators();
     if (!writer_->writer().doubtful.empty()) renewTypes();
   }
 
@@ -172,6 +186,32 @@ class Assembly {
     setImports();
   }
 
+  /// Refuses new operators that ONNX does not have.
+  void checkOperators() const {
+    facts::OnnxSource source(model_.file->originals());
+    for (const auto& [op, node] : writer_->writer().nodes.operators) {
+      if (facts::findRule("", op) != nullptr || source.function("", op) != nullptr) continue;
+      const std::map<std::string, std::size_t> before = countOperators(modelOf(model_.file));
+      if (before.count(op) != 0) continue;
+      throw UnsupportedError(
+          "node " + shown(node->name) + ": ONNX has no operator " + shown(op) +
+          "; load the library that has it, or name its domain in the node's attribute __domain__");
+    }
+  }
+
+  void writeLibraries() {
+    TypeSources sources{model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(),
+                        restatedTypes(*graph_)};
+    std::optional<LibraryNodes> nodes =
+        writeLibraryNodes(*graph_, std::move(sources), *model_.operators, OnInterrupt::kNothing);
+    if (!nodes) return;
+    graph_ = std::move(nodes->graph);
+    host_.setResults(std::move(nodes->results));
+  }
+
+  /// The operator sets as inference takes them.
+  facts::Opsets inferredSets() const { return opsets_.empty() ? facts::Opsets{{"", 1}} : opsets_; }
+
   void setImports() {
     std::map<std::size_t, int64_t> changed;
     std::vector<std::pair<std::string, int64_t>> added;
@@ -191,7 +231,7 @@ class Assembly {
     for (const std::string& domain : writer_->writer().nodes.domains) {
       if (known.count(std::string(onnx::plainDomain(domain))) != 0) continue;
       if (imports.empty() && onnx::plainDomain(domain).empty()) continue;
-      if (domain == "com.microsoft") {  // of which there is one version
+      if (domain == "com.microsoft" || domain == kLibraryDomain) {  // of one version
         added.emplace_back(domain, 1);
         continue;
       }
@@ -207,7 +247,8 @@ class Assembly {
   void renewTypes() {
     facts::FileFacts found(model_.file->originals(), graph_, arrayFacts(model_, *graph_));
     const facts::GivenTypes restated = restatedTypes(*graph_);
-    found.infer(opsets_.empty() ? facts::Opsets{{"", 1}} : opsets_, restated, false, true, false);
+    found.infer(inferredSets(), restated, false, true, false,
+                [this](const Node& node, const auto& /*inputs*/) { return resultsOf(node); });
     const std::vector<Bytes>& outputs = writer_->graph().names.outputs;
     if (!writer_->writer().doubts_more && restated.empty() &&
         found.confirms({outputs.begin(), outputs.end()})) {
@@ -226,6 +267,22 @@ class Assembly {
     }
     host_.setRenewed(std::move(renewed));
     write();
+  }
+
+  /// What is known of the results of a node whose operator belongs to a library.
+  std::vector<facts::Fact> resultsOf(const Node& node) {
+    std::vector<facts::Fact> made;
+    const std::vector<onnx::StatedType>* const types = host_.results(node);
+    if (types == nullptr) return made;
+    for (const onnx::StatedType& type : *types) {
+      made.push_back(facts::Fact::tensor(static_cast<facts::Type>(type.code.value_or(0))));
+      if (!type.dims) continue;
+      made.back().shape.emplace();
+      for (const int64_t size : *type.dims) {
+        made.back().shape->push_back(size < 0 ? facts::Dim() : facts::Dim(size));
+      }
+    }
+    return made;
   }
 
   /// The type of an output, serialized, if it is not what the file states. `restated`: whether a

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "library/memory.h"
-#include "ort/types.h"
+#include "library/operators/elements.h"
 
 namespace passlib {
 namespace {

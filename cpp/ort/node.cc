@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "library/memory.h"
+#include "library/operators/elements.h"
 #include "ort/types.h"
 
 namespace passlib {

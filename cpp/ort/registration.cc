@@ -13,9 +13,9 @@
 
 #include "errors.h"
 #include "library/library.h"
+#include "library/operators/elements.h"
 #include "ort/calls.h"
 #include "ort/kernel.h"
-#include "ort/types.h"
 
 namespace passlib {
 namespace {

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "library/operators/elements.h"
 #include "ort/calls.h"
 #include "ort/types.h"
 

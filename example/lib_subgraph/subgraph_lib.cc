@@ -25,11 +25,19 @@ struct Kernel {
   float (*compute)(float, float);
 };
 
+float exponential(float x, float) { return std::exp(x); }
+float logarithm(float x, float) { return std::log(x); }
+float rectified(float x, float) { return x > 0 ? x : 0; }
+
+// By MXNet's names, and by ONNX's.
 const Kernel* findKernel(const Node& node) {
   static const std::map<std::string, Kernel> kernels = {
-      {"exp", {1, [](float x, float) { return std::exp(x); }}},
-      {"log", {1, [](float x, float) { return std::log(x); }}},
-      {"relu", {1, [](float x, float) { return x > 0 ? x : 0; }}},
+      {"exp", {1, exponential}},
+      {"Exp", {1, exponential}},
+      {"log", {1, logarithm}},
+      {"Log", {1, logarithm}},
+      {"relu", {1, rectified}},
+      {"Relu", {1, rectified}},
       {"elemwise_add", {2, [](float x, float y) { return x + y; }}},
       {"elemwise_mul", {2, [](float x, float y) { return x * y; }}},
   };

@@ -1,4 +1,4 @@
-"""Load libsubgraph_lib.so, hand parts of two models to its operator, and run them."""
+"""Load libsubgraph_lib.so, hand parts of three models to its operator, and run them."""
 
 from __future__ import annotations
 
@@ -60,6 +60,20 @@ def partition_a_model() -> None:
     print("same outputs:", same)
 
 
+def partition_an_onnx_model() -> None:
+    """Hand the relus of the ResNet as a model of ONNX to the library, and save and run it."""
+    inputs = np.random.default_rng(0).normal(size=(1, 3, 64, 64)).astype("float32")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/resnet.onnx"
+        pl.load(MODEL).to_onnx(path, shapes={"data": inputs.shape})
+        model = pl.load(path)
+        model.optimize_for("myProp").save(f"{folder}/partitioned.onnx")
+        partitioned = pl.load(f"{folder}/partitioned.onnx")
+    counts = Counter(node.op for node in partitioned.symbol.nodes())
+    print(f"{counts['_custom_subgraph_op']} nodes of the ONNX model are the library's")
+    print("same outputs:", np.allclose(model(inputs), partitioned(inputs), rtol=1e-5, atol=1e-6))
+
+
 def main() -> None:
     """Run the example."""
     library = pl.library.load(HERE / "libsubgraph_lib.so")
@@ -67,6 +81,7 @@ def main() -> None:
     partition_a_symbol()
     partition_a_block()
     partition_a_model()
+    partition_an_onnx_model()
 
 
 if __name__ == "__main__":

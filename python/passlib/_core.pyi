@@ -133,6 +133,7 @@ class OnnxWriter:
             Callable[[str, str, str, str, str, int], bytes | str],
         ],
         omitted: str,
+        library_nodes: LibraryNodes | None,
     ) -> None: ...
     @property
     def outputs(self) -> list[str]: ...
@@ -156,6 +157,17 @@ class OnnxWriter:
     def message(self, outline: bool) -> bytes: ...
     def write_to(self, file: int) -> None: ...
 
+class LibraryNodes: ...
+
+def library_nodes(
+    file: OnnxFile,
+    graph: Graph,
+    opsets: Mapping[str, int],
+    params: dict[str, Any],
+    given: Mapping[str, _StatedType],
+    operators: Mapping[str, CustomOp],
+    write: Callable[[str], object],
+) -> LibraryNodes | None: ...
 def unknown_operators(graph: Graph) -> dict[str, str]: ...
 
 class GraphFacts:

@@ -163,6 +163,17 @@ STEPS = [
             "mySelect{min_length=no}",
         )
     ],
+    *[
+        ("onnx_subgraphs", steps)
+        for steps in (
+            'cutOut{ops="Exp,Relu,Add"}',
+            'cutOut{ops="Relu,Split,Add"}, removeDeadNodes',
+            "useDoubled{of=Relu}",
+            "useDoubled{of=Exp}, mergeEqualNodes",
+            "useDoubled{of=Split}",
+            'useDoubled{of=Add}, cutOut{ops="Relu"}',
+        )
+    ],
     ("all_kinds_2", "expTo2"),
     ("careless", "carelessParts"),
     *[

@@ -57,6 +57,7 @@ PLUGINS: dict[str, Recipe] = {
     "good": library("good.cc", flags=OPTIMIZED),
     "edits": library("edits.cc"),
     "graph_operators": library("graph_operators.cc"),
+    "onnx_subgraphs": library("onnx_subgraphs.cc"),
     "dlprim": library("dlprim.cc"),
     "ark_passes": library("ark_passes.cc"),
     "onnx_edits": library("onnx_edits.cc"),

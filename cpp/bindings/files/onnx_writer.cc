@@ -22,6 +22,7 @@
 #include "errors.h"
 #include "facts/fact.h"
 #include "library/weights/written.h"
+#include "model/library_nodes.h"
 #include "onnx/acceptance/kinds.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
@@ -83,6 +84,9 @@ class PythonHost : public onnx::WriteHost {
       for (const auto& [name, type] : std::get<1>(types)) made.outputs[name] = std::string(type);
     }
   }
+
+  /// `nodes`: of the graph that is written; may be null, and outlives this object.
+  void setLibraryNodes(const model::LibraryNodes* nodes) { library_nodes_ = nodes; }
 
   bool has(Bytes variable) override {
     PyObject* const found = params_.find(variable);
@@ -160,6 +164,12 @@ class PythonHost : public onnx::WriteHost {
 
   Bytes omitted() const override { return omitted_; }
 
+  const std::vector<StatedType>* results(const Node& node) override {
+    if (library_nodes_ == nullptr) return nullptr;
+    const auto found = library_nodes_->results.find(&node);
+    return found == library_nodes_->results.end() ? nullptr : &found->second;
+  }
+
   const onnx::RenewedTypes* renewed(const std::string& place) override {
     const auto found = renewed_.find(place);
     return found == renewed_.end() ? nullptr : &found->second;
@@ -204,6 +214,7 @@ class PythonHost : public onnx::WriteHost {
   Functions functions_;
   std::string omitted_;
   std::map<std::string, StatedType> fed_;
+  const model::LibraryNodes* library_nodes_ = nullptr;
   std::map<std::string, onnx::RenewedTypes> renewed_;
   std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
   std::vector<py::object> kept_;
@@ -214,10 +225,11 @@ class PythonHost : public onnx::WriteHost {
 /// A model that is written. Keeps the file and the arrays that it refers to.
 class OnnxWriter {
  public:
-  OnnxWriter(py::object owner, GraphSource& graph, std::unique_ptr<PythonHost> host,
-             const PresentTuple& present)
+  OnnxWriter(py::object owner, std::shared_ptr<const Graph> graph, std::unique_ptr<PythonHost> host,
+             const PresentTuple& present, std::shared_ptr<model::LibraryNodes> nodes)
       : owner_(std::move(owner)),
-        graph_(graph.get()),
+        graph_(std::move(graph)),
+        library_nodes_(std::move(nodes)),
         host_(std::move(host)),
         present_(makePresent(present)),
         model_(owner_.cast<OnnxFile&>().originals(), *graph_, present_, host_.get()) {}
@@ -305,6 +317,7 @@ class OnnxWriter {
 
   py::object owner_;
   std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<model::LibraryNodes> library_nodes_;
   std::unique_ptr<PythonHost> host_;
   onnx::Present present_;
   onnx::ModelWriter model_;
@@ -320,18 +333,21 @@ void bindOnnxWriter(py::module_* m) {
                        const std::map<std::string, StatedTuple>& fed,
                        const std::map<std::string, RenewedTuple>& renewed,
                        std::tuple<py::function, py::function, py::function> functions,
-                       std::string omitted) {
+                       std::string omitted, std::shared_ptr<model::LibraryNodes> nodes) {
              auto host = std::make_unique<PythonHost>(
                  params, constants, fed,
                  PythonHost::Functions{std::get<0>(functions), std::get<1>(functions),
                                        std::get<2>(functions)},
                  std::move(omitted));
              host->setRenewed(renewed);
-             return std::make_unique<OnnxWriter>(std::move(file), graph, std::move(host), present);
+             host->setLibraryNodes(nodes.get());
+             std::shared_ptr<const Graph> written = nodes ? nodes->graph : graph.get();
+             return std::make_unique<OnnxWriter>(std::move(file), std::move(written),
+                                                 std::move(host), present, std::move(nodes));
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
            py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("functions"),
-           py::arg("omitted"))
+           py::arg("omitted"), py::arg("library_nodes").none(true))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
       .def_property_readonly("doubts_more", &OnnxWriter::doubtsMore)

@@ -1,6 +1,7 @@
 #include "onnx/writing/graph.h"
 
 #include <algorithm>
+#include <map>
 
 #include "errors.h"
 #include "onnx/reading/level_values.h"
@@ -77,13 +78,17 @@ class LevelWriter {
     Annotations kept = keepAnnotations(draft_, written_.names, same_operators_, writer_.changes_,
                                        settled_, writer_.arena_);
     written_.annotations = std::move(kept.quantization);
-    written_.values.reserve(kept.values.size());
+    written_.values.reserve(kept.values.size() + described_.size());
     for (const Description& value : kept.values) addValue(value, renewed);
+    for (const auto& [name, type] : described_) {
+      written_.values.push_back(writer_.arena_->emplace_back(valueInfo(name, *type)));
+    }
     return std::move(written_);
   }
 
  private:
   void addValue(const Description& value, const RenewedTypes* renewed) {
+    if (described_.count(value.name) != 0) return;
     if (value.doubtful) {
       noteDoubtful(value.name, value.place, {});
       writer_.doubts_more = true;
@@ -233,6 +238,7 @@ class LevelWriter {
       return writer_.writeNested(*node.subgraphs[graph], original, inside, number + place + ".");
     };
     const Original* original = draft_.original(position);
+    describeResults(node, own.outputs);
     const WrittenNode written = writer_.nodes.write(node, original, own, nested);
     written_.nodes.push_back(written.message);
     settled_.addOperator(position, written.same_attributes);
@@ -337,6 +343,19 @@ class LevelWriter {
   WrittenGraph written_;
   Variables variables_;
   Settled settled_;
+  /// Notes the types that the host states of a node's results, but for those of outputs, which have
+  /// a description of their own.
+  void describeResults(const Node& node, const std::vector<Bytes>& names) {
+    const std::vector<StatedType>* const types = writer_.host_->results(node);
+    if (types == nullptr) return;
+    const std::vector<Bytes>& outputs = written_.names.outputs;
+    for (std::size_t i = 0; i < std::min(types->size(), names.size()); ++i) {
+      const bool output = std::find(outputs.begin(), outputs.end(), names[i]) != outputs.end();
+      if ((*types)[i].code && !names[i].empty() && !output) described_[names[i]] = &(*types)[i];
+    }
+  }
+
+  std::map<Bytes, const StatedType*> described_;  ///< by name of the value
   std::vector<bool> same_operators_;  ///< by position: operator and attributes are the file's
   std::vector<Bytes> titles_;
   NameSet hidden_;

@@ -48,6 +48,8 @@ class WriteHost {
   /// Returns the key of the attribute that nodes do not get in the file; empty if there is none.
   /// Attributes of this key that the file has are kept.
   virtual Bytes omitted() const = 0;
+  /// Returns the types of the results of a node to be stated in the file, in their order; or null.
+  virtual const std::vector<StatedType>* results(const Node& node) = 0;
   /// Returns the inferred types of a graph of the model that is written, by its place; or null.
   virtual const RenewedTypes* renewed(const std::string& place) = 0;
 };

@@ -184,6 +184,7 @@ WrittenNode NodeWriter::write(const Node& node, const Original* original, const 
   appendMetadata(node, attributes, sources, own, omitted, &made);
   const bool same_domain = domain == bodyOf(old, kDomain);
   domains.emplace(same_domain ? domain : plainDomain(domain));
+  if (!same_op && plainDomain(domain).empty()) operators.emplace(node.op, &node);
   const bool same_graphs = node.subgraphs.empty() || !attributes.changed;
   const std::string& message = arena_.emplace_back(std::move(made));
   if (cut) {

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_ONNX_WRITING_NODE_H_
 #define PASSLIB_ONNX_WRITING_NODE_H_
 
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -39,6 +40,8 @@ class NodeWriter {
 
   /// The operator sets that changed nodes need.
   std::set<std::string> domains;
+  /// Nodes without a domain that have another operator than in the file, by operator.
+  std::map<std::string, const Node*> operators;
   /// By the place of their messages: changed nodes of which the file has long lists.
   std::unordered_map<const char*, Pieces> whole;
 

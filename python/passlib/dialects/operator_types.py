@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.errors import GraphError, OperatorError, UnsupportedError
 from passlib.graph.attributes import Attributes, blame
 from passlib.graph.node import Node
@@ -22,6 +23,10 @@ class Rules(Protocol):
     @property
     def name(self) -> str:
         """The registered name."""
+
+    @property
+    def core(self) -> _core.CustomOp:
+        """The operator in the core."""
 
     @property
     def is_subgraph(self) -> bool:

@@ -254,7 +254,7 @@ class OperatorState:
         self.operator = operator
         self.node_name = node_name
         self._mutated = tuple(mutated)
-        self._core = core
+        self.core = core
         self._finish = finish
 
     def forward(
@@ -280,7 +280,7 @@ class OperatorState:
         return self._compute(Lent([*out_grads, *inputs, *outputs], ()), types, is_forward=False)
 
     def _compute(self, lent: Lent, types: Sequence[ArrayType], *, is_forward: bool) -> list[Any]:
-        results = self._core.compute(
+        results = self.core.compute(
             settings(self.node_name, is_forward=is_forward),
             lent.columns,
             [output.column() for output in types],
@@ -305,7 +305,7 @@ class Operator:
     def __init__(self, library: Library, index: int) -> None:
         self.name = library.ops[index]
         self.library = library
-        self._core = _core.CustomOp(library.core, index)
+        self.core = _core.CustomOp(library.core, index)
 
     def __repr__(self) -> str:
         return f"<Operator {self.name} of {self.library.path}>"
@@ -313,17 +313,17 @@ class Operator:
     @property
     def is_subgraph(self) -> bool:
         """Whether it runs the graph that its node carries (``setIsSubgraphOp``)."""
-        return self._core.is_subgraph
+        return self.core.is_subgraph
 
     @property
     def is_stateful(self) -> bool:
         """Whether each node has a state; `create_state` makes it."""
-        return self._core.is_stateful
+        return self.core.is_stateful
 
     @property
     def has_backward(self) -> bool:
         """Whether gradients may be asked for. A state may still refuse to compute them."""
-        return self._core.has_backward_function or self._core.is_stateful
+        return self.core.has_backward_function or self.core.is_stateful
 
     @property
     def infers(self) -> bool:
@@ -340,7 +340,7 @@ class Operator:
         `UnsupportedError` for a subgraph operator.
         """
         self._require_own(node_name)
-        return self._core.arity(dict(attributes), node_name, sys.stdout.write)
+        return self.core.arity(dict(attributes), node_name, sys.stdout.write)
 
     def mutated_inputs(self, attributes: Mapping[str, str], node_name: str = "") -> tuple[int, ...]:
         """Return the positions of the inputs that the operator writes to, in ascending order.
@@ -349,7 +349,7 @@ class Operator:
         `UnsupportedError` for a subgraph operator.
         """
         number, _ = self.arity(attributes, node_name)
-        found = self._core.mutated_inputs(dict(attributes), number, node_name, sys.stdout.write)
+        found = self.core.mutated_inputs(dict(attributes), number, node_name, sys.stdout.write)
         return tuple(found)
 
     def infer_shapes(
@@ -373,7 +373,7 @@ class Operator:
         """
         self._require_own(node_name)
         given = [extents(shape, self._described("", node_name)) for shape in inputs]
-        ins, outs = self._core.infer_shapes(
+        ins, outs = self.core.infer_shapes(
             dict(attributes), given, num_outputs, node_name, sys.stdout.write
         )
         try:
@@ -395,7 +395,7 @@ class Operator:
         have.
         """
         self._require_own(node_name)
-        ins, outs = self._core.infer_types(
+        ins, outs = self.core.infer_types(
             dict(attributes), type_codes(inputs), num_outputs, node_name, sys.stdout.write
         )
         try:
@@ -416,7 +416,7 @@ class Operator:
         input is sparse and the operator has no function for storage types.
         """
         given = [STORAGE.index(storage) for storage in inputs]
-        outs = self._core.infer_storage(
+        outs = self.core.infer_storage(
             dict(attributes), given, num_outputs, node_name, sys.stdout.write
         )
         return list(inputs), [STORAGE[number] for number in outs]
@@ -505,7 +505,7 @@ class Operator:
         ``attributes``: for a subgraph operator with ``subgraph_sym_json``. ``shapes``: of the
         inputs. Raises `OperatorError` if the library fails, or the operator has no state.
         """
-        state = self._core.create_state(
+        state = self.core.create_state(
             dict(attributes),
             [extents(shape, self._described("", node_name)) for shape in shapes],
             type_codes(types),
@@ -532,7 +532,7 @@ class Operator:
         raise UnsupportedError(message)
 
     def _described(self, what: str, node_name: str) -> str:
-        return self._core.described(what, node_name).rstrip()
+        return self.core.described(what, node_name).rstrip()
 
     def _error(self, what: str, node_name: str) -> OperatorError:
         return OperatorError(
@@ -551,7 +551,7 @@ class Operator:
         *,
         is_forward: bool,
     ) -> list[Any]:
-        results = self._core.compute(
+        results = self.core.compute(
             dict(attributes),
             settings(node_name, is_forward=is_forward),
             lent.columns,

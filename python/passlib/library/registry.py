@@ -75,4 +75,5 @@ def register(library: Library) -> None:
             holder = _operators.get(name)
             if holder is None or holder.library is not library:
                 _operators[name] = operator = Operator(library, index)
-                _host().add_operator(operator)
+                for dialect in (_host(), dialects.find("onnx")):
+                    dialect.add_operator(operator)

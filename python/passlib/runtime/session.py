@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -11,11 +12,15 @@ from typing import Any, Final
 import numpy as np
 
 from passlib.dialects import find
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.errors import InputError, PasslibError, no_input
+from passlib.files.installation import ort_library
 from passlib.files.optional import require
 from passlib.graph.plain import PlainGraph
 from passlib.library.ending import ForeignCall
+from passlib.library.registry import find_operator
 from passlib.lowering import Lowered, TypeSpec, blame, describe
+from passlib.lowering.builder import LIBRARIES
 from passlib.lowering.types import Value
 from passlib.runtime.interrupts import interruptible
 from passlib.runtime.settings import DEFAULT, Settings
@@ -33,6 +38,32 @@ _UNLIKE_NUMPY: Final = MappingProxyType(
     }
 )
 """Types of ONNX Runtime whose elements only the package ml_dtypes has, and their names there."""
+
+
+_LIBRARIES: Final = "passlib.libraries"
+"""The entry of the session options that names libraries; see docs/onnxruntime.md."""
+
+
+def _libraries(model: Any) -> list[str]:
+    """Return the paths of the loaded libraries that own operators of a model's nodes.
+
+    Raises `PasslibError` if no loaded library owns one of them.
+    """
+    if all(each.domain != LIBRARIES for each in model.opset_import):
+        return []
+    paths: dict[str, None] = {}
+    for graph in graphs_within(model.graph, *model.functions):
+        for node in graph.node:
+            if node.domain != LIBRARIES:
+                continue
+            operator = find_operator(node.op_type)
+            if operator is None:
+                raise PasslibError(
+                    f"node {node.name!r}: no loaded library has the operator {node.op_type!r}; "
+                    "load it with passlib.library.load"
+                )
+            paths[operator.library.path] = None
+    return list(paths)
 
 
 class Session:
@@ -67,6 +98,7 @@ class Session:
         self._inputs = _inputs(lowered)
         providers = settings.providers_for(self._runtime)
         options = settings.session_options(self._runtime)
+        libraries = _libraries(lowered.model)
         self._weights = {name: self._wrap(array) for name, array in lowered.weights.items()}
         if self._weights:
             options.add_external_initializers(
@@ -77,6 +109,9 @@ class Session:
             for name, weight in self._weights.items():
                 options.add_initializer(name, weight)
         try:
+            if libraries:
+                options.add_session_config_entry(_LIBRARIES, os.pathsep.join(libraries))
+                options.register_custom_ops_library(ort_library())
             with ForeignCall():
                 self._session = self._runtime.InferenceSession(
                     lowered.model.SerializeToString(), options, providers=providers

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import passlib._core as _core
-from passlib.dialects.onnx import schema
+from passlib.dialects.onnx import library_nodes, schema
 from passlib.dialects.onnx.attributes import ABSENT, DOCUMENT, ID
 from passlib.dialects.onnx.reading import (
     OUTPUTS,
@@ -28,6 +28,7 @@ from passlib.dialects.onnx.reading import (
     stated_text,
 )
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.dialects.operator_types import Rules
 from passlib.dialects.protocol import Described, Dialect, ModelData, Problem
 from passlib.errors import GraphError
 from passlib.files.regular import check_path, read_together
@@ -248,7 +249,11 @@ class ONNX(Dialect):
                 )
         if not document.file.has_functions:
             unknown = _core.unknown_operators(graph.graph)
-            found += [f"ONNX has no operator {op} (node {node!r})" for op, node in unknown.items()]
+            found += [
+                f"ONNX has no operator {op} (node {node!r})"
+                for op, node in unknown.items()
+                if not library_nodes.is_known(op)
+            ]
         return found
 
     def about(self, model: ModelData) -> dict[str, Any]:
@@ -264,6 +269,9 @@ class ONNX(Dialect):
             **({"producer": producer} if producer else {}),
             **({"nested_weight_bytes": nested} if nested else {}),
         }
+
+    def add_operator(self, rules: Rules) -> None:
+        library_nodes.add(rules)
 
     def has_functions(self, graph: PlainGraph) -> bool:
         found = graph.attributes.get(DOCUMENT)

@@ -53,7 +53,7 @@ def infer(
     new = {node.name for node in nodes if node.is_variable and ID not in node.attrs} - {ABSENT}
     new |= {node.name for node in nodes if _is_replaced(node, given.get(node.name), document)}
     fed = {name: given.get(name, _UNKNOWN) for name in new}
-    assembled = assemble(plain.graph, plain.attributes, document, {}, fed)
+    assembled = assemble(plain.graph, plain.attributes, document, {}, fed, given=given)
     for value in assembled.outline.graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             fix_sizes(value, given)

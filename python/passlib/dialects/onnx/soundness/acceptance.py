@@ -141,7 +141,7 @@ def _check_operators(model: Any, original: Callable[[], Any]) -> None:
         if (domain, op, version) not in before:
             raise UnsupportedError(
                 f"node {title!r}: ONNX's operator set {domain or 'ai.onnx'} {version} has no "
-                f"operator {op!r}; the domain of an operator that is not ONNX's is the node's "
+                f"operator {op!r}; load the library that has it, or name its domain in the node's "
                 "attribute __domain__"
             )
 

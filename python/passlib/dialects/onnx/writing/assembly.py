@@ -21,6 +21,7 @@ from passlib.arrays.views import computed
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ID
+from passlib.dialects.onnx.library_nodes import library_nodes
 from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import (
     Document,
@@ -345,6 +346,7 @@ def assemble(
     params: dict[str, np.ndarray[Any, Any]],
     fed: Mapping[str, TypeSpec] | None = None,
     *,
+    given: Mapping[str, TypeSpec] | None = None,
     renew: bool = True,
     omitted: str = "",
 ) -> Assembled:
@@ -361,6 +363,8 @@ def assemble(
         The file that the graph came from.
     fed : mapping of str to TypeSpec, optional
         Variables that become inputs, whatever they are in the file.
+    given : mapping of str to TypeSpec, optional
+        What is known of other variables, for operators of libraries.
     renew : bool
         Infer again the types that changes have made doubtful.
     omitted : str
@@ -372,6 +376,8 @@ def assemble(
     own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
     stated = {n: _stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
     functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
+    types = {name: _stated(name, spec) for name, spec in {**(given or {}), **(fed or {})}.items()}
+    nodes = library_nodes(graph, document, imports or {"": 1}, params, types)
 
     def write(renewed: Mapping[str, Renewed]) -> Assembled:
         writer = _core.OnnxWriter(
@@ -384,6 +390,7 @@ def assemble(
             dict(renewed),
             functions,
             omitted,
+            nodes,
         )
         writer.set_imports(*_new_imports(document, imports, writer.domains))
         return Assembled(writer, params, document.arrays)
@@ -405,14 +412,14 @@ def assemble(
                 document.file, graph, imports or {"": 1}, params
             ).confirms(assembled.outputs):
                 return assembled
-            types = renewed_types(
+            renewed = renewed_types(
                 assembled.outline,
                 doubtful,
                 stated_values,
                 lambda: document.model,
                 restated=restated,
             )
-            assembled = write(types)
+            assembled = write(renewed)
         return assembled
 
 

@@ -1,0 +1,51 @@
+// Nodes of ONNX graphs whose operators belong to loaded libraries, as files have them.
+#ifndef PASSLIB_MODEL_LIBRARY_NODES_H_
+#define PASSLIB_MODEL_LIBRARY_NODES_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "facts/file_facts.h"
+#include "library/calls/interrupt.h"
+#include "library/operators/custom_op.h"
+#include "onnx/types/messages.h"
+
+namespace passlib::model {
+
+/// The domain of their nodes in files.
+constexpr const char* kLibraryDomain = "passlib";
+
+/// The operators of loaded libraries by name.
+using LibraryOperators = std::map<std::string, std::shared_ptr<const CustomOp>, std::less<>>;
+
+/// A copy of a graph in which nodes of libraries' operators have the form that libpasslib_ort
+/// reads (docs/onnxruntime.md, *The node*).
+struct LibraryNodes {
+  std::shared_ptr<const Graph> graph;
+  /// Types of the results of these nodes, as far as they are known.
+  std::unordered_map<const Node*, std::vector<onnx::StatedType>> results;
+};
+
+/// What the types of a graph follow from; see FileFacts.
+struct TypeSources {
+  std::shared_ptr<const onnx::Originals> file;
+  facts::FileFacts::Known known;
+  facts::Opsets opsets;
+  facts::GivenTypes given;
+};
+
+/// Writes the nodes of libraries' operators: those of the domain `passlib`, and those without a
+/// domain whose operator is neither ONNX's nor a function of the model. Nothing if there are none.
+/// `how`: what to do on SIGINT while a library infers types. Throws GraphError if a node does not
+/// fit its operator, UnsupportedError if it has no form in ONNX, OperatorError if a library refuses
+/// inputs of which all is known, LoadError.
+std::optional<LibraryNodes> writeLibraryNodes(const Graph& graph, TypeSources sources,
+                                              const LibraryOperators& operators, OnInterrupt how);
+
+}  // namespace passlib::model
+
+#endif  // PASSLIB_MODEL_LIBRARY_NODES_H_
