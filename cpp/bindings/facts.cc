@@ -254,13 +254,13 @@ std::shared_ptr<model::LibraryNodes> libraryNodes(OnnxFile& file, GraphSource& s
                                                   const py::function& write) {
   const GateHold hold;
   const std::shared_ptr<const Graph> graph = source.get();
+  if (!model::hasLibraryNodes(*graph, operators)) return nullptr;
   model::TypeSources types{file.originals(), arrayFacts(*graph, params), opsets, given};
-  std::optional<model::LibraryNodes> made;
+  auto made = std::make_shared<model::LibraryNodes>();
   runCaptured(write, [&](OnInterrupt how) {
-    made = model::writeLibraryNodes(*graph, std::move(types), operators, how);
+    *made = model::writeLibraryNodes(*graph, std::move(types), operators, how);
   });
-  if (!made) return nullptr;
-  return std::make_shared<model::LibraryNodes>(*std::move(made));
+  return made;
 }
 
 }  // namespace

@@ -419,6 +419,7 @@ class Facts::Inference : public Surroundings {
     const bool follows = settings_.function && attributeOf(node, "__overload__").empty();
     const Function* function = follows ? settings_.function(domain, node.op) : nullptr;
     Rule rule = nullptr;
+    bool told = false;
     if (function != nullptr) {
       call(node, *function, made);
     } else if ((rule = findRule(domain, node.op)) != nullptr) {
@@ -439,6 +440,7 @@ class Facts::Inference : public Surroundings {
       constant = false;
       if (settings_.of_others) {
         std::vector<Fact> known = settings_.of_others(node, own);
+        told = !known.empty();
         for (std::size_t i = 0; i < std::min(known.size(), made->size()); ++i) {
           (*made)[i] = std::move(known[i]);
         }
@@ -449,7 +451,7 @@ class Facts::Inference : public Surroundings {
       fact.constant = fact.constant || constant;
       if (fact.shape && fact.shape->size() > kMostAxes) widen(node, true);
       settle(&fact);
-      const bool ours = rule != nullptr || function != nullptr || !domain.empty();
+      const bool ours = rule != nullptr || function != nullptr || (!domain.empty() && !told);
       if (ours && settings_.stated && frames_.back().describe == &settings_.describe) {
         const Fact* stated = settings_.stated(node, i);
         if (stated != nullptr) fill(*stated, &fact);

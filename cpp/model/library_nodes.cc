@@ -88,14 +88,39 @@ bool isIn(const std::set<std::string>& names, const std::string& text) {
   return true;
 }
 
+bool isTheirs(const Node& node) {
+  const std::string_view domain = attributeOf(node, onnx::keys::kDomain);
+  if (domain == kLibraryDomain) return attributeOf(node, kAttributes).data() == nullptr;
+  return domain.empty() && facts::findRule("", node.op) == nullptr;
+}
+
+/// Calls visit(node, operator) for the nodes of libraries until it returns false, but for those of
+/// their subgraphs.
+template <typename Visit>
+void forEachCall(Graph* graph, const LibraryOperators& operators, Visit visit) {
+  std::vector<Graph*> pending = {graph};
+  while (!pending.empty()) {
+    Graph* const level = pending.back();
+    pending.pop_back();
+    for (Node* node : level->nodes) {
+      if (node->op == "null") continue;
+      const auto found = operators.find(node->op);
+      if (found == operators.end() || !isTheirs(*node)) {
+        pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
+      } else if (!visit(node, found->second)) {
+        return;
+      }
+    }
+  }
+}
+
 class Writer {
  public:
   Writer(const Graph& graph, TypeSources sources, const LibraryOperators& operators,
          OnInterrupt how)
       : graph_(graph), sources_(std::move(sources)), operators_(operators), how_(how) {}
 
-  std::optional<LibraryNodes> write() {
-    if (!occurs()) return std::nullopt;
+  LibraryNodes write() {
     std::shared_ptr<Graph> copy = copyGraph(graph_);
     facts::FileFacts::Known known;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -130,40 +155,8 @@ class Writer {
     int outputs = 0;
   };
 
-  /// Calls visit(node, operator) for the nodes of libraries, but for those of their subgraphs.
-  template <typename Visit>
-  void forEachCall(Graph* graph, Visit visit) const {
-    std::vector<Graph*> pending = {graph};
-    while (!pending.empty()) {
-      Graph* const level = pending.back();
-      pending.pop_back();
-      for (Node* node : level->nodes) {
-        if (node->op == "null") continue;
-        const auto found = operators_.find(node->op);
-        if (found != operators_.end() && isTheirs(*node)) {
-          visit(node, found->second);
-        } else {
-          pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
-        }
-      }
-    }
-  }
-
-  bool occurs() const {
-    bool found = false;
-    // Only read here.
-    forEachCall(const_cast<Graph*>(&graph_), [&](Node*, const auto&) { found = true; });
-    return found;
-  }
-
-  bool isTheirs(const Node& node) const {
-    const std::string_view domain = attributeOf(node, onnx::keys::kDomain);
-    if (domain == kLibraryDomain) return attributeOf(node, kAttributes).data() == nullptr;
-    return domain.empty() && facts::findRule("", node.op) == nullptr;
-  }
-
   void collect(Graph* graph) {
-    forEachCall(graph, [this](Node* node, const std::shared_ptr<const CustomOp>& op) {
+    forEachCall(graph, operators_, [this](Node* node, const std::shared_ptr<const CustomOp>& op) {
       Call call;
       call.node = node;
       call.op = op;
@@ -181,6 +174,7 @@ class Writer {
       }
       mxnet::ext::host::declareOutputs(node, call.outputs);
       calls_.emplace(node, std::move(call));
+      return true;
     });
   }
 
@@ -461,8 +455,18 @@ class Writer {
 
 }  // namespace
 
-std::optional<LibraryNodes> writeLibraryNodes(const Graph& graph, TypeSources sources,
-                                              const LibraryOperators& operators, OnInterrupt how) {
+bool hasLibraryNodes(const Graph& graph, const LibraryOperators& operators) {
+  bool found = false;
+  // Only read here.
+  forEachCall(const_cast<Graph*>(&graph), operators, [&found](Node*, const auto&) {
+    found = true;
+    return false;
+  });
+  return found;
+}
+
+LibraryNodes writeLibraryNodes(const Graph& graph, TypeSources sources,
+                               const LibraryOperators& operators, OnInterrupt how) {
   return Writer(graph, std::move(sources), operators, how).write();
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,13 +37,15 @@ struct TypeSources {
   facts::GivenTypes given;
 };
 
-/// Writes the nodes of libraries' operators: those of the domain `passlib`, and those without a
-/// domain whose operator is neither ONNX's nor a function of the model. Nothing if there are none.
-/// `how`: what to do on SIGINT while a library infers types. Throws GraphError if a node does not
-/// fit its operator, UnsupportedError if it has no form in ONNX, OperatorError if a library refuses
-/// inputs of which all is known, LoadError.
-std::optional<LibraryNodes> writeLibraryNodes(const Graph& graph, TypeSources sources,
-                                              const LibraryOperators& operators, OnInterrupt how);
+/// Whether a graph has nodes of libraries' operators that are not in that form yet: those of the
+/// domain `passlib`, and those without a domain whose operator is not ONNX's.
+bool hasLibraryNodes(const Graph& graph, const LibraryOperators& operators);
+
+/// Writes these nodes. `how`: what to do on SIGINT while a library infers types. Throws GraphError
+/// if a node does not fit its operator, UnsupportedError if it has no form in ONNX, OperatorError
+/// if a library refuses inputs of which all is known, LoadError.
+LibraryNodes writeLibraryNodes(const Graph& graph, TypeSources sources,
+                               const LibraryOperators& operators, OnInterrupt how);
 
 }  // namespace passlib::model
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -221,6 +222,11 @@ std::size_t changedNodes(const Model& before, const Model& after) {
   return count;
 }
 
+/// The shapes that a pipeline was given do not fit the model, as before any pass.
+struct WrongShapes {
+  std::exception_ptr error;
+};
+
 /// Runs a step and reports it.
 std::optional<Model> watched(const Observer& observer, const Step& step, const Model& before,
                              const std::function<std::optional<Model>()>& body) {
@@ -423,6 +429,20 @@ Model Session::runStep(const Model& model, const Step& step, const Observer& obs
   return watched(observer, step, model, run).value_or(model);
 }
 
+Model Session::runNumbered(const Model& model, const Step& step, std::size_t number,
+                           const Observer& observer) const {
+  try {
+    return runStep(model, step, observer);
+  } catch (const WrongShapes& wrong) {
+    std::rethrow_exception(wrong.error);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw PassError("step " + std::to_string(number) + " of the pipeline, " + printSteps({step}) +
+                    ", failed: " + error.what());
+  }
+}
+
 std::optional<Model> Session::runAlone(const Model& model, const KnownPass& pass,
                                        const OptionList& options, const Observer& observer) const {
   Workspace workspace;
@@ -479,7 +499,13 @@ Model Session::runPipeline(Model model, const KnownPass& pipeline, const OptionL
   given.passes.erase(std::remove_if(given.passes.begin(), given.passes.end(), isElsewhere),
                      given.passes.end());
   const Shapes fixed = readShapes(listedIn(options, "fixed"));
-  if (!fixed.empty()) model = withShapes(model, fixed);
+  if (!fixed.empty()) {
+    try {
+      model = withShapes(model, fixed);
+    } catch (...) {
+      throw WrongShapes{std::current_exception()};
+    }
+  }
   const rules::Assumptions assumptions{given.exact, given.exact};
   Workspace workspace;
   const auto run = [&](const Model& now, const Declaration& pass, const OptionList& texts) {
@@ -538,6 +564,7 @@ Model Session::run(const Model& model, const std::vector<Step>& steps,
   Model now = model;
   now.operators = operators_;
   std::vector<Frame> frames = {{&steps, 0, 0, now}};
+  std::size_t number = 1;
   while (!frames.empty()) {
     Frame& frame = frames.back();
     if (frame.place < frame.steps->size()) {
@@ -545,7 +572,7 @@ Model Session::run(const Model& model, const std::vector<Step>& steps,
       if (step.times > 0) {
         frames.push_back({&step.steps, 0, step.times - 1, now});
       } else {
-        now = runStep(now, step, observer);
+        now = runNumbered(now, step, number++, observer);
       }
     } else if (frame.left > 0 && differs(frame.before, now)) {
       --frame.left;

@@ -82,14 +82,17 @@ class Session {
   /// where one is wrong. Throws UsageError, std::invalid_argument.
   void checkOptions(const Step& step, std::size_t* place) const;
 
-  /// Runs steps that were checked and returns the resulting model. Throws PassError and the errors
-  /// of runPass.
+  /// Runs steps that were checked and returns the resulting model. Throws PassError, whose text
+  /// names the step.
   Model run(const Model& model, const std::vector<Step>& steps, const Observer& observer) const;
 
  private:
   /// The names that a pipeline skips. Throws UsageError unless they are names of passes.
   std::vector<std::string> skippedBy(const OptionList& options) const;
   Model runStep(const Model& model, const Step& step, const Observer& observer) const;
+  /// The same; errors say which step of a pipeline failed. Throws PassError.
+  Model runNumbered(const Model& model, const Step& step, std::size_t number,
+                    const Observer& observer) const;
   /// Runs a pass that is no pipeline, with the bodies of functions; nothing if the model stays.
   std::optional<Model> runAlone(const Model& model, const KnownPass& pass,
                                 const OptionList& options, const Observer& observer) const;

@@ -146,7 +146,7 @@ class Assembly {
  public:
   explicit Assembly(const Model& model)
       : model_(model), graph_(model.graph->get()), opsets_(opsetsOf(model)), host_(model, opsets_) {
-    if (model.operators != nullptr && !model.operators->empty()) writeLibraries();
+    if (model.operators != nullptr && hasLibraryNodes(*graph_, *model.operators)) writeLibraries();
     write();
   }
 
@@ -202,11 +202,10 @@ class Assembly {
   void writeLibraries() {
     TypeSources sources{model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(),
                         restatedTypes(*graph_)};
-    std::optional<LibraryNodes> nodes =
+    LibraryNodes nodes =
         writeLibraryNodes(*graph_, std::move(sources), *model_.operators, OnInterrupt::kNothing);
-    if (!nodes) return;
-    graph_ = std::move(nodes->graph);
-    host_.setResults(std::move(nodes->results));
+    graph_ = std::move(nodes.graph);
+    host_.setResults(std::move(nodes.results));
   }
 
   /// The operator sets as inference takes them.

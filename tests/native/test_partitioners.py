@@ -113,10 +113,12 @@ def both(model: Path, out: Path, *words: str | Path) -> tuple[list[Run], list[di
             continue
         done = passlib_command("opt", *arguments)
         errors = done.stderr.replace("passlib opt: ", "passlib-opt: ").replace("\\n", "\n")
-        plain, count = STEP.subn("passlib-opt: ", errors)
-        # Only the Python package names the step; it takes any error there as that of a pass.
-        status = runs[0].status if count and done.returncode == 2 else done.returncode
-        runs.append(Run(status, done.stdout, plain))
+        if STEP.search(errors) and not STEP.search(runs[0].errors):
+            # The Python package needs the model of a step before the next one, a native host at
+            # the end.
+            runs.append(Run(runs[0].status, done.stdout, STEP.sub("passlib-opt: ", errors)))
+        else:
+            runs.append(Run(done.returncode, done.stdout, errors))
     for command in ("native", "python"):
         folder = out / command
         files.append({path.name: path.read_bytes() for path in folder.iterdir()})
