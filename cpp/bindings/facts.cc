@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -263,9 +264,16 @@ std::shared_ptr<model::LibraryNodes> libraryNodes(OnnxFile& file, GraphSource& s
   return made;
 }
 
+void claimNodes(GraphSource& source, const std::set<std::string>& names) {
+  const auto is_known = [&names](const std::string& name) { return names.count(name) != 0; };
+  if (!model::needsClaim(*source.get(), is_known)) return;
+  model::claimLibraryNodes(source.edit(), is_known);
+}
+
 }  // namespace
 
 void bindFacts(py::module_* m) {
+  m->def("claim_library_nodes", &claimNodes, py::arg("graph"), py::arg("operators"));
   py::class_<model::LibraryNodes, std::shared_ptr<model::LibraryNodes>>(*m, "LibraryNodes");
   m->def("library_nodes", &libraryNodes, py::arg("file"), py::arg("graph"), py::arg("opsets"),
          py::arg("params"), py::arg("given"), py::arg("operators"), py::arg("write"));

@@ -114,6 +114,31 @@ void forEachCall(Graph* graph, const LibraryOperators& operators, Visit visit) {
   }
 }
 
+/// Calls visit(node, whether it is a library's) for the nodes whose domain is to be set or dropped,
+/// until it returns false.
+template <typename Visit>
+void forEachClaim(Graph* graph, const IsKnown& is_known, Visit visit) {
+  std::vector<Graph*> pending = {graph};
+  while (!pending.empty()) {
+    Graph* const level = pending.back();
+    pending.pop_back();
+    for (Node* node : level->nodes) {
+      if (node->op == "null") continue;
+      const std::string_view domain = attributeOf(*node, onnx::keys::kDomain);
+      const bool stated = domain == kLibraryDomain;
+      const bool known = (stated || domain.empty()) && is_known(node->op);
+      const bool of_onnx = (stated || known) && facts::findRule("", node->op) != nullptr;
+      const bool set = known && !stated && !of_onnx;
+      const bool drop =
+          stated && !known && of_onnx && attributeOf(*node, kAttributes).data() == nullptr;
+      if ((set || drop) && !visit(node, set)) return;
+      if (!known || (of_onnx && !stated)) {
+        pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
+      }
+    }
+  }
+}
+
 class Writer {
  public:
   Writer(const Graph& graph, TypeSources sources, const LibraryOperators& operators,
@@ -454,6 +479,27 @@ class Writer {
 };
 
 }  // namespace
+
+bool needsClaim(const Graph& graph, const IsKnown& is_known) {
+  bool found = false;
+  // Only read here.
+  forEachClaim(const_cast<Graph*>(&graph), is_known, [&found](Node*, bool) {
+    found = true;
+    return false;
+  });
+  return found;
+}
+
+void claimLibraryNodes(Graph* graph, const IsKnown& is_known) {
+  forEachClaim(graph, is_known, [](Node* node, bool is_library) {
+    if (is_library) {
+      setAttribute(node, onnx::keys::kDomain, kLibraryDomain);
+    } else {
+      repackAttributes(node, [](std::string_view key) { return key != onnx::keys::kDomain; });
+    }
+    return true;
+  });
+}
 
 bool hasLibraryNodes(const Graph& graph, const LibraryOperators& operators) {
   bool found = false;

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_MODEL_LIBRARY_NODES_H_
 #define PASSLIB_MODEL_LIBRARY_NODES_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,17 @@ struct TypeSources {
   facts::Opsets opsets;
   facts::GivenTypes given;
 };
+
+/// Whether a library has an operator of this name.
+using IsKnown = std::function<bool(const std::string& name)>;
+
+/// Whether `claimLibraryNodes` changes a graph.
+bool needsClaim(const Graph& graph, const IsKnown& is_known);
+
+/// Gives the nodes of libraries' operators that a pass left without a domain the domain `passlib`,
+/// and takes it from those to which a pass gave an operator of ONNX: standard passes treat the
+/// operators of other domains as no functions of their inputs.
+void claimLibraryNodes(Graph* graph, const IsKnown& is_known);
 
 /// Whether a graph has nodes of libraries' operators that are not in that form yet: those of the
 /// domain `passlib`, and those without a domain whose operator is not ONNX's.

@@ -172,6 +172,12 @@ std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, cons
   return known;
 }
 
+void claimNodes(const Model& model, Graph* graph) {
+  if (!model.isOnnx() || model.operators == nullptr || model.operators->empty()) return;
+  claimLibraryNodes(
+      graph, [&model](const std::string& name) { return model.operators->count(name) != 0; });
+}
+
 std::map<std::string, std::size_t> countOperators(const Model& model) {
   const std::shared_ptr<const Graph> main = model.graph->get();
   const auto runs_subgraph = [&model](const Node& node) {

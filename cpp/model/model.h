@@ -60,6 +60,9 @@ bool isUnchanged(const Model& model);
 /// Facts of the variables that have arrays.
 std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, const Graph& graph);
 
+/// Applies `claimLibraryNodes` to a graph that became one of a model of ONNX.
+void claimNodes(const Model& model, Graph* graph);
+
 /// How often each operator occurs, without variables: in a model of ONNX with those of nested
 /// graphs, as the Python package counts, but without those that operators of libraries run.
 std::map<std::string, std::size_t> countOperators(const Model& model);

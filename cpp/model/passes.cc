@@ -267,6 +267,7 @@ Model runPass(const Model& before, const LibraryPass& pass, const OptionList& op
     symbols::completeOperators(result.graph.get());
     result.kinds = {};
   }
+  claimNodes(before, result.graph.get());
 
   Model after = before;
   for (const std::string& name : result.gone) after.arrays.erase(name);

@@ -62,6 +62,7 @@ struct Workspace::Open {
     }
     edit.reset();
     std::unique_ptr<Graph> result = editor->close();
+    claimNodes(before, result.get());
     OperatorKinds kinds =
         finishGraph(result.get(), false, editing + " left a graph that is not sound", max_depth);
     for (const std::string& name : missingNames(names, *result)) after.arrays.erase(name);

@@ -1,5 +1,5 @@
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -159,6 +159,7 @@ class OnnxWriter:
 
 class LibraryNodes: ...
 
+def claim_library_nodes(graph: Graph, operators: Set[str]) -> None: ...
 def library_nodes(
     file: OnnxFile,
     graph: Graph,

@@ -158,6 +158,15 @@ def test_the_next_pass_sees_operator_and_attributes() -> None:
     np.testing.assert_array_equal(model.run({"x": x_of(2, 3)})["y"], x_of(2, 3))
 
 
+def test_a_pass_gives_a_node_an_operator_of_onnx_again() -> None:
+    text = """g (float[N, 3] x) => (float[N, 3] y) { a = Relu(x) y = Neg(a) }"""
+    model = model_of(text).optimize_for("use_operator", of="Relu", op="tp_scale")
+    assert model.symbol.nodes()[1].attrs["__domain__"] == "passlib"
+    model = model.optimize_for("use_operator", of="tp_scale", op="Abs")
+    assert "__domain__" not in model.symbol.nodes()[1].attrs
+    np.testing.assert_array_equal(model.run({"x": x_of(2, 3)})["y"], -np.abs(x_of(2, 3)))
+
+
 def test_a_stated_domain() -> None:
     text = """g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }"""
     named = {"of": "Relu", "op": "tp_scale", "attributes": '{"__domain__": "passlib"}'}

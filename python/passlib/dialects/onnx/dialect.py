@@ -270,6 +270,9 @@ class ONNX(Dialect):
             **({"nested_weight_bytes": nested} if nested else {}),
         }
 
+    def complete(self, graph: _core.Graph) -> None:
+        library_nodes.complete(graph)
+
     def add_operator(self, rules: Rules) -> None:
         library_nodes.add(rules)
 

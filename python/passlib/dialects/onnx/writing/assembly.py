@@ -21,7 +21,7 @@ from passlib.arrays.views import computed
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.library_nodes import library_nodes
+from passlib.dialects.onnx.library_nodes import library_nodes, stated
 from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import (
     Document,
@@ -374,10 +374,10 @@ def assemble(
     imports = _imports(attributes, document)
     # Inputs of the file keep the types that it states, which may be no tensors of numbers.
     own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
-    stated = {n: _stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
+    states = {n: stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
     functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
-    types = {name: _stated(name, spec) for name, spec in {**(given or {}), **(fed or {})}.items()}
-    nodes = library_nodes(graph, document, imports or {"": 1}, params, types)
+    known = {**(given or {}), **(fed or {})}
+    nodes = library_nodes(graph, document, imports or {"": 1}, params, known)
 
     def write(renewed: Mapping[str, Renewed]) -> Assembled:
         writer = _core.OnnxWriter(
@@ -386,7 +386,7 @@ def assemble(
             present_outputs(attributes),
             params,
             document.arrays,
-            stated,
+            states,
             dict(renewed),
             functions,
             omitted,
@@ -421,14 +421,6 @@ def assemble(
             )
             assembled = write(renewed)
         return assembled
-
-
-def _stated(name: str, spec: TypeSpec) -> tuple[int | None, list[int] | None]:
-    """Return a type as a number of ONNX and sizes, -1 for unknown ones."""
-    code = None if spec.dtype is None else code_of(spec.dtype, f"input {name!r}")
-    if spec.shape is None:
-        return code, None
-    return code, [-1 if size is None else size for size in spec.shape]
 
 
 def assemble_for_file(
