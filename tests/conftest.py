@@ -28,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of a test with more than N cases, run about N, evenly spread over them",
     )
     parser.addoption("--rest", action="store_true", help="run the cases that --sample leaves out")
+    parser.addoption(
+        "--part",
+        default="0/1",
+        metavar="K/N",
+        help="of the cases that --rest runs, run every Nth, from the Kth on, counted from 0",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -43,9 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         own = cases[0].get_closest_marker("sample")
         most = min(limit, own.args[0]) if own else limit
         sample.update(cases[:: -(-len(cases) // most)] if most else ())
-    rest = config.getoption("rest")
-    config.hook.pytest_deselected(items=[item for item in items if (item in sample) == rest])
-    items[:] = [item for item in items if (item in sample) != rest]
+    chosen = sample
+    if config.getoption("rest"):
+        first, step = map(int, config.getoption("part").split("/"))
+        chosen = set([item for item in items if item not in sample][first::step])
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 def runs_most(request: pytest.FixtureRequest) -> bool:

@@ -186,7 +186,12 @@ class Writer {
       call.node = node;
       call.op = op;
       forEachAttribute(*node, [&](std::string_view key, std::string_view text) {
-        if (!isMark(key)) call.attributes.emplace(key, text);
+        if (isMark(key)) return;
+        if (!onnx::isName(key) || !onnx::isName(text)) {
+          throw UnsupportedError(blame(*node) + ": the attribute " + onnx::shown(key) +
+                                 " is no text in UTF-8");
+        }
+        call.attributes.emplace(key, text);
       });
       if (op->functions().is_subgraph) {
         prepareSubgraph(node, &call);

@@ -5,6 +5,7 @@ Each test skips where its compiler or emulator is not installed.
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
@@ -24,6 +25,16 @@ WINE = CACHE / "wine"
 PLATFORM = sorted((ROOT / "cpp" / "platform").glob("*.cc"))
 
 
+@functools.cache
+def has_library(cxx: tuple[str, ...]) -> bool:
+    """Whether a compiler finds the library of C++."""
+    command = [*cxx, "-fsyntax-only", "-x", "c++", "-"]
+    text = "#include <vector>\n"
+    return not subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False
+    ).returncode
+
+
 @dataclass(frozen=True)
 class System:
     """Compilers of a system and how its programs are started."""
@@ -38,6 +49,8 @@ class System:
         for name in (self.cxx[:1], self.cc[:1], self.start[:1]):
             if name and shutil.which(name[0]) is None:
                 pytest.skip(f"there is no {name[0]}")
+        if self.cxx and not has_library(self.cxx):
+            pytest.skip(f"{' '.join(self.cxx)} has no library of C++")
 
     def run(self, *words: object) -> str:
         WINE.mkdir(parents=True, exist_ok=True)

@@ -232,11 +232,17 @@ REFUSED = {
         pl.UnsupportedError,
         r"takes string\[2\], whose element type operators of libraries do not have",
     ),
+    "bytes": (
+        "g (float[2] x) => (float[2] y) { y = Relu(x) }",
+        {"of": "Relu", "op": "tp_scale", "attributes": '{"note": "\\ud800"}'},
+        pl.UnsupportedError,
+        r"the attribute 'note' is no text in UTF-8",
+    ),
     "no library": (
         "g (float[2] x) => (float[2] y) { y = Relu(x) }",
         {"of": "Relu", "op": "nobody_has_it"},
         pl.UnsupportedError,
-        "load the library that has it",
+        r"the node of 'y': .* 18 has no operator 'nobody_has_it'; load the library that has it",
     ),
 }
 

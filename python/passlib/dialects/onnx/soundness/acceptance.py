@@ -140,7 +140,7 @@ def _check_operators(model: Any, original: Callable[[], Any]) -> None:
     for (domain, op, version), title in new.items():
         if (domain, op, version) not in before:
             raise UnsupportedError(
-                f"node {title!r}: ONNX's operator set {domain or 'ai.onnx'} {version} has no "
+                f"{title}: ONNX's operator set {domain or 'ai.onnx'} {version} has no "
                 f"operator {op!r}; load the library that has it, or name its domain in the node's "
                 "attribute __domain__"
             )
@@ -158,7 +158,8 @@ def _undefined(model: Any) -> dict[tuple[str, str, int], str]:
                 key = (domain, str(node.op_type), imports.get(domain, 0))
                 known = (node.domain, node.op_type) in functions or is_defined(*key)
                 if domain in _OWN_SETS and not known:
-                    found[key] = str(node.name)
+                    value = next(iter(node.output), "")
+                    found[key] = f"node {node.name!r}" if node.name else f"the node of {value!r}"
     return found
 
 
