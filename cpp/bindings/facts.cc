@@ -255,7 +255,7 @@ std::shared_ptr<model::LibraryNodes> libraryNodes(OnnxFile& file, GraphSource& s
                                                   const py::function& write) {
   const GateHold hold;
   const std::shared_ptr<const Graph> graph = source.get();
-  if (!model::hasLibraryNodes(*graph, operators)) return nullptr;
+  if (!model::hasLibraryNodes(*graph, file.originals(), operators)) return nullptr;
   model::TypeSources types{file.originals(), arrayFacts(*graph, params), opsets, given};
   auto made = std::make_shared<model::LibraryNodes>();
   runCaptured(write, [&](OnInterrupt how) {

@@ -20,7 +20,7 @@ void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_s
       Shape shape;
       for (std::size_t i = 0; i < dims->size(); ++i) {
         Dim dim = (*dims)[i] < 0 ? Dim() : Dim((*dims)[i]);
-        if (!dim.isKnown() && fact.shape && fact.shape->size() == dims->size()) {
+        if ((*dims)[i] == -1 && fact.shape && fact.shape->size() == dims->size()) {
           dim = (*fact.shape)[i];
         }
         shape.push_back(std::move(dim));

@@ -11,6 +11,7 @@
 #include "onnx/text/attribute_text.h"
 #include "onnx/text/numbers.h"
 #include "onnx/text/strings.h"
+#include "onnx/types/settled.h"
 #include "onnx/wire/numbers.h"
 
 namespace passlib::facts {
@@ -365,6 +366,11 @@ const Fact* OnnxSource::stated(const Node& node, std::size_t output) {
   const onnx::Original* original = originals_->find(id);
   if (original == nullptr || original->what != onnx::Original::kOperator) return nullptr;
   const onnx::NodeRecord& record = original->record();
+  const std::string_view domain = attributeOf(node, "__domain__");
+  // A pass may have given the node another operator.
+  if (record.op != node.op || onnx::plainDomain(record.domain) != onnx::plainDomain(domain)) {
+    return nullptr;
+  }
   if (output >= record.outputs.count) return nullptr;
   const Types& types = typesOf(*original->graph);
   const auto found = types.find(original->name(record.outputs, static_cast<uint32_t>(output)));

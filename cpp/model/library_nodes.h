@@ -49,13 +49,15 @@ bool needsClaim(const Graph& graph, const IsKnown& is_known);
 /// operators of other domains as no functions of their inputs.
 void claimLibraryNodes(Graph* graph, const IsKnown& is_known);
 
-/// Whether a graph has nodes of libraries' operators that are not in that form yet: those of the
-/// domain `passlib`, and those without a domain whose operator is not ONNX's.
-bool hasLibraryNodes(const Graph& graph, const LibraryOperators& operators);
+/// Whether a graph has nodes of libraries' operators: those of the domain `passlib` that call no
+/// function of the file, and those without a domain whose operator is not ONNX's.
+bool hasLibraryNodes(const Graph& graph, const std::shared_ptr<const onnx::Originals>& file,
+                     const LibraryOperators& operators);
 
-/// Writes these nodes. `how`: what to do on SIGINT while a library infers types. Throws GraphError
-/// if a node does not fit its operator, UnsupportedError if it has no form in ONNX, OperatorError
-/// if a library refuses inputs of which all is known, LoadError.
+/// Writes these nodes. Those that are in that form already, as in a file, keep it; their types are
+/// inferred again if their library is loaded. `how`: what to do on SIGINT while a library infers
+/// types. Throws GraphError if a node does not fit its operator, UnsupportedError if it has no form
+/// in ONNX, OperatorError if a library refuses inputs of which all is known, LoadError.
 LibraryNodes writeLibraryNodes(const Graph& graph, TypeSources sources,
                                const LibraryOperators& operators, OnInterrupt how);
 

@@ -329,7 +329,7 @@ void Session::addOperators(const std::shared_ptr<Library>& library, bool replace
     const auto made = std::make_shared<const CustomOp>(library, i);
     const auto [place, fresh] = known->try_emplace(name, made);
     if (fresh) continue;
-    if (!replaces && place->second->library() != library) {
+    if (!replaces && place->second->library()->path() != library->path()) {
       throw LoadError("cannot load " + quoted(library->path()) + ": the operator " + quoted(name) +
                       " is already registered by " + quoted(place->second->library()->path()) +
                       "; rename it, or let it take the name over (--override)");

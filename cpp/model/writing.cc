@@ -146,7 +146,7 @@ class Assembly {
  public:
   explicit Assembly(const Model& model)
       : model_(model), graph_(model.graph->get()), opsets_(opsetsOf(model)), host_(model, opsets_) {
-    if (model.operators != nullptr && hasLibraryNodes(*graph_, *model.operators)) writeLibraries();
+    writeLibraries();
     write();
   }
 
@@ -200,10 +200,14 @@ class Assembly {
   }
 
   void writeLibraries() {
+    static const LibraryOperators none;
+    const LibraryOperators& operators = model_.operators == nullptr ? none : *model_.operators;
+    if (operators.empty() && opsets_.count(kLibraryDomain) == 0) return;
+    if (!hasLibraryNodes(*graph_, model_.file->originals(), operators)) return;
     TypeSources sources{model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(),
                         restatedTypes(*graph_)};
     LibraryNodes nodes =
-        writeLibraryNodes(*graph_, std::move(sources), *model_.operators, OnInterrupt::kNothing);
+        writeLibraryNodes(*graph_, std::move(sources), operators, OnInterrupt::kNothing);
     graph_ = std::move(nodes.graph);
     host_.setResults(std::move(nodes.results));
   }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -232,12 +234,6 @@ REFUSED = {
         pl.UnsupportedError,
         r"takes string\[2\], whose element type operators of libraries do not have",
     ),
-    "bytes": (
-        "g (float[2] x) => (float[2] y) { y = Relu(x) }",
-        {"of": "Relu", "op": "tp_scale", "attributes": '{"note": "\\ud800"}'},
-        pl.UnsupportedError,
-        r"the attribute 'note' is no text in UTF-8",
-    ),
     "no library": (
         "g (float[2] x) => (float[2] y) { y = Relu(x) }",
         {"of": "Relu", "op": "nobody_has_it"},
@@ -350,3 +346,141 @@ def test_message_of_a_model() -> None:
     assert [node.domain for node in message.graph.node] == ["passlib", ""]
     x = x_of(2, 3)
     np.testing.assert_array_equal(pl.load(message).run({"x": x})["y"], -2 * x)
+
+
+class TestChanges:
+    """Models with such nodes that are changed before and after they were saved."""
+
+    TEXT = """g (float[N, 3] x) => (float[N, 3] y) {
+        i = Identity(x) a = Abs(i) b = Relu(a) y = Neg(b) }"""
+
+    @pytest.fixture(params=["in memory", "saved"])
+    def model(self, request: pytest.FixtureRequest, tmp_path: Path) -> pl.Model:
+        made = model_of(self.TEXT).optimize_for("use_operator", of="Relu", op="tp_scale")
+        if request.param == "in memory":
+            return made
+        made.save(tmp_path / "before.onnx")
+        return pl.load(tmp_path / "before.onnx")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda model: model.simplify(),
+            lambda model: model.with_shapes({"x": ("B", 3)}),
+            lambda model: model.with_shapes({"x": (2, 3)}).simplify(),
+            lambda model: model.with_opset(21),
+            lambda model: model.extract(outputs=["y"]),
+            lambda model: model.rename({"x": "x"}),
+        ],
+    )
+    def test_they_run(
+        self,
+        model: pl.Model,
+        change: Callable[[pl.Model], pl.Model],
+        tmp_path: Path,
+        libraries: Mapping[str, Path],
+    ) -> None:
+        x = x_of(2, 3)
+        path = tmp_path / "m.onnx"
+        file = assert_runs(
+            change(model), {"x": x}, -2 * np.abs(x), path, libraries["graph_operators"]
+        )
+        assert any(value.name == "b" for value in file.graph.value_info)
+
+    def test_another_attribute(self, model: pl.Model) -> None:
+        changed = model.optimize_for(
+            "use_operator", of="tp_scale", op="tp_scale", attributes='{"factor": "5"}'
+        )
+        np.testing.assert_array_equal(changed.run({"x": x_of(2, 3)})["y"], -5 * np.abs(x_of(2, 3)))
+
+    def test_without_the_library(self, tmp_path: Path) -> None:
+        """The element type of a result stays."""
+        model = model_of(self.TEXT).optimize_for("use_operator", of="Relu", op="tp_scale")
+        model.save(tmp_path / "m.onnx")
+        script = "import sys, passlib as pl; pl.load(sys.argv[1]).simplify().save(sys.argv[2])"
+        command = [sys.executable, "-c", script, tmp_path / "m.onnx", tmp_path / "s.onnx"]
+        subprocess.run(command, check=True)
+        (value,) = onnx.load(tmp_path / "s.onnx").graph.value_info
+        assert (value.name, value.type.tensor_type.elem_type) == ("b", onnx.TensorProto.FLOAT)
+        np.testing.assert_array_equal(
+            pl.load(tmp_path / "s.onnx").run({"x": x_of(2, 3)})["y"], -2 * np.abs(x_of(2, 3))
+        )
+
+    def test_other_types_of_outputs(self, tmp_path: Path, libraries: Mapping[str, Path]) -> None:
+        """The file's type of an output is not that of the library's result."""
+        text = """g (float[2, 3] x, float[4, 3] w) => (float[2, 3] y) { y = Mul(x, w) }"""
+        made = model_of(text).optimize_for("use_operator", of="Mul", op="tp_linear")
+        with pytest.raises(pl.GraphError, match=r"has the shape \[4, 3\], the operator asks for"):
+            made.save(tmp_path / "m.onnx")
+        text = """g (float[2, 3] x, float[1, 3] w) => (float[2, 3] y) { y = Mul(x, w) }"""
+        made = model_of(text).optimize_for("use_operator", of="Mul", op="tp_linear")
+        feeds = {"x": x_of(2, 3), "w": x_of(1, 3)}
+        expected = feeds["x"] @ feeds["w"].T
+        library = libraries["graph_operators"]
+        file = assert_runs(made, feeds, expected, tmp_path / "m.onnx", library)
+        assert onnx.helper.printable_value_info(file.graph.output[0]) == "%y[FLOAT, 2x1]"
+
+    def test_shapes_by_the_old_operator_are_forgotten(self) -> None:
+        text = """g (float[2, 3] x, float[1, 3] w) => (int64[2] y) <float[2, 3] b> {
+            b = Mul(x, w) y = Shape(b) }"""
+        made = model_of(text).optimize_for("use_operator", of="Mul", op="tp_linear")
+        feeds = {"x": x_of(2, 3), "w": x_of(1, 3)}
+        for each in (made, made.simplify()):
+            assert each.run(feeds)["y"].tolist() == [2, 1]
+
+
+def test_open_sizes_of_one_name() -> None:
+    """Operators compute with sizes; they are asked with numbers."""
+    text = """g (float[N, 3] x, float[4, 3] w) => (float[N, 4] y, int64[2] s) {
+        a = Mul(x, w) y = Neg(a) s = Shape(a) }"""
+    options = {"of": "Mul", "op": "tp_linear", "attributes": '{"num_hidden": "4"}'}
+    model = model_of(text).optimize_for("use_operator", **options)
+    (value,) = model.to_onnx_proto().graph.value_info
+    assert onnx.helper.printable_value_info(value) == "%a[FLOAT, ?x4]"
+    assert model.run({"x": x_of(5, 3), "w": x_of(4, 3)})["s"].tolist() == [5, 4]
+
+
+def test_a_function_in_the_domain() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18, "passlib" : 1]>
+        g (float[2] x) => (float[2] y) { y = passlib.tp_scale(x) }
+        <opset_import: ["" : 18], domain: "passlib">
+        tp_scale (p) => (q) { q = Exp(p) }"""
+    model = pl.load(onnx.parser.parse_model(text).SerializeToString())
+    np.testing.assert_allclose(model.run({"x": x_of(2)})["y"], np.exp(x_of(2)), rtol=1e-6)
+
+
+LOST = {
+    "a size that must fit": (
+        "g (float[N, 3] x) => (float[4, K] y) <int64[2] s = {4, -1}> { y = Reshape(x, s) }",
+        "Reshape",
+        "does not follow from the sizes of its inputs",
+    ),
+    "a nested weight": (
+        """g (float[2] x, bool c) => (float[2] y) {
+            y = If(c) <then_branch = t () => (float[2] p) <float low = {0.5}> { p = Max(x, low) },
+                       else_branch = e () => (float[2] p) { p = Neg(x) }> }""",
+        "If",
+        "a graph nested in its subgraph has the weight 'low'; run constantsToWeights before",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_subgraphs_that_have_no_form(name: str, tmp_path: Path) -> None:
+    text, ops, message = LOST[name]
+    model = model_of(text).optimize_for("cutOut", ops=ops)
+    with pytest.raises(pl.UnsupportedError, match=message):
+        model.save(tmp_path / "m.onnx")
+
+
+def test_sizes_without_a_name_are_not_equal(tmp_path: Path, libraries: Mapping[str, Path]) -> None:
+    """Some exporters call all open sizes "?"."""
+    text = """g (float["?", "?"] x) => (float["?", "?"] y) { a = Relu(x) y = Neg(a) }"""
+    proto = onnx.parser.parse_model(HEADER + text.replace('"?"', "Q"))
+    for value in (*proto.graph.input, *proto.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            dim.dim_param = "?"
+    model = pl.load(proto.SerializeToString()).optimize_for("cutOut", ops="Relu")
+    x = x_of(2, 3)
+    library = libraries["onnx_subgraphs"]
+    assert_runs(model, {"x": x}, -np.maximum(x, 0), tmp_path / "m.onnx", library)

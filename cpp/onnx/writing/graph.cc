@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "onnx/reading/level_values.h"
 #include "onnx/types/messages.h"
+#include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 #include "onnx/writing/assembly.h"
@@ -36,6 +37,16 @@ std::size_t formalInputs(const Node& node) {
                      "update them");
   }
   return own;
+}
+
+/// Whether a file states the type of a value, and nothing that contradicts what is known of it.
+bool agrees(const InputType& stated, const StatedType& known) {
+  if (stated.other || !stated.code || stated.code != known.code) return false;
+  if (!known.dims) return true;
+  if (!stated.dims || stated.dims->size() != known.dims->size()) return false;
+  return std::equal(
+      stated.dims->begin(), stated.dims->end(), known.dims->begin(),
+      [](int64_t one, int64_t other) { return one < 0 || other < 0 || one == other; });
 }
 
 /// Returns whether any node of a graph has nested graphs.
@@ -81,6 +92,8 @@ class LevelWriter {
     written_.values.reserve(kept.values.size() + described_.size());
     for (const Description& value : kept.values) addValue(value, renewed);
     for (const auto& [name, type] : described_) {
+      const std::vector<Bytes>& outputs = written_.names.outputs;
+      if (std::find(outputs.begin(), outputs.end(), name) != outputs.end()) continue;
       written_.values.push_back(writer_.arena_->emplace_back(valueInfo(name, *type)));
     }
     return std::move(written_);
@@ -88,7 +101,15 @@ class LevelWriter {
 
  private:
   void addValue(const Description& value, const RenewedTypes* renewed) {
-    if (described_.count(value.name) != 0) return;
+    const auto described = described_.find(value.name);
+    if (described != described_.end()) {
+      const StatedType* const type = described->second;
+      described_.erase(described);
+      if (value.doubtful) {
+        written_.values.push_back(writer_.arena_->emplace_back(valueInfo(value.name, *type)));
+        return;
+      }
+    }
     if (value.doubtful) {
       noteDoubtful(value.name, value.place, {});
       writer_.doubts_more = true;
@@ -323,6 +344,16 @@ class LevelWriter {
   void addOutput(Bytes name, const Value& head, Bytes description, bool doubtful,
                  const RenewedTypes* renewed) {
     Bytes message = withName(description, numbers::kValueName, name, writer_.arena_);
+    const auto made = doubtful ? described_.find(name) : described_.end();
+    if (made != described_.end()) {
+      if (!agrees(typeOf(bodyOf(description, numbers::kValueType)), *made->second)) {
+        const std::string told = valueInfo(name, *made->second);
+        message = writer_.arena_->emplace_back(
+            withBody(message, numbers::kValueType, bodyOf(told, numbers::kValueType)));
+      }
+      written_.outputs.push_back(message);
+      return;
+    }
     if (doubtful) {
       noteDoubtful(name, head, description);
       writer_.doubts_more = writer_.doubts_more || !place_.empty();
@@ -343,15 +374,12 @@ class LevelWriter {
   WrittenGraph written_;
   Variables variables_;
   Settled settled_;
-  /// Notes the types that the host states of a node's results, but for those of outputs, which have
-  /// a description of their own.
+  /// Notes the types that the host states of a node's results.
   void describeResults(const Node& node, const std::vector<Bytes>& names) {
     const std::vector<StatedType>* const types = writer_.host_->results(node);
     if (types == nullptr) return;
-    const std::vector<Bytes>& outputs = written_.names.outputs;
     for (std::size_t i = 0; i < std::min(types->size(), names.size()); ++i) {
-      const bool output = std::find(outputs.begin(), outputs.end(), names[i]) != outputs.end();
-      if ((*types)[i].code && !names[i].empty() && !output) described_[names[i]] = &(*types)[i];
+      if ((*types)[i].code && !names[i].empty()) described_[names[i]] = &(*types)[i];
     }
   }
 

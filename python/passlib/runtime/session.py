@@ -51,16 +51,22 @@ def _libraries(model: Any) -> list[str]:
     """
     if all(each.domain != LIBRARIES for each in model.opset_import):
         return []
+    functions = {each.name for each in model.functions if each.domain == LIBRARIES}
     paths: dict[str, None] = {}
     for graph in graphs_within(model.graph, *model.functions):
         for node in graph.node:
-            if node.domain != LIBRARIES:
+            if node.domain != LIBRARIES or node.op_type in functions:
                 continue
             operator = find_operator(node.op_type)
             if operator is None:
                 raise PasslibError(
                     f"node {node.name!r}: no loaded library has the operator {node.op_type!r}; "
-                    "load it with passlib.library.load"
+                    "load it with passlib.library.load, or -l FILE in commands"
+                )
+            if os.pathsep in operator.library.path:
+                raise PasslibError(
+                    f"library {operator.library.path!r}: ONNX Runtime is given paths separated by "
+                    f"{os.pathsep!r}; load the library from a path without it"
                 )
             paths[operator.library.path] = None
     return list(paths)

@@ -40,6 +40,7 @@ def newest_version(domain: str, ir_version: int) -> int:
     return max(versions, default=1)
 
 
+@lru_cache(maxsize=64)
 def _newest_registered(domain: str) -> int:
     defs: Any = require("onnx.defs", extra="onnx")
     versions = [s.since_version for s in defs.get_all_schemas() if s.domain == domain]

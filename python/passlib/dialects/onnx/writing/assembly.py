@@ -21,7 +21,6 @@ from passlib.arrays.views import computed
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.library_nodes import library_nodes, stated
 from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import (
     Document,
@@ -32,6 +31,7 @@ from passlib.dialects.onnx.reading import (
 )
 from passlib.dialects.onnx.tensors import PACKED, code_of
 from passlib.dialects.onnx.writing.attributes import AttributeMaker
+from passlib.dialects.onnx.writing.library_nodes import library_nodes, stated
 from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_type, stated_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
