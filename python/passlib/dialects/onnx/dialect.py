@@ -271,7 +271,8 @@ class ONNX(Dialect):
         }
 
     def complete(self, graph: _core.Graph) -> None:
-        library_nodes.complete(graph)
+        if library_nodes.OPERATORS:
+            library_nodes.complete(graph)
 
     def add_operator(self, rules: Rules) -> None:
         library_nodes.add(rules)

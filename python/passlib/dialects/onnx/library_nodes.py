@@ -8,25 +8,25 @@ from typing import Final
 import passlib._core as _core
 from passlib.dialects.operator_types import Rules
 
-_operators: Final[dict[str, Rules]] = {}
+OPERATORS: Final[dict[str, Rules]] = {}
+"""Those that `add` made known, by name."""
 
 
 def add(rules: Rules) -> None:
     """Make an operator known; it replaces any other of its name."""
-    _operators[rules.name] = rules
+    OPERATORS[rules.name] = rules
 
 
 def is_known(name: str) -> bool:
     """Whether a loaded library has an operator of this name."""
-    return name in _operators
+    return name in OPERATORS
 
 
 def known() -> Mapping[str, _core.CustomOp]:
     """Return the operators by name."""
-    return {name: rules.core for name, rules in _operators.items()}
+    return {name: rules.core for name, rules in OPERATORS.items()}
 
 
 def complete(graph: _core.Graph) -> None:
     """Set the domain of the nodes of libraries' operators that a pass left without one."""
-    if _operators:
-        _core.claim_library_nodes(graph, _operators.keys())
+    _core.claim_library_nodes(graph, OPERATORS.keys())
