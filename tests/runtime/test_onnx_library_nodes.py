@@ -16,6 +16,7 @@ import onnx.parser
 import pytest
 
 import passlib as pl
+from commands import passlib_command
 from ort_sessions import session_of
 
 Load = Callable[[str], pl.library.Library]
@@ -337,6 +338,17 @@ def test_conversion_to_another_operator_set(tmp_path: Path, libraries: Mapping[s
         model, {"x": x}, -2 * np.maximum(x, 0), tmp_path / "m.onnx", libraries["graph_operators"]
     )
     assert {each.domain: each.version for each in file.opset_import} == {"": 21, "passlib": 1}
+
+
+def test_comparison_by_the_command(tmp_path: Path, libraries: Mapping[str, Path]) -> None:
+    text = """g (float[2, 3] x) => (float[2, 3] y) { a = Abs(x) y = Neg(a) }"""
+    path = tmp_path / "m.onnx"
+    model_of(text).optimize_for("use_operator", of="Neg", op="tp_scale").save(path)
+    alone = passlib_command("compare", path, path)
+    assert (alone.returncode, alone.stdout) == (3, "")
+    assert "no loaded library has the operator 'tp_scale'; load it" in alone.stderr
+    found = passlib_command("compare", path, path, "-l", libraries["graph_operators"])
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_message_of_a_model() -> None:

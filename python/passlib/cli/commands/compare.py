@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from passlib import library
 from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of, whole
 from passlib.cli.outputs import require_page, write_text
 from passlib.cli.status import DIFFERENT, FINE, UsageError
@@ -22,6 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", nargs="+", help="models to check")
     parser.add_argument(
         "-n", type=whole, default=3, metavar="N", help="number of random inputs (default: 3)"
+    )
+    parser.add_argument(
+        "-l",
+        "--library",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="library with operators of the models (repeatable)",
     )
     add_inputs(parser)
     parser.add_argument(
@@ -41,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         require_page("--report", arguments.report)
     per_node = arguments.per_node or arguments.report is not None
     tolerance = tolerance_of(arguments)
+    for path in arguments.library:
+        library.load(path, verbose=False)
     a = load(arguments.a)
     models = {path: load(path) for path in arguments.b}
     inputs = inputs_of(arguments, a, *models.values())
