@@ -254,7 +254,7 @@ class OperatorState:
         self.operator = operator
         self.node_name = node_name
         self._mutated = tuple(mutated)
-        self.core = core
+        self._core = core
         self._finish = finish
 
     def forward(
@@ -280,7 +280,7 @@ class OperatorState:
         return self._compute(Lent([*out_grads, *inputs, *outputs], ()), types, is_forward=False)
 
     def _compute(self, lent: Lent, types: Sequence[ArrayType], *, is_forward: bool) -> list[Any]:
-        results = self.core.compute(
+        results = self._core.compute(
             settings(self.node_name, is_forward=is_forward),
             lent.columns,
             [output.column() for output in types],

@@ -252,7 +252,7 @@ class ONNX(Dialect):
             found += [
                 f"ONNX has no operator {op} (node {node!r})"
                 for op, node in unknown.items()
-                if not library_nodes.is_known(op)
+                if op not in library_nodes.OPERATORS
             ]
         return found
 

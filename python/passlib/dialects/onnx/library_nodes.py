@@ -17,11 +17,6 @@ def add(rules: Rules) -> None:
     OPERATORS[rules.name] = rules
 
 
-def is_known(name: str) -> bool:
-    """Whether a loaded library has an operator of this name."""
-    return name in OPERATORS
-
-
 def known() -> Mapping[str, _core.CustomOp]:
     """Return the operators by name."""
     return {name: rules.core for name, rules in OPERATORS.items()}
