@@ -272,7 +272,7 @@ class ONNX(Dialect):
 
     def complete(self, graph: _core.Graph) -> None:
         if library_nodes.OPERATORS:
-            library_nodes.complete(graph)
+            _core.claim_library_nodes(graph, library_nodes.OPERATORS.keys())
 
     def add_operator(self, rules: Rules) -> None:
         library_nodes.add(rules)

@@ -20,8 +20,3 @@ def add(rules: Rules) -> None:
 def known() -> Mapping[str, _core.CustomOp]:
     """Return the operators by name."""
     return {name: rules.core for name, rules in OPERATORS.items()}
-
-
-def complete(graph: _core.Graph) -> None:
-    """Set the domain of the nodes of libraries' operators that a pass left without one."""
-    _core.claim_library_nodes(graph, OPERATORS.keys())
