@@ -114,56 +114,58 @@ bool isWritten(const Node& node) {
          attributeOf(node, kAttributes).data() != nullptr;
 }
 
-/// Calls visit(node, operator) for the nodes of libraries until it returns false, but for those of
-/// their subgraphs. The operator is null where no library has it.
+enum class Walk { kEnter, kSkip, kEnd };
+
+/// Calls visit(node) for the operators of a graph, and for those of its nested graphs where it
+/// returns kEnter.
 template <typename Visit>
-void forEachCall(Graph* graph, facts::OnnxSource* source, const LibraryOperators& operators,
-                 Visit visit) {
+void walk(Graph* graph, Visit visit) {
   std::vector<Graph*> pending = {graph};
   while (!pending.empty()) {
     Graph* const level = pending.back();
     pending.pop_back();
     for (Node* node : level->nodes) {
       if (node->op == "null") continue;
-      const std::string_view domain = attributeOf(*node, onnx::keys::kDomain);
-      const bool stated = domain == kLibraryDomain;
-      const auto found = stated || domain.empty() ? operators.find(node->op) : operators.end();
-      const bool known = found != operators.end();
-      const bool theirs = stated ? (known || isWritten(*node)) &&
-                                       source->function(kLibraryDomain, node->op) == nullptr
-                                 : known && facts::findRule("", node->op) == nullptr;
-      if (!theirs) {
-        pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
-      } else if (!visit(node, known ? found->second : nullptr)) {
-        return;
-      }
+      const Walk next = visit(node);
+      if (next == Walk::kEnd) return;
+      if (next == Walk::kSkip) continue;
+      pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
     }
   }
+}
+
+/// Calls visit(node, operator) for the nodes of libraries until it returns false, but for those of
+/// their subgraphs. The operator is null where no library has it.
+template <typename Visit>
+void forEachCall(Graph* graph, facts::OnnxSource* source, const LibraryOperators& operators,
+                 Visit visit) {
+  walk(graph, [&](Node* node) {
+    const std::string_view domain = attributeOf(*node, onnx::keys::kDomain);
+    const bool stated = domain == kLibraryDomain;
+    const auto found = stated || domain.empty() ? operators.find(node->op) : operators.end();
+    const bool known = found != operators.end();
+    const bool theirs = stated ? (known || isWritten(*node)) &&
+                                     source->function(kLibraryDomain, node->op) == nullptr
+                               : known && facts::findRule("", node->op) == nullptr;
+    if (!theirs) return Walk::kEnter;
+    return visit(node, known ? found->second : nullptr) ? Walk::kSkip : Walk::kEnd;
+  });
 }
 
 /// Calls visit(node, whether it is a library's) for the nodes whose domain is to be set or dropped,
 /// until it returns false.
 template <typename Visit>
 void forEachClaim(Graph* graph, const IsKnown& is_known, Visit visit) {
-  std::vector<Graph*> pending = {graph};
-  while (!pending.empty()) {
-    Graph* const level = pending.back();
-    pending.pop_back();
-    for (Node* node : level->nodes) {
-      if (node->op == "null") continue;
-      const std::string_view domain = attributeOf(*node, onnx::keys::kDomain);
-      const bool stated = domain == kLibraryDomain;
-      const bool known = (stated || domain.empty()) && is_known(node->op);
-      const bool of_onnx = (stated || known) && facts::findRule("", node->op) != nullptr;
-      const bool set = known && !stated && !of_onnx;
-      const bool drop =
-          stated && !known && of_onnx && attributeOf(*node, kAttributes).data() == nullptr;
-      if ((set || drop) && !visit(node, set)) return;
-      if (!known || (of_onnx && !stated)) {
-        pending.insert(pending.end(), node->subgraphs.begin(), node->subgraphs.end());
-      }
-    }
-  }
+  walk(graph, [&](Node* node) {
+    const std::string_view domain = attributeOf(*node, onnx::keys::kDomain);
+    const bool stated = domain == kLibraryDomain;
+    const bool known = (stated || domain.empty()) && is_known(node->op);
+    const bool of_onnx = (stated || known) && facts::findRule("", node->op) != nullptr;
+    const bool set = known && !stated && !of_onnx;
+    const bool drop = stated && !known && of_onnx && !isWritten(*node);
+    if ((set || drop) && !visit(node, set)) return Walk::kEnd;
+    return known && (stated || !of_onnx) ? Walk::kSkip : Walk::kEnter;
+  });
 }
 
 class Writer {
@@ -202,14 +204,14 @@ class Writer {
   }
 
  private:
-  /// What is known of a node before types are inferred.
+  /// The operator and the attributes of a node.
   struct Call {
     Node* node = nullptr;
     std::shared_ptr<const CustomOp> op;
     Attributes attributes;
     std::string types;  ///< of a subgraph, as JSON
     int outputs = 0;
-    // Of a node that a file has.
+    // Of nodes in the form that files have.
     bool is_written = false;
     bool is_changed = false;    ///< by a pass
     std::vector<int> elements;  ///< of the results of a subgraph, by ONNX's numbers
@@ -432,7 +434,6 @@ class Writer {
   void inferShapes(const Node& node, const Call& call, const std::vector<const Fact*>& inputs,
                    std::vector<Fact>* made) const {
     std::vector<Dim> open;
-    const auto is_open = [](const Dim& dim) { return !dim.isNumber(); };
     bool any = inputs.empty();
     bool ranked = true;
     for (const Fact* input : inputs) {
@@ -440,7 +441,7 @@ class Writer {
       ranked = ranked && input->shape.has_value();
       if (!input->shape) continue;
       for (const Dim& dim : *input->shape) {
-        if (is_open(dim) && placeOf(open, dim) == open.size()) open.push_back(dim);
+        if (!dim.isNumber() && placeOf(open, dim) == open.size()) open.push_back(dim);
       }
     }
     if (!any) return;
@@ -477,7 +478,7 @@ class Writer {
     return static_cast<std::size_t>(std::find(open.begin(), open.end(), dim) - open.begin());
   }
 
-  /// What stands for the open sizes when shapes are asked for: a multiple of this.
+  /// Multiples of this stand for open sizes.
   static constexpr int64_t kProbe = 240;
 
   /// The size that was answered with this number for both sets of sizes.

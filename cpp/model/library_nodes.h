@@ -30,7 +30,7 @@ struct LibraryNodes {
   std::unordered_map<const Node*, std::vector<onnx::StatedType>> results;
 };
 
-/// What the types of a graph follow from; see FileFacts.
+/// The inputs of type inference; see FileFacts.
 struct TypeSources {
   std::shared_ptr<const onnx::Originals> file;
   facts::FileFacts::Known known;

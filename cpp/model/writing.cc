@@ -272,7 +272,7 @@ class Assembly {
     write();
   }
 
-  /// What is known of the results of a node whose operator belongs to a library.
+  /// The known types of the results of a library's node.
   std::vector<facts::Fact> resultsOf(const Node& node) {
     std::vector<facts::Fact> made;
     const std::vector<onnx::StatedType>* const types = host_.results(node);

@@ -269,16 +269,16 @@ if TYPE_CHECKING:
     from passlib.passes import Pipeline
 
 
+def add_library(parser: argparse.ArgumentParser, description: str) -> None:
+    """Add ``-l``, which may be given several times."""
+    parser.add_argument(
+        "-l", "--library", action="append", default=[], metavar="FILE", help=description
+    )
+
+
 def add_libraries(parser: argparse.ArgumentParser) -> None:
     """Add ``-l`` and ``--override``."""
-    parser.add_argument(
-        "-l",
-        "--library",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="library or file with passes (repeatable)",
-    )
+    add_library(parser, "library or file with passes (repeatable)")
     parser.add_argument(
         "--override",
         action="store_true",

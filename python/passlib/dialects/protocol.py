@@ -510,7 +510,7 @@ class Dialect(ABC):
         return False
 
     def add_operator(self, rules: Rules) -> None:
-        """Make an operator of a loaded library known, for dialects that host them."""
+        """Make an operator of a loaded library known, for dialects whose nodes may have it."""
         raise UnsupportedError(
             f"models of {self.title} cannot have the operator {rules.name!r} of a library"
         )

@@ -18,7 +18,7 @@ _operators: dict[str, Operator] = {}
 
 
 def _host() -> Dialect:
-    """Return the dialect whose graphs have operators of libraries: the ABI's own."""
+    """Return the dialect whose own operators those of libraries join: the ABI's."""
     for name in dialects.names():
         if dialects.find(name).hosts_operators:
             return dialects.find(name)

@@ -6,7 +6,15 @@ import argparse
 import sys
 
 from passlib import library
-from passlib.cli.options import add_inputs, add_json, inputs_of, shapes_of, tolerance_of, whole
+from passlib.cli.options import (
+    add_inputs,
+    add_json,
+    add_library,
+    inputs_of,
+    shapes_of,
+    tolerance_of,
+    whole,
+)
 from passlib.cli.outputs import require_page, write_text
 from passlib.cli.status import DIFFERENT, FINE, UsageError
 from passlib.cli.tables import print_gaps, print_json, print_table
@@ -24,14 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=whole, default=3, metavar="N", help="number of random inputs (default: 3)"
     )
-    parser.add_argument(
-        "-l",
-        "--library",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="library with operators of the models (repeatable)",
-    )
+    add_library(parser, "library with operators of the models (repeatable)")
     add_inputs(parser)
     parser.add_argument(
         "--per-node", action="store_true", help="compare each value, name the first that differs"

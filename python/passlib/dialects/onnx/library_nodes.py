@@ -9,7 +9,7 @@ import passlib._core as _core
 from passlib.dialects.operator_types import Rules
 
 OPERATORS: Final[dict[str, Rules]] = {}
-"""Those that `add` made known, by name."""
+"""The known operators by name; `add` adds one."""
 
 
 def add(rules: Rules) -> None:
