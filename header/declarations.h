@@ -21,6 +21,7 @@ struct PassDeclaration {
   bool weights_on_demand = false;
   bool needs_shapes = true;
   bool exact = false;
+  bool enters_functions = false;
   std::vector<std::string> triggers;
   std::string cost = "nodes";
   std::vector<std::string> pipelines;
@@ -201,6 +202,7 @@ __attribute__((__cold__)) inline const char* describePasses() {
     }
     out.push_back(']');
     if (pass.exact) appendFlag("exact", true, &out);
+    if (pass.enters_functions) appendFlag("enters_functions", true, &out);
     if (!pass.triggers.empty()) appendMember("triggers", jsonOf(pass.triggers), &out);
     if (!pass.pipelines.empty()) {
       out.append(",\"joins\":{\"pipelines\":");
@@ -437,6 +439,11 @@ inline CustomPass& CustomPass::needsShapes(bool wanted) {
 
 inline CustomPass& CustomPass::exact() {
   declare().exact = true;
+  return *this;
+}
+
+inline CustomPass& CustomPass::entersFunctions() {
+  declare().enters_functions = true;
   return *this;
 }
 

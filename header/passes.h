@@ -67,6 +67,10 @@ class CustomPass {
   CustomPass& needsShapes(bool wanted = true);
   /// The pass keeps every bit of the model's results. Without this, they may change by rounding.
   CustomPass& exact();
+  /// The pass also runs on the body of each local function of an ONNX model, which is then the
+  /// graph. It must keep inputs, outputs and operators of the domain "referring", which stand for
+  /// the results and for operators that read attributes of the call.
+  CustomPass& entersFunctions();
   /// The pass changes no graph without one of these operators. Without this, it may change any.
   CustomPass& triggers(const std::vector<std::string>& ops);
   /// The time of the pass grows with this, for pipelines that it joins: "nodes", the default;

@@ -548,6 +548,10 @@ class CustomPass {
   CustomPass& needsShapes(bool wanted = true);
   /// The pass keeps every bit of the model's results. Without this, they may change by rounding.
   CustomPass& exact();
+  /// The pass also runs on the body of each local function of an ONNX model, which is then the
+  /// graph. It must keep inputs, outputs and operators of the domain "referring", which stand for
+  /// the results and for operators that read attributes of the call.
+  CustomPass& entersFunctions();
   /// The pass changes no graph without one of these operators. Without this, it may change any.
   CustomPass& triggers(const std::vector<std::string>& ops);
   /// The time of the pass grows with this, for pipelines that it joins: "nodes", the default;
@@ -6318,6 +6322,7 @@ struct PassDeclaration {
   bool weights_on_demand = false;
   bool needs_shapes = true;
   bool exact = false;
+  bool enters_functions = false;
   std::vector<std::string> triggers;
   std::string cost = "nodes";
   std::vector<std::string> pipelines;
@@ -6498,6 +6503,7 @@ __attribute__((__cold__)) inline const char* describePasses() {
     }
     out.push_back(']');
     if (pass.exact) appendFlag("exact", true, &out);
+    if (pass.enters_functions) appendFlag("enters_functions", true, &out);
     if (!pass.triggers.empty()) appendMember("triggers", jsonOf(pass.triggers), &out);
     if (!pass.pipelines.empty()) {
       out.append(",\"joins\":{\"pipelines\":");
@@ -6734,6 +6740,11 @@ inline CustomPass& CustomPass::needsShapes(bool wanted) {
 
 inline CustomPass& CustomPass::exact() {
   declare().exact = true;
+  return *this;
+}
+
+inline CustomPass& CustomPass::entersFunctions() {
+  declare().enters_functions = true;
   return *this;
 }
 

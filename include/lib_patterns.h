@@ -3319,7 +3319,7 @@ class PatternPass {
                                         typedPass_t body, const std::vector<std::string>& facts)
       : dialects_(facts.begin() + (facts.empty() ? 0 : 1), facts.end()) {
     CustomPass& pass = Registry<CustomPass>::get()->add(name);
-    pass.setBody(body).dialects(dialects_);
+    pass.setBody(body).dialects(dialects_).entersFunctions();
     if (!facts.empty()) pass.describe(facts[0].c_str());
     try {
       patterns_ = PatternSet([fill, &pass]() { fill(pass); });

@@ -23,6 +23,7 @@
 #include "facts/node_view.h"
 #include "facts/table.h"
 #include "graph/attributes.h"
+#include "model/functions.h"
 #include "model/library_nodes.h"
 
 namespace passlib {
@@ -157,17 +158,17 @@ class GraphFacts {
     return found;
   }
 
-  /// For each function that is called, by domain and name: the number of calls, and what holds of
-  /// its inputs at all of them.
-  py::dict calls() const {
-    py::dict found;
-    for (const auto& [key, calls] : facts().calls()) {
-      py::list inputs;
-      for (const Fact& fact : calls.inputs) inputs.append(described(fact));
-      found[py::make_tuple(decode(key.first), decode(key.second))] =
-          py::make_tuple(calls.nodes.size(), inputs);
-    }
-    return found;
+  /// The file with other bodies of local functions; None if all stay. `change` gets the bytes of a
+  /// body as a model and the name of the function, and returns the bytes of a model or None.
+  py::object withFunctions(const py::function& change, bool cheaper, bool passes_errors) const {
+    const OnnxFile& file = owner_.cast<OnnxFile&>();
+    file.memory.check();
+    const auto changed = [&change](const std::string& body, const std::string& name) {
+      return change(py::bytes(body), decode(name)).cast<std::optional<std::string>>();
+    };
+    const std::optional<std::string> made = model::withFunctions(
+        file.memory.bytes(), *known_, changed, model::KeptBodies{cheaper, passes_errors});
+    return made ? py::object(py::bytes(*made)) : py::none();
   }
 
   /// For each node the texts of __ext_shape__ and __ext_dtype__; None if a value is not known in
@@ -290,7 +291,8 @@ void bindFacts(py::module_* m) {
       .def("confirms", &GraphFacts::confirms, py::arg("outputs"))
       .def("placed", &GraphFacts::placed)
       .def("wide", &GraphFacts::wide)
-      .def("calls", &GraphFacts::calls);
+      .def("with_functions", &GraphFacts::withFunctions, py::arg("change"), py::arg("cheaper"),
+           py::arg("passes_errors"));
 }
 
 }  // namespace passlib

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "onnx/wire/numbers.h"
+#include "onnx/wire/output.h"
+
 namespace passlib::facts {
 
 void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_stated,
@@ -122,6 +125,28 @@ bool FileFacts::disagree(const Fact& stated, const Fact& fact) {
     if (differ((*stated.shape)[i], (*fact.shape)[i])) return true;
   }
   return false;
+}
+
+std::string typeMessage(const Fact& fact, const std::function<bool(const Dim&)>& named) {
+  namespace numbers = onnx::numbers;
+  std::string tensor;
+  onnx::appendNumber(numbers::kElementType, static_cast<uint64_t>(fact.type), &tensor);
+  if (fact.shape) {
+    std::string shape;
+    for (const Dim& dim : *fact.shape) {
+      std::string size;
+      if (dim.isNumber()) {
+        onnx::appendNumber(numbers::kDimValue, static_cast<uint64_t>(dim.number()), &size);
+      } else if (dim.isKnown() && named(dim)) {
+        onnx::appendBody(numbers::kDimParam, print(dim), &size);
+      }
+      onnx::appendBody(numbers::kDim, size, &shape);
+    }
+    onnx::appendBody(numbers::kShape, shape, &tensor);
+  }
+  std::string type;
+  onnx::appendBody(numbers::kTensorType, tensor, &type);
+  return type;
 }
 
 }  // namespace passlib::facts

@@ -2,6 +2,7 @@
 #ifndef PASSLIB_FACTS_FILE_FACTS_H_
 #define PASSLIB_FACTS_FILE_FACTS_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +67,10 @@ class FileFacts {
   Known known_;
   std::unique_ptr<Facts> facts_;
 };
+
+/// Returns the TypeProto of a tensor of a known element type. Of the open sizes, those that `named`
+/// accepts have a name.
+std::string typeMessage(const Fact& fact, const std::function<bool(const Dim&)>& named);
 
 }  // namespace passlib::facts
 

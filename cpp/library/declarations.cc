@@ -134,6 +134,7 @@ Declaration readDeclaration(const JsonVal& object, const std::string& place) {
   };
   made.weights_on_demand = flag("weights_on_demand");
   made.exact = flag("exact");
+  made.enters_functions = flag("enters_functions");
   made.dialects = namesIn(member(object, "dialects", mxnet::ext::LIST, place), place);
   std::size_t number = 0;
   for (const JsonVal& option : member(object, "options", mxnet::ext::LIST, place).list) {

@@ -40,6 +40,7 @@ struct Declaration {
   bool weights_on_demand = false;
   bool needs_shapes = true;
   bool exact = false;
+  bool enters_functions = false;
   std::vector<std::string> triggers;   ///< operators without one of which it changes no graph
   std::vector<std::string> pipelines;  ///< that it joins
   std::string after;                   ///< the pass of the pipelines behind which it runs

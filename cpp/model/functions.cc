@@ -13,12 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "facts/file_facts.h"
+#include "errors.h"
+#include "graph/attributes.h"
 #include "header.h"
-#include "model/writing.h"
+#include "model/library_nodes.h"
 #include "onnx/naming/fresh_names.h"
 #include "onnx/parts/bodies.h"
 #include "onnx/parts/tensor.h"
+#include "onnx/types/messages.h"
+#include "onnx/types/settled.h"
 #include "onnx/wire/splices.h"
 
 namespace passlib::model {
@@ -119,13 +122,13 @@ struct CallsOfFunction {
   }
 };
 
-std::vector<CallsOfFunction> callsOf(const Model& model, const Functions& functions) {
+std::vector<CallsOfFunction> callsOf(Bytes model, const Graph& graph, const Functions& functions) {
   std::vector<CallsOfFunction> calls(functions.size());
   std::vector<onnx::Body> bodies;
   for (const std::string& each : functions.messages()) bodies.push_back(bodyOfFunction(each));
-  for (const Bytes training : bodiesOf(model.file->bytes(), kTrainingInfo)) {
+  for (const Bytes training : bodiesOf(model, kTrainingInfo)) {
     for (const uint32_t number : {kInitialization, kAlgorithm}) {
-      for (const Bytes graph : bodiesOf(training, number)) bodies.push_back({graph, {}});
+      for (const Bytes steps : bodiesOf(training, number)) bodies.push_back({steps, {}});
     }
   }
   for (const onnx::Body& body : bodies) {
@@ -138,10 +141,9 @@ std::vector<CallsOfFunction> callsOf(const Model& model, const Functions& functi
       calls[*found].add(whole ? inputs.size() : 0);
     });
   }
-  const std::shared_ptr<const Graph> graph = model.graph->get();
   // Only read here; the walk takes pointers that could be written to.
   mxnet::ext::host::forEachNode(
-      const_cast<Graph*>(graph.get()), [](Graph*) {},
+      const_cast<Graph*>(&graph), [](Graph*) {},
       [&](Graph*, const Node* node) {
         const Bytes domain = onnx::plainDomain(attributeOf(*node, onnx::keys::kDomain));
         const std::optional<std::size_t> found =
@@ -156,17 +158,21 @@ std::vector<CallsOfFunction> callsOf(const Model& model, const Functions& functi
   return calls;
 }
 
-/// Domain and version of operator sets.
-std::set<std::pair<std::string, int64_t>> setsOf(const std::vector<Bytes>& imports) {
-  std::set<std::pair<std::string, int64_t>> sets;
-  for (const Bytes import : imports) {
-    int64_t version = 0;
-    Field field;
-    for (Fields fields(import); fields.next(&field);) {
-      if (field.number == kSetVersion) version = static_cast<int64_t>(field.value);
-    }
-    sets.emplace(onnx::plainDomain(onnx::bodyOf(import, kSetDomain)), version);
+/// Versions of operator sets by domain.
+using Sets = std::map<std::string, int64_t>;
+
+std::pair<std::string, int64_t> setOf(Bytes import) {
+  int64_t version = 0;
+  Field field;
+  for (Fields fields(import); fields.next(&field);) {
+    if (field.number == kSetVersion) version = static_cast<int64_t>(field.value);
   }
+  return {std::string(onnx::plainDomain(onnx::bodyOf(import, kSetDomain))), version};
+}
+
+Sets setsOf(const std::vector<Bytes>& imports) {
+  Sets sets;
+  for (const Bytes import : imports) sets.insert(setOf(import));
   return sets;
 }
 
@@ -176,8 +182,8 @@ std::set<std::pair<std::string, int64_t>> setsOf(const std::vector<Bytes>& impor
 /// whose outputs have a type, as those of a model must.
 class FunctionBody {
  public:
-  FunctionBody(const File& file, Bytes function)
-      : file_(file),
+  FunctionBody(Bytes model, Bytes function)
+      : model_(model),
         function_(function),
         inputs_(bodiesOf(function, kFunctionInput)),
         outputs_(bodiesOf(function, kFunctionOutput)) {
@@ -209,7 +215,7 @@ class FunctionBody {
       std::string& value = made.emplace_back(onnx::valueInfo(inputs_[i], {}));
       if (is_known && fact->wrappers.empty()) {
         const auto named = [](const facts::Dim&) { return true; };
-        onnx::appendBody(kValueType, typeMessage(*fact, named), &value);
+        onnx::appendBody(kValueType, facts::typeMessage(*fact, named), &value);
       }
       items[kInput].push_back(value);
     }
@@ -227,7 +233,7 @@ class FunctionBody {
     const std::string graph = onnx::withItems("", items);
     std::string text;
     const auto keep = [](const Field& field) { return field.number == kIrVersion; };
-    onnx::appendFields(file_.bytes(), keep, &text);
+    onnx::appendFields(model_, keep, &text);
     onnx::appendBody(kGraph, graph, &text);
     for (const Bytes import : imports()) onnx::appendBody(kOpsetImport, import, &text);
     std::string own;
@@ -240,23 +246,27 @@ class FunctionBody {
     return text;
   }
 
-  /// Returns the function with the body of a changed model; nothing if there is no other one.
+  /// Returns the function with the body of a changed model; nothing if it is the same.
   std::optional<std::string> functionOf(Bytes changed) const {
-    std::set<std::pair<std::string, int64_t>> sets = setsOf(imports());
-    sets.emplace(domain_, 1);
-    for (const auto& set : setsOf(bodiesOf(changed, kOpsetImport))) {
-      if (sets.count(set) == 0) return std::nullopt;
+    onnx::Arena arena;
+    const Sets own = setsOf(imports());
+    std::vector<Bytes> new_imports = imports();
+    for (const Bytes import : bodiesOf(changed, kOpsetImport)) {
+      const auto [domain, version] = setOf(import);
+      if (domain == domain_) continue;
+      const auto found = own.find(domain);
+      if (found == own.end() && domain == kLibraryDomain) {
+        refuse("a pass gave it an operator of a library, of which runtimes infer no types in "
+               "functions; run inlineFunctions before the pass");
+      } else if (found == own.end()) {
+        new_imports.push_back(import);
+      } else if (found->second != version) {
+        refuse("a pass changed its operator set " + mxnet::ext::host::quoted(domain) +
+               " from version " + std::to_string(found->second) + " to " + std::to_string(version));
+      }
     }
-    const auto own =
-        std::find_if(sets.begin(), sets.end(), [](const auto& set) { return set.first.empty(); });
     const Bytes graph = onnx::bodyOf(changed, kGraph);
-    if (own == sets.end() || !bodiesOf(graph, kSparseInitializer).empty()) return std::nullopt;
-    for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
-      const int type = onnx::readTensor(tensor).type;
-      const bool is_real =
-          type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
-      if (own->second < kConstantOfAnyType && !is_real) return std::nullopt;
-    }
+    check(graph, own);
     const std::string named = withResultNames(graph);
     const std::string text = withShownNodes(named);
     std::unordered_map<Bytes, Bytes> producers;
@@ -283,14 +293,64 @@ class FunctionBody {
     }
     std::string made =
         onnx::withItems(function_, {{kFunctionNode, nodes}, {kFunctionValueInfo, stated}});
+    if (new_imports.size() > imports().size()) {
+      made = onnx::withItems(made, {{kFunctionImport, new_imports}});
+    }
     if (made == function_) return std::nullopt;
     return made;
   }
 
  private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw GraphError("local function '" + std::string(onnx::bodyOf(function_, kFunctionName)) +
+                     "': " + what);
+  }
+
+  /// Throws GraphError if a changed graph cannot be the body.
+  void check(Bytes graph, const Sets& sets) const {
+    const auto own = sets.find("");
+    if (!bodiesOf(graph, kSparseInitializer).empty()) refuse("a pass gave it a sparse weight");
+    std::set<Bytes> weights;
+    for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
+      weights.insert(onnx::bodyOf(tensor, kTensorName));
+      const int type = onnx::readTensor(tensor).type;
+      const bool is_real =
+          type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
+      if (own == sets.end() || (own->second < kConstantOfAnyType && !is_real)) {
+        refuse("a pass gave it a weight, which a Constant of its operator set cannot hold");
+      }
+    }
+    for (const Bytes input : bodiesOf(graph, kInput)) {
+      const Bytes name = onnx::bodyOf(input, kValueName);
+      if (weights.count(name) != 0) continue;
+      if (std::find(inputs_.begin(), inputs_.end(), name) == inputs_.end()) {
+        refuse("a pass added the input '" + std::string(name) + "'");
+      }
+    }
+    std::set<Bytes> marked;
+    std::set<std::size_t> results;
+    const std::vector<Bytes> nodes = bodiesOf(graph, kNode);
+    for (const Bytes node : nodes) {
+      if (!isMark(node, kResultMark)) continue;
+      const std::vector<Bytes> from = bodiesOf(node, kNodeInput);
+      if (from.size() == 1 && !from[0].empty()) results.insert(numberOf(node, kResultMark));
+      for (const Bytes name : bodiesOf(node, kNodeOutput)) marked.insert(name);
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const std::string name(outputs_[i]);
+      if (results.count(i) == 0) refuse("a pass removed the output '" + name + "'");
+    }
+    if (marked.size() > outputs_.size()) refuse("a pass copied an output");
+    for (const Bytes node : nodes) {
+      for (const Bytes name : usedBy(node)) {
+        if (marked.count(name) != 0) refuse("a pass put a node behind an output");
+      }
+    }
+  }
+
   std::vector<Bytes> imports() const {
     std::vector<Bytes> own = bodiesOf(function_, kFunctionImport);
-    return own.empty() ? bodiesOf(file_.bytes(), kOpsetImport) : own;
+    return own.empty() ? bodiesOf(model_, kOpsetImport) : own;
   }
 
   bool isMark(Bytes node, Bytes mark) const {
@@ -411,7 +471,7 @@ class FunctionBody {
     return splices.finish().copy();
   }
 
-  const File& file_;
+  Bytes model_;
   Bytes function_;
   std::vector<Bytes> inputs_;
   std::vector<Bytes> outputs_;
@@ -428,58 +488,42 @@ std::pair<std::size_t, std::size_t> priceOf(Bytes function) {
   return {count, function.size()};
 }
 
-/// Returns a function with another body; nothing if it stays.
-std::optional<std::string> changedFunction(const Model& model, const Functions& functions,
-                                           FunctionBody* body,
-                                           const std::vector<facts::Fact>& known,
-                                           const ChangePart& change, bool passes_errors) {
-  std::optional<std::string> alone = body->model(known, functions);
-  if (!alone) return std::nullopt;
-  try {
-    const std::optional<Model> made = change(modelOf(File::of(*std::move(alone), *model.file)));
-    if (!made) return std::nullopt;
-    return body->functionOf(contentOf(*made));
-  } catch (const std::system_error&) {
-    throw;
-  } catch (const std::runtime_error&) {  // it is no complete model
-    if (passes_errors) throw;
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
-std::optional<Model> withFunctions(const Model& model, const ChangePart& change,
-                                   const KeptBodies& kept) {
-  Functions functions(model.file->bytes());
-  const std::vector<CallsOfFunction> calls = callsOf(model, functions);
-  const std::shared_ptr<const Graph> graph = model.graph->get();
-  facts::FileFacts found(model.file->originals(), graph, arrayFacts(model, *graph));
-  found.infer(opsetsOf(model), {}, false, true, false);
+std::optional<std::string> withFunctions(Bytes model, const facts::FileFacts& known,
+                                         const ChangeBody& change, const KeptBodies& kept) {
+  Functions functions(model);
+  const std::vector<CallsOfFunction> calls = callsOf(model, known.graph(), functions);
   bool is_changed = false;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const std::string function(functions.at(i));
-    FunctionBody body(*model.file, function);
+    FunctionBody body(model, function);
     // An input that a call leaves out is absent in the body.
     if (calls[i].count == 0 || calls[i].fewest < body.inputs()) continue;
-    std::vector<facts::Fact> known;
+    std::vector<facts::Fact> inputs;
     const auto [domain, name, overload] = keyOfFunction(function);
-    const auto inferred = found.facts().calls().find({domain, name});
-    if (inferred != found.facts().calls().end() && overload.empty() &&
+    const auto inferred = known.facts().calls().find({domain, name});
+    if (inferred != known.facts().calls().end() && overload.empty() &&
         inferred->second.nodes.size() == calls[i].count) {
-      known = inferred->second.inputs;
+      inputs = inferred->second.inputs;
     }
-    std::optional<std::string> made =
-        changedFunction(model, functions, &body, known, change, kept.passes_errors);
+    std::optional<std::string> alone = body.model(inputs, functions);
+    if (!alone) continue;
+    std::optional<std::string> made;
+    try {
+      const std::optional<std::string> changed = change(*std::move(alone), name);
+      if (changed) made = body.functionOf(*changed);
+    } catch (const std::system_error&) {
+      throw;
+    } catch (const std::runtime_error&) {  // it is no complete model
+      if (kept.passes_errors) throw;
+    }
     if (!made || (kept.cheaper && !(priceOf(*made) < priceOf(function)))) continue;
     functions.set(i, *std::move(made));
     is_changed = true;
   }
   if (!is_changed) return std::nullopt;
-  Model after = model;
-  after.file =
-      File::of(onnx::withFunctions(model.file->bytes(), functions.messages()), *model.file);
-  return after;
+  return onnx::withFunctions(model, functions.messages());
 }
 
 }  // namespace passlib::model

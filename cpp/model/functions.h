@@ -1,23 +1,33 @@
-// The bodies of local functions, changed as models of their own.
+// The bodies of local functions of models of ONNX.
 #ifndef PASSLIB_MODEL_FUNCTIONS_H_
 #define PASSLIB_MODEL_FUNCTIONS_H_
 
+#include <functional>
 #include <optional>
+#include <string>
 
-#include "model/nested.h"
+#include "facts/file_facts.h"
+#include "onnx/wire/fields.h"
 
 namespace passlib::model {
 
-/// Which new bodies are kept.
+/// Gets a body as a model of its own and the name of the function, and returns a model that
+/// computes the same; nothing if the body stays.
+using ChangeBody = std::function<std::optional<std::string>(std::string body, std::string name)>;
+
+/// Which changed bodies are kept.
 struct KeptBodies {
   bool cheaper = false;        ///< only those with fewer operators, or else fewer bytes
   bool passes_errors = false;  ///< errors are passed on; else the body stays
 };
 
-/// Changes the bodies of the local functions that are called. The inputs of their models have the
-/// types and dimensions that are the same at all calls. Returns nothing if all stay.
-std::optional<Model> withFunctions(const Model& model, const ChangePart& change,
-                                   const KeptBodies& kept);
+/// Changes the bodies of the local functions that are called with all inputs, and returns the
+/// model; nothing if all stay. The inputs of a body have the types and dimensions that are the same
+/// at all calls. A body next to whose references to attributes there are nested graphs stays.
+/// `known`: of the model's graph. Throws GraphError if a changed body is none of a function, whose
+/// inputs, outputs and operator sets are fixed; the message has its name.
+std::optional<std::string> withFunctions(onnx::Bytes model, const facts::FileFacts& known,
+                                         const ChangeBody& change, const KeptBodies& kept);
 
 }  // namespace passlib::model
 

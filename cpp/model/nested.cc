@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "facts/file_facts.h"
 #include "header.h"
 #include "model/writing.h"
@@ -148,7 +149,7 @@ class NestedModels {
         std::string made;
         onnx::appendBody(kValueName, name, &made);
         const auto named = [](const facts::Dim&) { return true; };
-        onnx::appendBody(kValueType, typeMessage(*fact, named), &made);
+        onnx::appendBody(kValueType, facts::typeMessage(*fact, named), &made);
         return arena_.emplace_back(std::move(made));
       }
     }
@@ -329,6 +330,28 @@ std::optional<Model> withNested(const Model& model, const ChangePart& change) {
   }
   if (!is_changed) return std::nullopt;
   return modelOf(File::of(splices.finish().copy(), *file));
+}
+
+std::optional<Model> withBodies(const Model& model, const ChangePart& change,
+                                const KeptBodies& kept) {
+  const std::shared_ptr<const Graph> graph = model.graph->get();
+  facts::FileFacts known(model.file->originals(), graph, arrayFacts(model, *graph));
+  known.infer(opsetsOf(model), {}, false, true, false);
+  const auto changed = [&](std::string body, const std::string& name) {
+    try {
+      const std::optional<Model> made = change(modelOf(File::of(std::move(body), *model.file)));
+      return made ? std::optional(contentOf(*made)) : std::nullopt;
+    } catch (const std::system_error&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw PassError("local function '" + name + "': " + error.what());
+    }
+  };
+  std::optional<std::string> made = withFunctions(model.file->bytes(), known, changed, kept);
+  if (!made) return std::nullopt;
+  Model after = model;
+  after.file = File::of(*std::move(made), *model.file);
+  return after;
 }
 
 }  // namespace passlib::model

@@ -1,4 +1,4 @@
-// Nested graphs of a model's nodes, changed as models of their own.
+// Parts of a model, changed as models of their own.
 #ifndef PASSLIB_MODEL_NESTED_H_
 #define PASSLIB_MODEL_NESTED_H_
 
@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "model/functions.h"
 #include "model/model.h"
 
 namespace passlib::model {
@@ -23,6 +24,10 @@ std::size_t nestedBytes(const Model& model);
 /// Changes the nested graphs of the nodes of a model's main graph, with the values that they
 /// capture as inputs and weights. Returns nothing if all stay. Throws as `save`.
 std::optional<Model> withNested(const Model& model, const ChangePart& change);
+
+/// The same with the bodies of local functions, see `withFunctions` of functions.h.
+std::optional<Model> withBodies(const Model& model, const ChangePart& change,
+                                const KeptBodies& kept);
 
 }  // namespace passlib::model
 

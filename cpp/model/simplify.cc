@@ -210,7 +210,7 @@ Model simplifiedThroughout(const Model& model, const Simplification& given, cons
     KeptBodies kept;
     kept.cheaper = true;
     const std::optional<Model> inside =
-        watch(functions, now, [&] { return withFunctions(now, cheaperPart(given, run), kept); });
+        watch(functions, now, [&] { return withBodies(now, cheaperPart(given, run), kept); });
     if (!inside) break;
     now = simplifiedWithNested(*inside, given, run, watch);
   }

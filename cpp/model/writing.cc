@@ -319,7 +319,7 @@ class Assembly {
   /// A TypeProto. Sizes that have a name in the file keep it; others that are open have none.
   std::string serialized(const facts::Fact& fact) {
     if (!named_) named_ = namesOfSizes();
-    return typeMessage(fact, [this](const facts::Dim& dim) {
+    return facts::typeMessage(fact, [this](const facts::Dim& dim) {
       return dim.name() != nullptr && named_->count(*dim.name()) != 0;
     });
   }
@@ -409,29 +409,6 @@ std::vector<std::string> commit(const Model& model, const onnx::Pieces& content,
 }
 
 }  // namespace
-
-std::string typeMessage(const facts::Fact& fact,
-                        const std::function<bool(const facts::Dim&)>& named) {
-  namespace numbers = onnx::numbers;
-  std::string tensor;
-  onnx::appendNumber(numbers::kElementType, static_cast<uint64_t>(fact.type), &tensor);
-  if (fact.shape) {
-    std::string shape;
-    for (const facts::Dim& dim : *fact.shape) {
-      std::string size;
-      if (dim.isNumber()) {
-        onnx::appendNumber(numbers::kDimValue, static_cast<uint64_t>(dim.number()), &size);
-      } else if (dim.isKnown() && named(dim)) {
-        onnx::appendBody(numbers::kDimParam, facts::print(dim), &size);
-      }
-      onnx::appendBody(numbers::kDim, size, &shape);
-    }
-    onnx::appendBody(numbers::kShape, shape, &tensor);
-  }
-  std::string type;
-  onnx::appendBody(numbers::kTensorType, tensor, &type);
-  return type;
-}
 
 std::vector<std::string> save(const Model& model, const std::string& path) {
   if (!model.isOnnx()) return saveSymbol(model, path);

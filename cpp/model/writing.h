@@ -4,12 +4,10 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "facts/fact.h"
 #include "model/model.h"
 
 namespace passlib::model {
@@ -27,11 +25,6 @@ Allocated serialize(const Model& model, std::size_t* size);
 
 /// The same, but data in other files stays there, and the result refers to them.
 std::string contentOf(const Model& model);
-
-/// Returns the TypeProto of a tensor of a known element type. Of the open sizes, those that `named`
-/// accepts have a name.
-std::string typeMessage(const facts::Fact& fact,
-                        const std::function<bool(const facts::Dim&)>& named);
 
 /// Whether writing the model would change a value to which training information or a parameter of
 /// an annotation refers.

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -652,6 +653,44 @@ f (a) => (r) { b = Relu(a) r = Relu(b) }"""
     made.save(tmp_path / "python.onnx")
     assert out.read_bytes() == (tmp_path / "python.onnx").read_bytes()
     assert [len(function.node) for function in onnx.load(out).functions] == [1]
+
+
+IN_FUNCTIONS = """<ir_version: 10, opset_import: ["" : 17, "local" : 1]>
+g (float[N, 4] x) => (float[N, 4] y) { y = local.Outer<slope = 0.5>(x) }
+<domain: "local", opset_import: ["" : 17, "local" : 1]>
+Outer <slope> (a) => (b) { c = LeakyRelu<alpha : float = @slope>(a) d = Tanh(c) b = local.Layer(d) }
+<domain: "local", opset_import: ["" : 17]>
+Layer (a) => (b) { s = Sigmoid(a) c = Mul(a, s) d = Tanh(c) b = Neg(d) }"""
+
+
+@pytest.mark.parametrize("steps", ["swishInFunctions", "dropTanhInFunctions", "dropTanhOutside"])
+def test_passes_of_libraries_enter_functions(
+    steps: str, tmp_path: Path, load_plugin: Callable[[str], Any]
+) -> None:
+    library = load_plugin("in_functions")
+    path, out = write(IN_FUNCTIONS, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    found = run(path, "-o", out, "-l", library.path, "--passes", steps, "--quiet")
+    assert found == (0, "", "")
+    made = out.read_bytes()
+    assert made == by_python(path, steps)
+    assert (made != path.read_bytes()) == (steps != "dropTanhOutside")
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [("fail", "it always fails"), ("output", "a pass removed the output 'b'")],
+)
+def test_errors_of_passes_in_functions(
+    how: str, message: str, tmp_path: Path, load_plugin: Callable[[str], Any]
+) -> None:
+    library = load_plugin("in_functions")
+    path, out = write(IN_FUNCTIONS, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    steps = f"breakBody{{how={how}}}"
+    found = run(path, "-o", out, "-l", library.path, "--passes", steps, "--quiet")
+    assert found.status == 2
+    assert "local function 'Outer': " in found.errors
+    assert message in found.errors
+    assert not out.exists()
 
 
 def without_doubtful_types(data: bytes) -> bytes:

@@ -93,6 +93,7 @@ PLUGINS: dict[str, Recipe] = {
     "flat_views": library("flat_views.cc"),
     "reads_types": library("reads_types.cc", flags=("-pthread",)),
     "joins": library("joins.cc"),
+    "in_functions": library("in_functions.cc"),
     "joins_unknown": library("joins.cc", flags=("-DUNKNOWN",)),
     "flat_views_newer": library("flat_views.cc", flags=("-DVERSION=3", "-DONLY=flatNewer")),
     "flat_views_no_free": library("flat_views.cc", flags=("-DNO_FREE", "-DONLY=flatNoFree")),

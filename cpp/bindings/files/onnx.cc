@@ -176,12 +176,6 @@ auto withoutGil(Bytes message, const Function& function) {
   }
 }
 
-/// The file with other functions; all other bytes stay.
-py::bytes withFunctions(const OnnxFile& file, const std::vector<std::string>& functions) {
-  file.memory.check();
-  return py::bytes(onnx::withFunctions(file.memory.bytes(), functions));
-}
-
 bool occursOutsideWeights(const py::bytes& text, const py::buffer& data) {
   const Memory memory(data);
   const auto wanted = static_cast<Bytes>(text);
@@ -230,7 +224,6 @@ void bindOnnx(py::module_* m) {
                                                  [&found](Bytes) { found = true; });
                                return found;
                              })
-      .def("with_functions", &withFunctions, py::arg("functions"))
       .def_property_readonly("refers_to_results",
                              [](OnnxFile& file) { return file.originals()->refersToResults(); })
       .def("holds", &holds, py::arg("graph"), py::arg("but"))

@@ -462,6 +462,8 @@ class Declaration:
             lines.append(f"  dialects: {', '.join(self.dialects)}")
         if self.exact:
             lines.append("  keeps every bit of the results")
+        if self.enters_functions:
+            lines.append("  also changes the bodies of local functions")
         if self.triggers:
             lines.append(f"  does nothing without one of {', '.join(self.triggers)}")
         if self.joins is not None:
@@ -518,11 +520,13 @@ _PASS: dict[str, type] = {
     "weights_on_demand": bool,
     "needs_shapes": bool,
     "exact": bool,
+    "enters_functions": bool,
     "triggers": list,
     "joins": dict,
 }
 _ABSENT: dict[str, Any] = {
-    "weights_on_demand": False, "exact": False, "triggers": [], "joins": {},
+    "weights_on_demand": False, "exact": False, "enters_functions": False, "triggers": [],
+    "joins": {},
 }  # fmt: skip
 _JOINS: dict[str, type] = {
     "pipelines": list, "after": str, "options": dict, "rounding": dict, "cost": str,
@@ -616,6 +620,7 @@ def _declaration(members: dict[str, Any], library: str) -> Declaration:
             any_options=members["any_options"],
             weights_on_demand=members["weights_on_demand"],
             exact=members["exact"],
+            enters_functions=members["enters_functions"],
             triggers=tuple(members["triggers"]),
             joins=Joins(**joins) if joins else None,
         )

@@ -481,7 +481,7 @@ class Model:
                 return None
             return content_of(after)
 
-        return with_functions(self, change, falls=False)
+        return with_functions(self, change, passes_errors=declaration.enters_functions)
 
     def unless_refused(self, made: Model) -> Model:
         """Return a model that standard passes made of this one; this one if it cannot be saved.

@@ -179,6 +179,7 @@ def graph_pass(
     shapes: bool = ...,
     replace: bool = ...,
     exact: bool = ...,
+    enters_functions: bool = ...,
     triggers: Sequence[str] = ...,
     joins: Joins | None = ...,
 ) -> Callable[[F], F]: ...
@@ -191,6 +192,7 @@ def graph_pass(
     shapes: bool = False,
     replace: bool = False,
     exact: bool = False,
+    enters_functions: bool = False,
     triggers: Sequence[str] = (),
     joins: Joins | None = None,
 ) -> Any:
@@ -212,6 +214,11 @@ def graph_pass(
         Replace another pass of this name. Not needed to redefine the same function.
     exact : bool
         The pass is bit-exact: it keeps every bit of the model's results.
+    enters_functions : bool
+        `Model.optimize_for` also runs the pass on the body of each local function of an ONNX model,
+        which is then the graph. It must keep inputs, outputs and operators of the domain
+        ``referring``, which stand for the results and for operators that read attributes of the
+        call.
     triggers : sequence of str
         The pass is skipped for graphs without any of these operators (default: never).
     joins : Joins, optional
@@ -248,6 +255,7 @@ def graph_pass(
             dialects=dialects,
             needs_shapes=shapes,
             exact=exact,
+            enters_functions=enters_functions,
             triggers=triggers,
             joins=joins,
         )

@@ -136,7 +136,7 @@ def _by_bodies(model: Model, proto: Any, weights: Held, target: Target | Operato
 
     expanded = expand(proto, target, spared)
     made = of_content(model, sealed(proto, weights)) if expanded else model
-    return with_functions(made, change, falls=False)
+    return with_functions(made, change)
 
 
 def _by_rules(model: Model, proto: Any, refused: Sequence[Refusal]) -> Model:
