@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,6 +89,39 @@ class TestOnnxIr:
         step = pl.workbench.onnx_ir_pass("noSuchPass")
         with pytest.raises(pl.PasslibError, match="there is no pass"):
             step(ir.from_proto(example()))
+
+
+OLIVE = """
+import json, sys
+from pathlib import Path
+
+import olive.workflows
+
+package = json.loads((Path(olive.__file__).parent / "olive_config.json").read_text())
+package["passes"]["Passlib"] = {"module_path": "passlib.workbench.adapters.Passlib"}
+workflow = {
+    "input_model": {"type": "ONNXModel", "model_path": "m.onnx"},
+    "passes": {
+        "merge": {"type": "Passlib", "steps": "mergeEqualNodes"},
+        "rest": {"type": "Passlib"},
+    },
+    "output_dir": "out",
+    "cache_dir": "cache",
+}
+olive.workflows.run(workflow, package_config=package)
+"""
+
+
+def test_in_a_workflow_of_olive(tmp_path: Path) -> None:
+    """Olive needs torch and transformers, which the development environment does not have."""
+    if importlib.util.find_spec("olive") is None:
+        pytest.skip("the package olive-ai is not installed")
+    onnx.save(example(), tmp_path / "m.onnx")
+    # Where the tests' own module named transformers is not in the path.
+    subprocess.run([sys.executable, "-c", OLIVE], cwd=tmp_path, check=True, timeout=300)
+    made = onnx.load(tmp_path / "out" / "model.onnx")
+    assert sorted(node.op_type for node in made.graph.node) == ["Add", "Exp", "Mul"]
+    np.testing.assert_allclose(computed(made), EXPECTED, rtol=1e-6)
 
 
 def test_before_and_after_onnxslim() -> None:

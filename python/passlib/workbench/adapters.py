@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import passlib.library.loading as libraries
 import passlib.model.loading as loading
+
+
+def __getattr__(name: str) -> Any:
+    """Return the class `Passlib` for Olive, which asks for it by this name."""
+    if name == "Passlib":
+        return _pass_of_olive()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def onnx_ir_pass(steps: Any = "simplify", /, **options: Any) -> Any:
@@ -49,3 +59,40 @@ def onnx_ir_pass(steps: Any = "simplify", /, **options: Any) -> Any:
             return ir.passes.PassResult(ir.from_proto(after), modified=modified)
 
     return Pass()
+
+
+@cache
+def _pass_of_olive() -> Any:
+    from olive.model import ONNXModelHandler
+    from olive.model.utils import resolve_onnx_path
+    from olive.passes import Pass
+    from olive.passes.pass_config import PassConfigParam
+
+    class Passlib(Pass):  # type: ignore[misc]  # Olive has no types
+        """Runs a pass or a pipeline on an ONNX model."""
+
+        @classmethod
+        def _default_config(cls, accelerator_spec: Any) -> dict[str, Any]:
+            del accelerator_spec
+            return {
+                "steps": PassConfigParam(
+                    type_=str,
+                    default_value="simplify",
+                    description="A pass, or several as text: mergeEqualNodes, toHalf{keep_io=true}",
+                ),
+                "libraries": PassConfigParam(
+                    type_=list[str], default_value=[], description="Paths of libraries to load."
+                ),
+            }
+
+        def _run_for_config(self, model: Any, config: Any, output_model_path: str) -> Any:
+            for library in config.libraries:
+                libraries.load(library, verbose=False)
+            path = Path(resolve_onnx_path(output_model_path, Path(model.model_path).name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made = loading.load(model.model_path).optimize_for(config.steps)
+            if len(made.save(path)) == 1:
+                return ONNXModelHandler(model_path=str(path))
+            return ONNXModelHandler(model_path=str(path.parent), onnx_file_name=path.name)
+
+    return Passlib
