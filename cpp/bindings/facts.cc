@@ -25,6 +25,7 @@
 #include "graph/attributes.h"
 #include "model/functions.h"
 #include "model/library_nodes.h"
+#include "model/nested_graphs.h"
 
 namespace passlib {
 
@@ -249,6 +250,20 @@ py::dict unknownOperators(GraphSource& source) {
   return found;
 }
 
+/// The file with other nested graphs of the nodes of its main graph; None if all stay. `change`
+/// gets the bytes of a model, and returns those of another one or None.
+py::object withNestedGraphs(OnnxFile& file, const py::function& change) {
+  model::NestedSource source{file.memory.bytes(), file.originals(), file.graph->get(), {}};
+  for (const auto& [domain, version] : file.model.imports) {
+    source.opsets[std::string(domain)] = version;
+  }
+  const auto changed = [&change](const std::string& graph) {
+    return change(py::bytes(graph)).cast<std::optional<std::string>>();
+  };
+  const std::optional<std::string> made = model::withNestedGraphs(source, changed);
+  return made ? py::object(py::bytes(*made)) : py::none();
+}
+
 std::shared_ptr<model::LibraryNodes> libraryNodes(OnnxFile& file, GraphSource& source,
                                                   const facts::Opsets& opsets,
                                                   const py::dict& params, const GivenTypes& given,
@@ -278,6 +293,7 @@ void bindFacts(py::module_* m) {
   py::class_<model::LibraryNodes, std::shared_ptr<model::LibraryNodes>>(*m, "LibraryNodes");
   m->def("library_nodes", &libraryNodes, py::arg("file"), py::arg("graph"), py::arg("opsets"),
          py::arg("params"), py::arg("given"), py::arg("operators"), py::arg("write"));
+  m->def("with_nested_graphs", &withNestedGraphs, py::arg("file"), py::arg("change"));
   m->def("unknown_operators", &unknownOperators, py::arg("graph"));
   py::class_<GraphFacts>(*m, "GraphFacts")
       .def(py::init<py::object, GraphSource&, const facts::Opsets&, const py::dict&,

@@ -256,8 +256,9 @@ class FunctionBody {
       if (domain == domain_) continue;
       const auto found = own.find(domain);
       if (found == own.end() && domain == kLibraryDomain) {
-        refuse("a pass gave it an operator of a library, of which runtimes infer no types in "
-               "functions; run inlineFunctions before the pass");
+        refuse(
+            "a pass gave it an operator of a library, of which runtimes infer no types in "
+            "functions; run inlineFunctions before the pass");
       } else if (found == own.end()) {
         new_imports.push_back(import);
       } else if (found->second != version) {

@@ -14,7 +14,7 @@
 #include "graph/difference.h"
 #include "header.h"
 #include "library/calls/state.h"
-#include "model/functions.h"
+#include "model/parts.h"
 #include "model/shapes.h"
 #include "model/simplify.h"
 #include "model/writing.h"

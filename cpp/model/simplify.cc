@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "model/functions.h"
+#include "model/parts.h"
 
 namespace passlib::model {
 

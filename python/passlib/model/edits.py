@@ -6,7 +6,7 @@ import importlib.util
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,15 +19,12 @@ from passlib.arrays import dtypes
 from passlib.arrays.dtypes import as_mapping
 from passlib.dialects import Dialect, infer
 from passlib.dialects.onnx import schema
-from passlib.dialects.onnx.attributes import DIM_PARAMS, INPUTS_ALSO
-from passlib.dialects.onnx.calls import values_of
-from passlib.dialects.onnx.nested import graphs_within, rename_values, sealed, value_info
-from passlib.dialects.onnx.reading import Content, Held
-from passlib.dialects.onnx.soundness.inference import facts_by_place
+from passlib.dialects.onnx.attributes import DIM_PARAMS
+from passlib.dialects.onnx.nested import sealed
+from passlib.dialects.onnx.reading import Content
 from passlib.dialects.onnx.writing.saving import apart
 from passlib.errors import GraphError, PasslibError, UnsupportedError, did_you_mean, listed
 from passlib.files.optional import require
-from passlib.graph.names import NameSource
 from passlib.graph.node import VARIABLE, Entry, Node
 from passlib.graph.plain import collection_off, operators_of, with_sources
 from passlib.lowering import TypeSpec
@@ -416,157 +413,20 @@ def changed_nested(content: Content, change: Change) -> Content | None:
         Gets a model whose graph is a nested graph, with the values that it captures as inputs,
         and returns a model that computes the same, or None.
     """
-    model = require("onnx", extra="run").ModelProto.FromString(content)
-    places = [
-        (node, attribute.g)
-        for node in model.graph.node
-        for attribute in node.attribute
-        if attribute.HasField("g") and len(attribute.g.node) > 1
-    ]
-    if not places:
-        return None
-    outside = _Outside(model, content.weights)
-    done = [_change(outside, node, graph, change) for node, graph in places]
-    return sealed(model, *outside.weights) if any(done) else None
+    weights = [content.weights]
 
+    def held(message: bytes) -> Content:
+        proto = require("onnx", extra="run").ModelProto.FromString(message)
+        return sealed(proto, *weights)
 
-class _Outside:
-    """Values that nested graphs can use."""
-
-    def __init__(self, model: Any, weights: Held) -> None:
-        self.model = model
-        self.weights = [weights]
-        fed = {value.name for value in model.graph.input if model.ir_version >= INPUTS_ALSO}
-        self.initializers = {
-            tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed
-        }
-        self.types = {value.name: value for value in model.graph.input}
-        found = facts_by_place(model)
-        for number, node in enumerate(model.graph.node):
-            facts = found.get(str(number), ())
-            for name, (code, wrappers, sizes, *_) in zip(node.output, facts, strict=False):
-                if name and code and not wrappers:
-                    self.types[name] = value_info(name, code, sizes)
-        self.names = NameSource(set(values_of(model.graph)))
-
-    def sizes(self, name: str) -> list[Any] | None:
-        """Return the sizes of a value as ONNX's Dimension; None for an unknown rank."""
-        value = self.types.get(name)
-        if value is None or not value.type.tensor_type.HasField("shape"):
+    def changed(graph: bytes) -> bytes | None:
+        try:
+            made = change(held(graph))
+        except PasslibError:  # a graph that is no complete model stays as it is
             return None
-        return list(value.type.tensor_type.shape.dim)
+        if isinstance(made, Content):
+            weights.append(made.weights)
+        return made
 
-
-def _change(outside: _Outside, node: Any, graph: Any, change: Change) -> bool:
-    captured = _captured(graph)
-    alone = _alone(outside, node, graph, captured)
-    if alone is None:
-        return False
-    try:
-        changed = change(sealed(alone, *outside.weights))
-    except PasslibError:  # a graph that is no complete model stays as it is
-        return False
-    if changed is None:
-        return False
-    if isinstance(changed, Content):
-        outside.weights.append(changed.weights)
-    made = type(outside.model).FromString(changed).graph
-    _put_back(outside, graph, made, captured)
-    return True
-
-
-def _alone(outside: _Outside, node: Any, graph: Any, captured: list[str]) -> Any:
-    """Return a nested graph as a model; None if the type of a captured value is not known."""
-    made = type(outside.model)()
-    made.ir_version = outside.model.ir_version
-    made.opset_import.extend(outside.model.opset_import)
-    made.functions.extend(outside.model.functions)
-    made.graph.CopyFrom(graph)
-    if node.op_type != "If":
-        for value in made.graph.input:
-            # From one round to the next the sizes may change, whatever the file states.
-            if value.type.WhichOneof("value") == "tensor_type":
-                value.type.tensor_type.ClearField("shape")
-    if node.op_type == "Scan":
-        _state_parts(outside, node, made.graph)
-    for name in captured:
-        if name in outside.initializers:
-            made.graph.initializer.append(outside.initializers[name])
-        elif name in outside.types and outside.types[name].type.tensor_type.elem_type:
-            made.graph.input.append(outside.types[name])
-        else:
-            return None
-    return made
-
-
-def _state_parts(outside: _Outside, node: Any, graph: Any) -> None:
-    """State the shapes of what a Scan takes of its inputs in each round."""
-    integers = {item.name: item for item in node.attribute}
-    count = integers["num_scan_inputs"].i if "num_scan_inputs" in integers else 0
-    axes = list(integers["scan_input_axes"].ints) if "scan_input_axes" in integers else []
-    sets = [each.version for each in outside.model.opset_import if each.domain in ("", "ai.onnx")]
-    # Before operator set 9, inputs have another axis, for the batch.
-    if not 0 < count <= len(graph.input) == len(node.input) or not sets or sets[0] < 9:
-        return
-    parts = zip(graph.input[-count:], node.input[-count:], axes or [0] * count, strict=True)
-    for part, name, axis in parts:
-        sizes = outside.sizes(name)
-        if sizes is not None and -len(sizes) <= axis < len(sizes):
-            del sizes[axis]
-            shape = part.type.tensor_type.shape
-            shape.SetInParent()
-            shape.dim.extend(sizes)
-
-
-def _put_back(outside: _Outside, graph: Any, made: Any, captured: list[str]) -> None:
-    """Replace the contents of a nested graph; its inputs and outputs keep names and types."""
-    own = set(values_of(graph))
-    fixed = {value.name for value in (*graph.input, *graph.output)}
-    shared = {
-        tensor.name
-        for tensor in made.initializer
-        if tensor.name in captured and tensor == outside.initializers.get(tensor.name)
-    }
-    known = {*shared, *(value.name for value in made.input), *fixed}
-    renamed = {}
-    for name in _defined(made):
-        if name and name not in known and (name not in own or name in captured):
-            renamed[name] = outside.names.fresh(name)
-    rename_values(renamed, made)
-    del graph.node[:]
-    for tensor in [tensor for tensor in made.initializer if tensor.name in fixed]:
-        # An output needs a node.
-        node = graph.node.add(op_type="Constant", output=[tensor.name])
-        attribute = node.attribute.add(name="value", type=4)
-        attribute.t.CopyFrom(tensor)
-        attribute.t.ClearField("name")
-    kept = [tensor for tensor in made.initializer if tensor.name not in shared | fixed]
-    del graph.initializer[:], graph.value_info[:]
-    graph.node.extend(made.node)
-    graph.initializer.extend(kept)
-
-
-def _defined(graph: Any) -> Iterator[str]:
-    """Iterate over the names that a graph gives to values, nested graphs included."""
-    for inner in graphs_within(graph):
-        yield from (tensor.name for tensor in inner.initializer)
-        for node in inner.node:
-            yield from node.output
-
-
-def _captured(graph: Any) -> list[str]:
-    """Return the names that a graph takes from the graphs around it, in order of use."""
-    found: dict[str, None] = {}
-    pending: list[tuple[Any, frozenset[str]]] = [(graph, frozenset())]
-    while pending:
-        inner, above = pending.pop()
-        here = above | {value.name for value in (*inner.input, *inner.initializer)}
-        here |= {name for node in inner.node for name in node.output}
-        used = [name for node in inner.node for name in node.input]
-        found.update((name, None) for name in used if name and name not in here)
-        found.update((value.name, None) for value in inner.output if value.name not in here)
-        for node in inner.node:
-            graphs = [a.g for a in node.attribute if a.HasField("g")]
-            graphs += [item for a in node.attribute for item in a.graphs]
-            pending += [(item, here) for item in graphs]
-    return list(found)
+    made = _core.with_nested_graphs(_core.OnnxFile(content), changed)
+    return None if made is None else held(made)

@@ -1,4 +1,4 @@
-#include "model/nested.h"
+#include "model/nested_graphs.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,10 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
 #include "facts/file_facts.h"
-#include "header.h"
-#include "model/writing.h"
 #include "onnx/naming/fresh_names.h"
 #include "onnx/parts/bodies.h"
 #include "onnx/parts/tensor.h"
@@ -55,14 +52,11 @@ struct Holder {
 /// Models of the nested graphs of a file, and the changed graphs.
 class NestedModels {
  public:
-  explicit NestedModels(const File& file)
-      : file_(file),
-        originals_(file.originals()),
-        graph_(file.graph()->get()),
-        fresh_(originals_.get(), &arena_) {
-    const onnx::OriginalGraph& main = originals_->main();
+  explicit NestedModels(const NestedSource& source)
+      : source_(source), fresh_(source.originals.get(), &arena_) {
+    const onnx::OriginalGraph& main = source.originals->main();
     for (const Bytes input : main.inputs) inputs_[onnx::bodyOf(input, kValueName)] = input;
-    const bool with_defaults = originals_->irVersion() >= kInputsAlso;
+    const bool with_defaults = source.originals->irVersion() >= kInputsAlso;
     for (const Bytes tensor : main.initializers) {
       const Bytes name = onnx::bodyOf(tensor, kTensorName);
       if (!with_defaults || inputs_.count(name) == 0) initializers_[name] = tensor;
@@ -76,15 +70,14 @@ class NestedModels {
   }
 
   /// Returns a graph in place of that of a holder; nothing if it stays.
-  std::optional<std::string> changed(const Holder& holder, const ChangePart& change) {
+  std::optional<std::string> changed(const Holder& holder, const ChangeGraph& change) {
     const std::vector<Bytes> captured = onnx::capturedBy(holder.graph);
     std::optional<std::string> alone = modelOfGraph(holder, captured);
     if (!alone) return std::nullopt;
     try {
-      const std::optional<Model> made = change(modelOf(File::of(*std::move(alone), file_)));
+      const std::optional<std::string> made = change(*std::move(alone));
       if (!made) return std::nullopt;
-      const std::string content = contentOf(*made);
-      return graphOf(holder.graph, onnx::bodyOf(content, kGraph), captured);
+      return graphOf(holder.graph, onnx::bodyOf(*made, kGraph), captured);
     } catch (const std::system_error&) {
       throw;
     } catch (const std::runtime_error&) {  // it is no complete model
@@ -123,7 +116,7 @@ class NestedModels {
     std::string model;
     const auto copy = [this, &model](uint32_t number) {
       const auto keep = [number](const Field& field) { return field.number == number; };
-      onnx::appendFields(file_.bytes(), keep, &model);
+      onnx::appendFields(source_.bytes, keep, &model);
     };
     copy(kIrVersion);
     onnx::appendBody(kGraph, graph, &model);
@@ -160,10 +153,11 @@ class NestedModels {
   /// The fact of a result of a node, by the number of the node; null if there is none.
   const facts::Fact* factOf(std::size_t node, std::size_t output) {
     if (facts_ == nullptr) {
-      facts_ = std::make_unique<facts::FileFacts>(originals_, graph_, facts::FileFacts::Known());
-      facts_->infer(file_.opsets(), {}, true, true, false);
+      facts_ = std::make_unique<facts::FileFacts>(source_.originals, source_.graph,
+                                                  facts::FileFacts::Known());
+      facts_->infer(source_.opsets, {}, true, true, false);
     }
-    const onnx::Original* const original = originals_->find(std::to_string(node));
+    const onnx::Original* const original = source_.originals->find(std::to_string(node));
     const bool has = original != nullptr &&
                      output < static_cast<std::size_t>(std::max(original->node->num_outputs, 1));
     return has ? &facts_->facts().of(original->node, output) : nullptr;
@@ -181,7 +175,7 @@ class NestedModels {
       if (attribute.name == "scan_input_axes") axes = onnx::numbersOf<int64_t>(attribute);
     }
     const std::vector<Bytes> given = bodiesOf(node, kNodeInput);
-    const auto& imports = file_.read().imports;
+    const facts::Opsets& imports = source_.opsets;
     const auto own = std::find_if(imports.begin(), imports.end(), [](const auto& each) {
       return each.first.empty() || each.first == "ai.onnx";
     });
@@ -249,9 +243,7 @@ class NestedModels {
     return onnx::withItems(graph, {{kNode, nodes}, {kInitializer, initializers}, {kValueInfo, {}}});
   }
 
-  const File& file_;
-  std::shared_ptr<const onnx::Originals> originals_;
-  std::shared_ptr<const Graph> graph_;
+  const NestedSource& source_;
   onnx::Arena arena_;  ///< of names and types
   onnx::FreshNames fresh_;
   std::unique_ptr<facts::FileFacts> facts_;  ///< or null
@@ -264,52 +256,11 @@ class NestedModels {
 /// Whether a graph has more than one node.
 bool hasNodes(Bytes graph) { return bodiesOf(graph, kNode).size() > 1; }
 
-/// The bytes of the elements of a TensorProto.
-std::size_t bytesOfTensor(Bytes message) {
-  const onnx::Tensor tensor = onnx::readTensor(message);
-  const onnx::ElementType* const type = onnx::elementType(tensor.type);
-  if (type == nullptr) return 0;
-  return type->size *
-         onnx::countElements(tensor.dims, [&tensor] { return std::string(tensor.name); });
-}
-
 }  // namespace
 
-bool hasNested(const Model& model) {
-  if (!model.isOnnx()) return false;
-  const std::shared_ptr<const Graph> graph = model.graph->get();
-  return std::any_of(graph->nodes.begin(), graph->nodes.end(),
-                     [](const Node* node) { return !node->subgraphs.empty(); });
-}
-
-std::size_t nestedBytes(const Model& model) {
-  if (!hasNested(model)) return 0;
-  const std::shared_ptr<const onnx::Originals> originals = model.file->originals();
-  const std::shared_ptr<const Graph> main = model.graph->get();
-  std::size_t sum = 0;
-  // Only read here; the walk takes pointers that could be written to.
-  mxnet::ext::host::forEachNode(
-      const_cast<Graph*>(main.get()), [](Graph*) {},
-      [&](Graph* graph, const Node* node) {
-        if (graph == main.get() || node->op != "null") return;
-        const std::string_view id = attributeOf(*node, onnx::keys::kId);
-        const onnx::Original* const original = id.empty() ? nullptr : originals->find(id);
-        if (original == nullptr) return;
-        if (original->what == onnx::Original::kInitializer) {
-          sum += bytesOfTensor(original->message());
-        } else if (original->what == onnx::Original::kConstant) {
-          for (const Bytes attribute : bodiesOf(original->message(), kAttribute)) {
-            for (const Bytes tensor : bodiesOf(attribute, kT)) sum += bytesOfTensor(tensor);
-          }
-        }
-      });
-  return sum;
-}
-
-std::optional<Model> withNested(const Model& model, const ChangePart& change) {
-  const std::shared_ptr<const File> file = File::of(contentOf(model), *model.file);
-  NestedModels models(*file);
-  onnx::Splices splices(file->bytes());
+std::optional<std::string> withNestedGraphs(const NestedSource& source, const ChangeGraph& change) {
+  NestedModels models(source);
+  onnx::Splices splices(source.bytes);
   bool is_changed = false;
   const auto visit = [&](const Field& graph, const Field& node, const onnx::Path& inner) {
     const Bytes nested = inner.back().body;
@@ -321,7 +272,7 @@ std::optional<Model> withNested(const Model& model, const ChangePart& change) {
   };
   Field graph;
   Field node;
-  for (Fields fields(file->bytes()); fields.next(&graph);) {
+  for (Fields fields(source.bytes); fields.next(&graph);) {
     if (graph.number != kGraph || graph.type != onnx::kBytes) continue;
     for (Fields nodes(graph.body); nodes.next(&node);) {
       if (node.number != kNode || node.type != onnx::kBytes) continue;
@@ -329,29 +280,7 @@ std::optional<Model> withNested(const Model& model, const ChangePart& change) {
     }
   }
   if (!is_changed) return std::nullopt;
-  return modelOf(File::of(splices.finish().copy(), *file));
-}
-
-std::optional<Model> withBodies(const Model& model, const ChangePart& change,
-                                const KeptBodies& kept) {
-  const std::shared_ptr<const Graph> graph = model.graph->get();
-  facts::FileFacts known(model.file->originals(), graph, arrayFacts(model, *graph));
-  known.infer(opsetsOf(model), {}, false, true, false);
-  const auto changed = [&](std::string body, const std::string& name) {
-    try {
-      const std::optional<Model> made = change(modelOf(File::of(std::move(body), *model.file)));
-      return made ? std::optional(contentOf(*made)) : std::nullopt;
-    } catch (const std::system_error&) {
-      throw;
-    } catch (const std::runtime_error& error) {
-      throw PassError("local function '" + name + "': " + error.what());
-    }
-  };
-  std::optional<std::string> made = withFunctions(model.file->bytes(), known, changed, kept);
-  if (!made) return std::nullopt;
-  Model after = model;
-  after.file = File::of(*std::move(made), *model.file);
-  return after;
+  return splices.finish().copy();
 }
 
 }  // namespace passlib::model

@@ -1,6 +1,6 @@
 // Parts of a model, changed as models of their own.
-#ifndef PASSLIB_MODEL_NESTED_H_
-#define PASSLIB_MODEL_NESTED_H_
+#ifndef PASSLIB_MODEL_PARTS_H_
+#define PASSLIB_MODEL_PARTS_H_
 
 #include <cstddef>
 #include <functional>
@@ -31,4 +31,4 @@ std::optional<Model> withBodies(const Model& model, const ChangePart& change,
 
 }  // namespace passlib::model
 
-#endif  // PASSLIB_MODEL_NESTED_H_
+#endif  // PASSLIB_MODEL_PARTS_H_
