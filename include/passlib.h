@@ -99,6 +99,7 @@ typedef struct passlib_pass_info {
   int is_declared; /* else it takes any options */
   int supports_onnx;
   int is_partitioner;
+  int enters_functions; /* also changes the bodies of local functions */
 } passlib_pass_info;
 
 /* An option that a pass declares. Set `size` before the call. */

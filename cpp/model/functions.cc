@@ -248,7 +248,6 @@ class FunctionBody {
 
   /// Returns the function with the body of a changed model; nothing if it is the same.
   std::optional<std::string> functionOf(Bytes changed) const {
-    onnx::Arena arena;
     const Sets own = setsOf(imports());
     std::vector<Bytes> new_imports = imports();
     for (const Bytes import : bodiesOf(changed, kOpsetImport)) {
@@ -268,7 +267,7 @@ class FunctionBody {
     }
     const Bytes graph = onnx::bodyOf(changed, kGraph);
     check(graph, own);
-    const std::string named = withResultNames(graph);
+    const std::string named = withResultNames(graph, own.count("") != 0);
     const std::string text = withShownNodes(named);
     std::unordered_map<Bytes, Bytes> producers;
     for (const Bytes node : bodiesOf(function_, kFunctionNode)) {
@@ -333,6 +332,7 @@ class FunctionBody {
     const std::vector<Bytes> nodes = bodiesOf(graph, kNode);
     for (const Bytes node : nodes) {
       if (!isMark(node, kResultMark)) continue;
+      if (numberOf(node, kResultMark) >= outputs_.size()) refuse("a pass added an output");
       const std::vector<Bytes> from = bodiesOf(node, kNodeInput);
       if (from.size() == 1 && !from[0].empty()) results.insert(numberOf(node, kResultMark));
       for (const Bytes name : bodiesOf(node, kNodeOutput)) marked.insert(name);
@@ -406,7 +406,8 @@ class FunctionBody {
   }
 
   /// A graph without weights and marks, whose results have the names of the function's.
-  std::string withResultNames(Bytes graph) const {
+  /// `has_identity`: whether operators of ONNX may be added.
+  std::string withResultNames(Bytes graph, bool has_identity) const {
     onnx::Arena arena;
     std::vector<Bytes> nodes;
     for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
@@ -430,6 +431,9 @@ class FunctionBody {
       if (made.count(sources[i]) == 0 || !names.emplace(sources[i], outputs_[i]).second) {
         copied.push_back(i);
       }
+    }
+    if (!copied.empty() && !has_identity) {
+      refuse("a pass made an output another value, which needs Identity of ONNX's operator sets");
     }
     const std::string bare = onnx::withItems(graph, {{kNode, nodes}, {kInitializer, {}}});
     const onnx::NamesOfValues taken = onnx::valuesWithin(bare);
@@ -458,7 +462,9 @@ class FunctionBody {
     forEachNodeWithin({graph, {}}, [&](const onnx::Path& path) {
       const Bytes node = path.back().body;
       if (!isMark(node, kReferringMark)) return;
-      const Bytes kept = hidden_.at(numberOf(node, kReferringMark));
+      const std::size_t place = numberOf(node, kReferringMark);
+      if (place >= hidden_.size()) refuse("a pass added an operator of the domain " + domain_);
+      const Bytes kept = hidden_[place];
       std::map<uint32_t, std::vector<Bytes>> items;
       for (const uint32_t number : {kOpType, kDomain, kOverload}) {
         items[number] = bodiesOf(kept, number);

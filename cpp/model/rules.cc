@@ -29,6 +29,7 @@ Declaration RulesFile::declaration(const std::string& name) const {
   Declaration made;
   made.name = name;
   made.declared = true;
+  made.enters_functions = true;
   made.description = "Apply " + std::to_string(all.size()) + " rules of " + file_;
   made.dialects = {"onnx"};
   made.exact = std::all_of(all.begin(), all.end(), [](const auto& rule) { return rule.exact; });

@@ -447,8 +447,9 @@ std::optional<Model> Session::runAlone(const Model& model, const KnownPass& pass
                                        const OptionList& options, const Observer& observer) const {
   Workspace workspace;
   std::optional<Model> after = runKnown(&workspace, model, pass, options, {}, observer);
-  const bool is_own = pass.rules != nullptr || pass.declaration.enters_functions;
-  const bool enters_functions = is_own || !pass.declaration.pipelines.empty();
+  KeptBodies kept;
+  kept.passes_errors = pass.declaration.enters_functions;
+  const bool enters_functions = kept.passes_errors || !pass.declaration.pipelines.empty();
   const Model& now = after ? *after : model;
   if (!enters_functions || !now.isOnnx() || !now.file->hasFunctions()) return after;
   const auto change = [&](const Model& body) -> std::optional<Model> {
@@ -456,8 +457,6 @@ std::optional<Model> Session::runAlone(const Model& model, const KnownPass& pass
     if (made && equalGraphs(*body.graph->get(), *made->graph->get())) return std::nullopt;
     return made;
   };
-  KeptBodies kept;
-  kept.passes_errors = is_own;
   std::optional<Model> inside = withBodies(now, change, kept);
   return inside ? inside : after;
 }

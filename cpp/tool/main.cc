@@ -377,6 +377,7 @@ void listPasses(const api::Session& session) {
     std::printf("%s%s%s\n", printable(pass.name).c_str(), description.empty() ? "" : ": ",
                 description.c_str());
     if (pass.is_exact != 0) std::printf("  keeps every bit of the results\n");
+    if (pass.enters_functions != 0) std::printf("  also changes the bodies of local functions\n");
     if (pass.is_declared == 0) std::printf("  options: not declared, any are passed on\n");
     for (std::size_t k = 0; k < pass.option_count; ++k) {
       passlib_option_info option{};

@@ -674,6 +674,11 @@ def test_passes_of_libraries_enter_functions(
     made = out.read_bytes()
     assert made == by_python(path, steps)
     assert (made != path.read_bytes()) == (steps != "dropTanhOutside")
+    found = run("--list-passes", "-l", library.path)
+    about = found.printed[found.printed.index(f"\n{steps}") :].partition("  from ")[0]
+    assert ("  also changes the bodies of local functions\n" in about) == (
+        steps != "dropTanhOutside"
+    )
 
 
 @pytest.mark.parametrize(
