@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("operators")
 
 
 def test_what_a_library_holds(operators: pl.library.Library) -> None:
-    assert len(operators.ops) == 11
+    assert len(operators.ops) == 12
     product = operator("plugin_product")
     assert product.library is operators
     assert repr(product) == f"<Operator plugin_product of {operators.path}>"
@@ -41,6 +43,26 @@ def test_shapes_go_both_ways() -> None:
     assert accumulate.infer_shapes({}, [None, None], 1) == ([None, None], [None])
     assert accumulate.infer_shapes({}, [(), ()], 1) == ([(), ()], [()])
     assert accumulate.infer_shapes({}, [(0, 2), None], 1)[1] == [(0, 2)]
+
+
+def test_sizes_computed_from_unknown_ones_are_unknown() -> None:
+    stack = operator("plugin_stack")
+    assert stack.infer_shapes({}, [(3, 5)], 1)[1] == [(6, 4)]
+    assert stack.infer_shapes({}, [(None, 5)], 1)[1] == [(None, 4)]
+    assert stack.infer_shapes({}, [(3, None)], 1)[1] == [(6, None)]
+
+
+def test_open_sizes_in_exported_operators(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = pl.Model(pl.sym.plugin_stack(pl.sym.var("x"), name="y"))
+    model.to_onnx(tmp_path / "m.onnx", shapes={"x": (None, 5)})
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    for each in (model, pl.load(tmp_path / "m.onnx")):
+        (result,) = each.run({"x": x}).values()
+        np.testing.assert_array_equal(result, np.tile(x[:, :4], (2, 1)))
+    (output,) = onnx.load(tmp_path / "m.onnx").graph.output
+    sizes = output.type.tensor_type.shape.dim
+    assert [size.dim_value for size in sizes] == [0, 4]
 
 
 def test_types_go_both_ways() -> None:

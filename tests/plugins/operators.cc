@@ -261,6 +261,22 @@ MXReturnValue countsShape(const Attributes&, std::vector<Shape>* in, std::vector
   return MX_SUCCESS;
 }
 
+// The matrix twice, one below the other; it computes with unknown sizes as with numbers.
+MXReturnValue stackedShape(const Attributes&, std::vector<Shape>* in, std::vector<Shape>* out) {
+  const Shape& given = in->at(0);
+  out->at(0) = {2 * given.at(0), given.at(1) / 2 * 2};
+  return MX_SUCCESS;
+}
+
+MXReturnValue stack(const Attributes&, std::vector<MXTensor>* in, std::vector<MXTensor>* out,
+                    const OpResource&) {
+  const int64_t rows = in->at(0).shape[0], columns = in->at(0).shape[1], kept = columns / 2 * 2;
+  for (int64_t i = 0; i < 2 * rows * kept; ++i) {
+    out->at(0).data<float>()[i] = in->at(0).data<float>()[i / kept % rows * columns + i % kept];
+  }
+  return MX_SUCCESS;
+}
+
 class RunsNothing : public CustomStatefulOp {
  public:
   MXReturnValue Forward(std::vector<MXTensor>*, std::vector<MXTensor>*,
@@ -326,6 +342,11 @@ REGISTER_OP(plugin_sums)
     .setParseAttrs(parseCounts)
     .setInferType(floatType)
     .setInferShape(countsShape);
+REGISTER_OP(plugin_stack)
+    .setForward(stack, "cpu")
+    .setParseAttrs(parse<1, 1>)
+    .setInferType(sameType)
+    .setInferShape(stackedShape);
 REGISTER_OP(_contrib_plugin_abs)
     .setForward(absolute, "cpu")
     .setParseAttrs(parse<1, 1>)

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,18 +22,22 @@ from passlib.lowering import Shape
 UNKNOWN_SIZE: Final = 0xFFFFFFFF
 """MXNet 1.9.1's form of an unknown size, in both directions."""
 
+_PROBES: Final = (240, 360)
+"""Sizes in place of unknown ones, which many numbers divide."""
+
 _UNKNOWN_TYPE: Final = -1
 
 
-def extents(shape: Shape | None, user: str) -> list[int]:
+def extents(shape: Shape | None, user: str, unknown: int = UNKNOWN_SIZE) -> list[int]:
     """Return a shape in the ABI's form; a scalar and an unknown rank have no sizes.
 
     Raises `UnsupportedError` if a size does not fit into 32 bits. ``user`` begins the message.
+    ``unknown``: in place of an unknown size.
     """
     for size in shape or ():
         if size is not None and size >= UNKNOWN_SIZE:
             raise UnsupportedError(f"{user}: the ABI has no size beyond 32 bits, such as {size}")
-    return [UNKNOWN_SIZE if size is None else size for size in shape or ()]
+    return [unknown if size is None else size for size in shape or ()]
 
 
 def merge_shapes(
@@ -69,6 +74,19 @@ def _merge(position: int, known: Shape | None, answer: list[int]) -> Shape | Non
             f"{_spell(known)}"
         )
     return tuple(new if old is None else old for old, new in zip(known, found, strict=True))
+
+
+def _confirmed(answers: list[list[int]], probes: Sequence[list[list[int]]]) -> list[list[int]]:
+    """Return shapes in which a size is unknown unless it is the same for all unknown ones."""
+    return [
+        [
+            size
+            if all(each[number][axis : axis + 1] == [size] for each in probes)
+            else UNKNOWN_SIZE
+            for axis, size in enumerate(answer)
+        ]
+        for number, answer in enumerate(answers)
+    ]
 
 
 def _spell(shape: Shape) -> str:
@@ -372,10 +390,19 @@ class Operator:
             else unknown, because the ABI has one form for both.
         """
         self._require_own(node_name)
-        given = [extents(shape, self._described("", node_name)) for shape in inputs]
-        ins, outs = self.core.infer_shapes(
-            dict(attributes), given, num_outputs, node_name, sys.stdout.write
-        )
+
+        def ask(unknown: int) -> tuple[list[list[int]], list[list[int]]]:
+            user = self._described("", node_name)
+            given = [extents(shape, user, unknown) for shape in inputs]
+            return self.core.infer_shapes(
+                dict(attributes), given, num_outputs, node_name, sys.stdout.write
+            )
+
+        ins, outs = ask(UNKNOWN_SIZE)
+        if any(shape is not None and None in shape for shape in inputs):
+            # An operator may compute with unknown sizes as if they were numbers.
+            with suppress(OperatorError):  # a number may contradict a size that is known
+                outs = _confirmed(outs, [ask(size)[1] for size in _PROBES])
         try:
             return merge_shapes(inputs, ins, outs)
         except ValueError as error:
