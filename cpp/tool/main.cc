@@ -166,19 +166,53 @@ Arguments parse(int count, char** words) {
   return made;
 }
 
+/// Whether a character is half of a pair of UTF-16.
+bool isHalf(char32_t code) { return code >= 0xD800 && code <= 0xDFFF; }
+
+/// Calls `visit` with the code and the bytes of each character. A byte that is not UTF-8 has the
+/// code that Python gives to it in names of files, half of a pair.
+template <typename Visit>
+void forEachCharacter(const std::string& text, Visit visit) {
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // of a sequence of this length
+  for (std::size_t place = 0; place < text.size();) {
+    const auto first = static_cast<unsigned char>(text[place]);
+    std::size_t size = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    char32_t code = size == 1 ? first : first & (0xFFU >> (size + 1));
+    bool is_valid = size == 1 || (first >= 0xC2 && first < 0xF5 && size <= text.size() - place);
+    for (std::size_t i = 1; is_valid && i < size; ++i) {
+      const auto next = static_cast<unsigned char>(text[place + i]);
+      is_valid = (next & 0xC0U) == 0x80;
+      code = code << 6U | (next & 0x3FU);
+    }
+    if (!is_valid || code < kLeast[size] || code > 0x10FFFF || isHalf(code)) {
+      size = 1;
+      code = 0xDC00 + first;
+    }
+    visit(code, text.substr(place, size));
+    place += size;
+  }
+}
+
+/// Whether a terminal may act on a character: controls, marks of direction and of format.
+bool isFormat(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD || code == 0x61C ||
+         (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || isHalf(code);
+}
+
 /// A text without characters that a terminal may act on.
 std::string printable(const std::string& text, bool lines = false) {
   std::string made;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && !(lines && c == '\n')) || byte == 0x7F) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\x%02x", byte);
-      made += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : code;
-    } else {
-      made += c;
+  forEachCharacter(text, [&](char32_t code, const std::string& bytes) {
+    if (!isFormat(code) || (lines && code == '\n')) {
+      made += bytes;
+      return;
     }
-  }
+    char escape[16];
+    std::snprintf(escape, sizeof escape, code < 0x100 ? "\\x%02x" : "\\u%04x",
+                  static_cast<unsigned>(code));
+    made += code == '\n' ? "\\n" : code == '\t' ? "\\t" : code == '\r' ? "\\r" : escape;
+  });
   return made;
 }
 
@@ -318,17 +352,17 @@ class Json {
   Json& quote(const std::string& value) {
     separate();
     text_ += '"';
-    for (const char c : value) {
-      if (c == '"' || c == '\\') {
-        text_ += {'\\', c};
-      } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-        char code[8];
-        std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
-        text_ += code;
+    forEachCharacter(value, [this](char32_t code, const std::string& bytes) {
+      if (code == '"' || code == '\\') {
+        text_ += '\\' + bytes;
+      } else if (isFormat(code)) {
+        char escape[16];
+        std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(code));
+        text_ += escape;
       } else {
-        text_ += c;
+        text_ += bytes;
       }
-    }
+    });
     text_ += '"';
     return *this;
   }

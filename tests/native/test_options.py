@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,23 @@ def test_json(text: str, steps: str, tmp_path: Path) -> None:
         expected.pop(key, None)
     assert found == expected
     assert native[3] == python[3]
+
+
+def test_names_of_files_that_are_not_utf8(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"n\xff\xc3\xbc\xc3\xe2\x80\xae")
+    try:
+        (tmp_path / odd).mkdir()
+    except OSError:
+        pytest.skip("this file system has no such names")
+    model = write(SIZES, tmp_path / odd / "model.onnx")
+    words = (model, "-o", tmp_path / odd / "out.onnx")
+    native, python = run(*words, "--json"), passlib_command("opt", *words, "--json")
+    have, want = json.loads(native.printed), json.loads(python.stdout)
+    assert have[0]["files"] == want[0]["files"] == [str(tmp_path / odd / "out.onnx")]
+    assert r"n\udcffü\udcc3\u202e" in native.printed
+    native, python = run(*words), passlib_command("opt", *words)
+    assert r"n\udcffü\udcc3\u202e/out.onnx" in native.printed.splitlines()[-1]
+    assert without_times(native.printed) == without_times(python.stdout)
 
 
 def test_json_of_several_files(tmp_path: Path) -> None:

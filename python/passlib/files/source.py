@@ -49,7 +49,9 @@ class Source:
         with open_regular(location) as file, memory_named(location):
             if os.fstat(file.fileno()).st_size < MAP_FROM:
                 return cls(bytearray(file.read()), str(location))
-            mapping = _core.FileMapping(file.fileno(), str(location.absolute()), is_private=True)
+            mapping = _core.FileMapping(
+                file.fileno(), os.fsencode(location.absolute()), is_private=True
+            )
         return cls(mapping, str(location), location)
 
     @property

@@ -157,7 +157,7 @@ def _recall(path: str) -> Library | None:
 
 def _open(path: str, version: int, write: Callable[[str], object]) -> Library:
     digest = _hash(path)
-    core = _core.Library(path, version, write)
+    core = _core.Library(os.fsencode(path), version, write)
     return Library(
         path=path,
         sha256=digest,

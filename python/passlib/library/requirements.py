@@ -151,13 +151,13 @@ def abi(path: str | os.PathLike[str], *, load: bool = True) -> Abi:
     (True, 11, ('1.9', '2.0'))
     """
     absolute = os.path.abspath(path)  # noqa: PTH100  # as library.load: links keep their names
-    file = _core.LibraryFile(absolute)
+    file = _core.LibraryFile(os.fsencode(absolute))
     exports = {*_texts(file.exports)}
     versions, libraries = _texts(file.versions), _texts(file.needed)
     library, problem = None, ""
     if load:
         try:
-            library = _core.Library(absolute, MXNET_VERSION, lambda _: None)
+            library = _core.Library(os.fsencode(absolute), MXNET_VERSION, lambda _: None)
         except LoadError as error:
             problem = str(error)
     version = library.abi_version if library else None

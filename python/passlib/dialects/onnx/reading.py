@@ -31,7 +31,7 @@ def map_file(path: Path) -> _core.FileMapping | bytes:
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
-        return _core.FileMapping(file.fileno(), str(path.absolute()))
+        return _core.FileMapping(file.fileno(), os.fsencode(path.absolute()))
 
 
 def parse_model(
@@ -184,7 +184,7 @@ class Folder:
         if found is None:
             path = resolve(self._path, location, place)
             maps = dict(self._files.values())
-            found = path, maps[path] if path in maps else _mapped(path)
+            found = path, maps[path] if path in maps else map_file(path)
             if isinstance(found[1], _core.FileMapping):
                 self.mapped.append(found[1])
             self._files[location] = found
@@ -278,12 +278,6 @@ class Content(bytes):
         made = cls(data)
         made.weights = weights
         return made
-
-
-def _mapped(path: Path) -> _core.FileMapping | bytes:
-    with open_regular(path) as opened:
-        size = os.fstat(opened.fileno()).st_size
-        return _core.FileMapping(opened.fileno(), str(path)) if size else b""
 
 
 class InputType(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
@@ -382,7 +383,7 @@ class _DataFiles:
 def _is_at(data: _core.FileMapping | bytes, path: Path) -> bool:
     """Whether a path leads to a data file that was mapped."""
     if isinstance(data, _core.FileMapping):
-        return data.is_at(str(path))
+        return data.is_at(os.fsencode(path))
     return path.stat().st_size == 0
 
 
