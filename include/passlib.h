@@ -136,6 +136,10 @@ PASSLIB_API void passlib_model_free(passlib_model* model);
 /* The dialect of a model: "onnx" or "mxnet"; null without a model. */
 PASSLIB_API const char* passlib_model_dialect(const passlib_model* model);
 
+/* The bytes of the files that an ONNX model was read from, those with its weights included; 0 for
+   MXNet, and without a model. */
+PASSLIB_API size_t passlib_model_file_bytes(const passlib_model* model);
+
 /* Writes a model in its dialect, as a whole or not at all. In an ONNX file, parts that no pass
    changed keep their bytes. Weights in other files stay in files next to the model, under new names
    where names are taken; weights of more than 2 GiB go to such a file. For MXNet, the path is that

@@ -453,6 +453,10 @@ const char* passlib_model_dialect(const passlib_model* model) {
   return model->model.isOnnx() ? "onnx" : "mxnet";
 }
 
+size_t passlib_model_file_bytes(const passlib_model* model) {
+  return model == nullptr || !model->model.isOnnx() ? 0 : model->model.file->size();
+}
+
 int passlib_model_save(const passlib_model* model, const char* path, passlib_error** error) {
   return guarded(error, [&] {
     require(model, "model");

@@ -29,6 +29,8 @@ class File {
   static std::shared_ptr<File> of(std::string bytes, const File& like);
 
   onnx::Bytes bytes() const { return bytes_; }
+  /// The bytes of the file, and of those with data of it that were mapped.
+  std::size_t size() const { return bytes_.size() + (folder_ == nullptr ? 0 : folder_->size()); }
   const onnx::Model& read() const { return read_; }
   /// The versions of its operator sets by domain; of several the last.
   const facts::Opsets& opsets() const { return opsets_; }

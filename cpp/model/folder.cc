@@ -145,6 +145,13 @@ std::optional<Array> Folder::array(const onnx::Constant& constant) {
   return Array{tensor.type, std::move(tensor.dims), bytes, std::move(data)};
 }
 
+std::size_t Folder::size() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& [path, mapping] : files_) sum += mapping == nullptr ? 0 : mapping->size();
+  return sum;
+}
+
 void Folder::check() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [path, mapping] : files_) {

@@ -33,6 +33,9 @@ class Folder {
   /// not see. Throws FormatError if the place is not allowed, or does not fit the tensor.
   std::optional<Array> array(const onnx::Constant& constant);
 
+  /// The bytes of the files that were mapped.
+  std::size_t size();
+
   /// Throws FormatError if a file was changed since it was mapped.
   void check();
 

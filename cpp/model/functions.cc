@@ -192,6 +192,10 @@ class FunctionBody {
       taken.insert(onnx::bodyOf(path.back().body, kDomain));
     });
     while (taken.count(domain_) != 0) domain_ += '_';
+    own_ = setsOf(bodiesOf(function, kFunctionImport));
+    offered_ = setsOf(bodiesOf(model, kOpsetImport));
+    if (own_.empty()) own_ = offered_;
+    for (const auto& [domain, version] : own_) offered_[domain] = version;
   }
 
   std::size_t inputs() const { return inputs_.size(); }
@@ -206,6 +210,11 @@ class FunctionBody {
     const std::optional<std::string> hidden = withHiddenNodes();
     if (!hidden) return std::nullopt;
     onnx::Arena made;
+    onnx::FreshNames fresh(nullptr, &made);
+    for (const Bytes name : names) fresh.use(name);
+    forEachNodeWithin(bodyOfFunction(function_), [&fresh](const onnx::Path& path) {
+      for (const Bytes name : bodiesOf(path.back().body, kNodeOutput)) fresh.use(name);
+    });
     std::map<uint32_t, std::vector<Bytes>> items;
     items[kGraphName] = {onnx::bodyOf(function_, kFunctionName)};
     items[kNode] = bodiesOf(*hidden, kFunctionNode);
@@ -220,7 +229,7 @@ class FunctionBody {
       items[kInput].push_back(value);
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const std::string name = std::string(outputs_[i]) + kResultMark;
+      const Bytes name = fresh.fresh(made.emplace_back(std::string(outputs_[i]) + kResultMark));
       const onnx::StatedType scalar{facts::kFloat, std::vector<int64_t>()};
       items[kOutput].push_back(made.emplace_back(onnx::valueInfo(name, scalar)));
       std::string& node = made.emplace_back();
@@ -235,11 +244,8 @@ class FunctionBody {
     const auto keep = [](const Field& field) { return field.number == kIrVersion; };
     onnx::appendFields(model_, keep, &text);
     onnx::appendBody(kGraph, graph, &text);
-    for (const Bytes import : imports()) onnx::appendBody(kOpsetImport, import, &text);
-    std::string own;
-    onnx::appendBody(kSetDomain, domain_, &own);
-    onnx::appendNumber(kSetVersion, 1, &own);
-    onnx::appendBody(kOpsetImport, own, &text);
+    for (const auto& set : offered_) onnx::appendBody(kOpsetImport, importOf(set), &text);
+    onnx::appendBody(kOpsetImport, importOf({domain_, 1}), &text);
     for (const std::size_t number : calledBy(graph, functions)) {
       onnx::appendBody(onnx::numbers::kFunctions, functions.at(number), &text);
     }
@@ -248,33 +254,22 @@ class FunctionBody {
 
   /// Returns the function with the body of a changed model; nothing if it is the same.
   std::optional<std::string> functionOf(Bytes changed) const {
-    const Sets own = setsOf(imports());
-    std::vector<Bytes> new_imports = imports();
-    for (const Bytes import : bodiesOf(changed, kOpsetImport)) {
-      const auto [domain, version] = setOf(import);
-      if (domain == domain_) continue;
-      const auto found = own.find(domain);
-      if (found == own.end() && domain == kLibraryDomain) {
-        refuse(
-            "a pass gave it an operator of a library, of which runtimes infer no types in "
-            "functions; run inlineFunctions before the pass");
-      } else if (found == own.end()) {
-        new_imports.push_back(import);
-      } else if (found->second != version) {
+    const Sets sets = setsOf(bodiesOf(changed, kOpsetImport));
+    for (const auto& [domain, version] : offered_) {
+      const auto found = sets.find(domain);
+      if (found != sets.end() && found->second != version) {
         refuse("a pass changed its operator set " + mxnet::ext::host::quoted(domain) +
-               " from version " + std::to_string(found->second) + " to " + std::to_string(version));
+               " from version " + std::to_string(version) + " to " + std::to_string(found->second));
       }
     }
     const Bytes graph = onnx::bodyOf(changed, kGraph);
-    check(graph, own);
-    const std::string named = withResultNames(graph, own.count("") != 0);
-    const std::string text = withShownNodes(named);
+    check(graph);
+    const std::string text = withShownNodes(withResultNames(graph));
     std::unordered_map<Bytes, Bytes> producers;
     for (const Bytes node : bodiesOf(function_, kFunctionNode)) {
       for (const Bytes name : bodiesOf(node, kNodeOutput)) producers[name] = node;
     }
     std::set<Bytes> same(inputs_.begin(), inputs_.end());
-    same.insert(outputs_.begin(), outputs_.end());
     const std::vector<Bytes> nodes = bodiesOf(text, kNode);
     for (const Bytes node : nodes) {
       const std::vector<Bytes> used = usedBy(node);
@@ -293,9 +288,22 @@ class FunctionBody {
     }
     std::string made =
         onnx::withItems(function_, {{kFunctionNode, nodes}, {kFunctionValueInfo, stated}});
-    if (new_imports.size() > imports().size()) {
-      made = onnx::withItems(made, {{kFunctionImport, new_imports}});
+    const bool states_sets = !bodiesOf(function_, kFunctionImport).empty();
+    std::string added;
+    for (const std::string& domain : domainsOf(text)) {
+      const auto found = sets.find(domain);
+      if (own_.count(domain) != 0 || found == sets.end()) continue;
+      if (domain == kLibraryDomain) {
+        refuse(
+            "a pass gave it an operator of a library, of which runtimes infer no types in "
+            "functions; run inlineFunctions before the pass");
+      }
+      onnx::appendBody(kFunctionImport, importOf(*found), &added);
     }
+    if (!added.empty() && !states_sets) {
+      for (const auto& set : own_) onnx::appendBody(kFunctionImport, importOf(set), &added);
+    }
+    made += added;
     if (made == function_) return std::nullopt;
     return made;
   }
@@ -307,18 +315,12 @@ class FunctionBody {
   }
 
   /// Throws GraphError if a changed graph cannot be the body.
-  void check(Bytes graph, const Sets& sets) const {
-    const auto own = sets.find("");
+  void check(Bytes graph) const {
     if (!bodiesOf(graph, kSparseInitializer).empty()) refuse("a pass gave it a sparse weight");
     std::set<Bytes> weights;
     for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
       weights.insert(onnx::bodyOf(tensor, kTensorName));
-      const int type = onnx::readTensor(tensor).type;
-      const bool is_real =
-          type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
-      if (own == sets.end() || (own->second < kConstantOfAnyType && !is_real)) {
-        refuse("a pass gave it a weight, which a Constant of its operator set cannot hold");
-      }
+      checkConstant(onnx::readTensor(tensor).type);
     }
     for (const Bytes input : bodiesOf(graph, kInput)) {
       const Bytes name = onnx::bodyOf(input, kValueName);
@@ -327,41 +329,75 @@ class FunctionBody {
         refuse("a pass added the input '" + std::string(name) + "'");
       }
     }
-    std::set<Bytes> marked;
-    std::set<std::size_t> results;
-    const std::vector<Bytes> nodes = bodiesOf(graph, kNode);
-    for (const Bytes node : nodes) {
-      if (!isMark(node, kResultMark)) continue;
-      if (numberOf(node, kResultMark) >= outputs_.size()) refuse("a pass added an output");
-      const std::vector<Bytes> from = bodiesOf(node, kNodeInput);
-      if (from.size() == 1 && !from[0].empty()) results.insert(numberOf(node, kResultMark));
-      for (const Bytes name : bodiesOf(node, kNodeOutput)) marked.insert(name);
-    }
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const std::string name(outputs_[i]);
-      if (results.count(i) == 0) refuse("a pass removed the output '" + name + "'");
-    }
-    if (marked.size() > outputs_.size()) refuse("a pass copied an output");
-    for (const Bytes node : nodes) {
-      for (const Bytes name : usedBy(node)) {
-        if (marked.count(name) != 0) refuse("a pass put a node behind an output");
+    std::vector<Bytes> results(outputs_.size());  // of the marks
+    forEachNodeWithin({graph, {}}, [&](const onnx::Path& path) {
+      const Bytes node = path.back().body;
+      if (onnx::bodyOf(node, kDomain) != domain_) return;
+      const std::optional<std::size_t> number = numberOf(node, kResultMark);
+      if (number && *number < results.size() && path.size() == 1) {
+        const std::vector<Bytes> from = bodiesOf(node, kNodeInput);
+        if (!results[*number].empty()) refuse("a pass copied an output");
+        if (from.size() == 1 && !from[0].empty()) {
+          results[*number] = onnx::bodyOf(node, kNodeOutput);
+        }
+      } else if (numberOf(node, kReferringMark).value_or(hidden_.size()) >= hidden_.size()) {
+        refuse("a pass added the operator '" + std::string(onnx::bodyOf(node, kOpType)) +
+               "' of the domain '" + domain_ + "'");
       }
+    });
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const std::string name(outputs_[i]);
+      if (results[i].empty()) refuse("a pass removed the output '" + name + "'");
+    }
+    std::vector<Bytes> given;
+    for (const Bytes value : bodiesOf(graph, kOutput)) {
+      given.push_back(onnx::bodyOf(value, kValueName));
+    }
+    forEachNodeWithin({graph, {}}, [&](const onnx::Path& path) {
+      for (const Bytes name : bodiesOf(path.back().body, kNodeInput)) {
+        if (std::find(results.begin(), results.end(), name) != results.end()) {
+          refuse("a pass put a node behind an output");
+        }
+      }
+    });
+    if (given != results) refuse("a pass added, removed or moved an output");
+  }
+
+  /// Throws GraphError unless the function can have constants of a type.
+  void checkConstant(int type) const {
+    const auto own = offered_.find("");
+    if (own == offered_.end()) refuse("a pass gave it a weight, and it has no operators of ONNX");
+    const bool is_real = type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
+    if (own->second < kConstantOfAnyType && !is_real) {
+      refuse("a pass gave it a weight, of a type that Constant has from operator set " +
+             std::to_string(kConstantOfAnyType) + " on");
     }
   }
 
-  std::vector<Bytes> imports() const {
-    std::vector<Bytes> own = bodiesOf(function_, kFunctionImport);
-    return own.empty() ? bodiesOf(model_, kOpsetImport) : own;
+  static std::string importOf(const std::pair<const std::string, int64_t>& set) {
+    std::string made;
+    onnx::appendBody(kSetDomain, set.first, &made);
+    onnx::appendNumber(kSetVersion, static_cast<uint64_t>(set.second), &made);
+    return made;
   }
 
-  bool isMark(Bytes node, Bytes mark) const {
-    return onnx::bodyOf(node, kDomain) == domain_ &&
-           onnx::bodyOf(node, kOpType).substr(0, mark.size()) == mark;
+  /// The domains of the operators of a graph.
+  static std::set<std::string> domainsOf(Bytes graph) {
+    std::set<std::string> domains;
+    forEachNodeWithin({graph, {}}, [&domains](const onnx::Path& path) {
+      domains.emplace(onnx::plainDomain(onnx::bodyOf(path.back().body, kDomain)));
+    });
+    return domains;
   }
 
-  static std::size_t numberOf(Bytes node, Bytes mark) {
-    const std::string digits(onnx::bodyOf(node, kOpType).substr(mark.size()));
-    return std::strtoull(digits.c_str(), nullptr, 10);
+  /// The number of a mark of a node; nothing if it has none.
+  std::optional<std::size_t> numberOf(Bytes node, const std::string& mark) const {
+    const std::string op(onnx::bodyOf(node, kOpType));
+    if (onnx::bodyOf(node, kDomain) != domain_ || op.compare(0, mark.size(), mark) != 0) {
+      return std::nullopt;
+    }
+    const std::size_t number = std::strtoull(op.c_str() + mark.size(), nullptr, 10);
+    return op == mark + std::to_string(number) ? std::optional(number) : std::nullopt;
   }
 
   /// The function with operators that nobody knows in place of those that refer.
@@ -406,8 +442,7 @@ class FunctionBody {
   }
 
   /// A graph without weights and marks, whose results have the names of the function's.
-  /// `has_identity`: whether operators of ONNX may be added.
-  std::string withResultNames(Bytes graph, bool has_identity) const {
+  std::string withResultNames(Bytes graph) const {
     onnx::Arena arena;
     std::vector<Bytes> nodes;
     for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
@@ -416,8 +451,8 @@ class FunctionBody {
     std::vector<Bytes> sources(outputs_.size());
     std::set<Bytes> made;
     for (const Bytes node : bodiesOf(graph, kNode)) {
-      if (isMark(node, kResultMark)) {
-        sources.at(numberOf(node, kResultMark)) = onnx::bodyOf(node, kNodeInput);
+      if (const std::optional<std::size_t> number = numberOf(node, kResultMark)) {
+        sources[*number] = onnx::bodyOf(node, kNodeInput);
       } else {
         nodes.push_back(node);
       }
@@ -432,8 +467,8 @@ class FunctionBody {
         copied.push_back(i);
       }
     }
-    if (!copied.empty() && !has_identity) {
-      refuse("a pass made an output another value, which needs Identity of ONNX's operator sets");
+    if (!copied.empty() && offered_.count("") == 0) {
+      refuse("a pass made an output another value, and it has no operators of ONNX, as Identity");
     }
     const std::string bare = onnx::withItems(graph, {{kNode, nodes}, {kInitializer, {}}});
     const onnx::NamesOfValues taken = onnx::valuesWithin(bare);
@@ -461,13 +496,12 @@ class FunctionBody {
     onnx::Splices splices(graph);
     forEachNodeWithin({graph, {}}, [&](const onnx::Path& path) {
       const Bytes node = path.back().body;
-      if (!isMark(node, kReferringMark)) return;
-      const std::size_t place = numberOf(node, kReferringMark);
-      if (place >= hidden_.size()) refuse("a pass added an operator of the domain " + domain_);
-      const Bytes kept = hidden_[place];
+      const std::optional<std::size_t> number = numberOf(node, kReferringMark);
+      if (!number) return;
+      const Bytes kept = hidden_[*number];
       std::map<uint32_t, std::vector<Bytes>> items;
-      for (const uint32_t number : {kOpType, kDomain, kOverload}) {
-        items[number] = bodiesOf(kept, number);
+      for (const uint32_t field : {kOpType, kDomain, kOverload}) {
+        items[field] = bodiesOf(kept, field);
       }
       items[kAttribute] = bodiesOf(node, kAttribute);
       for (const Bytes attribute : bodiesOf(kept, kAttribute)) {
@@ -480,6 +514,8 @@ class FunctionBody {
 
   Bytes model_;
   Bytes function_;
+  Sets own_;      ///< operator sets of the function
+  Sets offered_;  ///< these, and those of the model that it lacks
   std::vector<Bytes> inputs_;
   std::vector<Bytes> outputs_;
   std::string domain_ = "referring";  ///< of operators that only the model has

@@ -454,8 +454,7 @@ std::optional<Model> Session::runAlone(const Model& model, const KnownPass& pass
   if (!enters_functions || !now.isOnnx() || !now.file->hasFunctions()) return after;
   const auto change = [&](const Model& body) -> std::optional<Model> {
     std::optional<Model> made = runKnown(&workspace, body, pass, options, {}, observer);
-    if (made && equalGraphs(*body.graph->get(), *made->graph->get())) return std::nullopt;
-    return made;
+    return made && differs(body, *made) ? made : std::nullopt;
   };
   std::optional<Model> inside = withBodies(now, change, kept);
   return inside ? inside : after;

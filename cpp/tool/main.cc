@@ -502,9 +502,13 @@ std::string pipelineOf(const Arguments& given, const api::Session& session) {
   }
 }
 
-std::size_t sizeOf(const std::string& path) {
-  struct stat state{};
-  return ::stat(path.c_str(), &state) == 0 ? static_cast<std::size_t>(state.st_size) : 0;
+std::size_t sizeOf(const std::vector<std::string>& files) {
+  std::size_t sum = 0;
+  for (const std::string& path : files) {
+    struct stat state{};
+    if (::stat(path.c_str(), &state) == 0) sum += static_cast<std::size_t>(state.st_size);
+  }
+  return sum;
 }
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
@@ -601,8 +605,8 @@ std::string jsonOf(const Arguments& given, Counts before, Counts after,
     changed = changed || step.modified;
   }
   json.end(']').key("changed").boolean(changed).key("bytes");
-  if (files.size() == 1 && size > 0) {
-    json.pair(size, sizeOf(files[0]));
+  if (size > 0) {
+    json.pair(size, sizeOf(files));
   } else {
     json.plain("null");
   }
@@ -637,13 +641,15 @@ void run(const Arguments& given) {
     throw UsageError("--dump " + given.dump + ": expected a folder, found a file");
   }
   api::Model model(given.model);
-  const std::size_t size = sizeOf(given.model);
+  std::size_t size = passlib_model_file_bytes(model.get());
+  const std::size_t size_of_path = sizeOf({given.model});
   const bool prints = given.json || !given.quiet;
   const Counts before = prints ? countsOf(model) : Counts();
   std::vector<StepDone> steps;
   if (!pipeline.empty()) steps = runPipeline(given, session, pipeline, &model);
   const std::vector<std::string> files = save(model, given.output);
   if (!prints) return;
+  if (size == 0 && files.size() == 1) size = size_of_path;
   const Counts after = countsOf(model);
   const double seconds = secondsSince(start);
   if (given.json) {
@@ -656,9 +662,7 @@ void run(const Arguments& given) {
       pipeline.compare(0, 8, "simplify") == 0 ? "nothing to simplify" : "nothing to change";
   if (std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.modified; })) {
     summary = grouped(totalOf(before)) + " -> " + grouped(totalOf(after)) + " operators";
-    if (files.size() == 1 && size > 0) {
-      summary += ", " + sized(size) + " -> " + sized(sizeOf(files[0]));
-    }
+    if (size > 0) summary += ", " + sized(size) + " -> " + sized(sizeOf(files));
   }
   std::printf("wrote %s: %s, in %.1f s\n", printable(given.output).c_str(), summary.c_str(),
               seconds);

@@ -225,10 +225,19 @@ def test_json_of_several_files(tmp_path: Path) -> None:
     big.graph.output.append(onnx.helper.make_tensor_value_info("g", 1, [64, 64]))
     onnx.save(big, model, save_as_external_data=True, location="big.data", size_threshold=100)
     out.parent.mkdir()
+    for name in ("native", "python"):
+        (tmp_path / name).mkdir()
     (found,) = json.loads(run(model, "-o", out, "--json").printed)
-    assert found["bytes"] is None
+    sizes = [
+        sum(p.stat().st_size for p in each.parent.iterdir() if p.is_file()) for each in (model, out)
+    ]
+    assert found["bytes"] == {"before": sizes[0], "after": sizes[1]}
     assert sorted(found["files"]) == sorted(str(path) for path in out.parent.iterdir())
-    assert "B ->" not in run(model, "-o", out).printed
+    words = (model, "--passes", "removeDeadNodes", "-o")
+    native = run(*words, tmp_path / "native" / "out.onnx").printed
+    python = passlib_command("opt", *words, tmp_path / "python" / "out.onnx").stdout
+    assert without_times(native) == without_times(python).replace("/python/", "/native/")
+    assert "kB -> " in native
 
 
 def test_time(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ MXReturnValue breakBody(Graph* graph, const OptionValues& options) {
     graph->connect(output, 0, added, 0);
     graph->outputs[0] = NodeEntry(added, 0);
   }
+  if (how == "more") graph->outputs.push_back(output->inputs[0]);
   if (how == "output") {
     output->op = "Neg";
     output->attrs.clear();
@@ -52,7 +53,7 @@ MXReturnValue breakBody(Graph* graph, const OptionValues& options) {
     output->inputs[0] = NodeEntry(sum, 0);
     sum->outputs.push_back(NodeEntry(output, 0));
   }
-  if (how == "Result9" || how == "Referring9") {
+  if (how == "Result9" || how == "ResultFoo" || how == "Referring9") {
     for (Node* node : graph->nodes) {
       if (node->op != "Tanh") continue;
       node->op = how;
@@ -90,7 +91,8 @@ REGISTER_PASS(dropTanhOutside).setBody(dropTanh).dialects({"onnx"});
 REGISTER_PASS(breakBody)
     .setBody(breakBody)
     .option("how", "fail", "What it does.",
-            {"fail", "behind", "output", "input", "set", "Result9", "Referring9"})
+            {"fail", "behind", "output", "input", "set", "Result9", "Referring9", "ResultFoo",
+             "more"})
     .entersFunctions();
 
 MXReturnValue initialize(int /*version*/) { return MX_SUCCESS; }

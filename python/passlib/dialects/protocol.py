@@ -429,6 +429,10 @@ class Dialect(ABC):
         """Return what a runtime may not know of a graph that was read, each as a clause."""
         return []
 
+    def bytes_read(self, model: ModelData) -> int:
+        """Return the bytes of the files that a model was read from; 0 if that is not known."""
+        return 0
+
     def about(self, model: ModelData) -> dict[str, Any]:
         """Return what else the file says of the model, as JSON values by title."""
         return {}

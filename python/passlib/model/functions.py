@@ -51,9 +51,9 @@ def with_functions(
 
     def changed(body: bytes, name: str) -> bytes | None:
         try:
-            content = change(body)
+            content = change(Content.of(body, document.folder) if document.has_external else body)
         except PasslibError as error:
-            error.args = (f"local function {name!r}: {error.args[0]}", *error.args[1:])
+            error.args = (f"local function {name!r}: {' '.join(error.args[:1])}", *error.args[1:])
             raise
         return _whole(content) if isinstance(content, Content) else content
 

@@ -57,7 +57,15 @@ from passlib.model.graph import (
     optimized,
     refuse_options,
 )
-from passlib.model.weights import Weights, check_weights, frozen, owner, remaining, replaced
+from passlib.model.weights import (
+    Weights,
+    changed_weights,
+    check_weights,
+    frozen,
+    owner,
+    remaining,
+    replaced,
+)
 
 if TYPE_CHECKING:
     from passlib.model.appearance import Summary
@@ -477,7 +485,8 @@ class Model:
                 if declaration.enters_functions:
                     raise
                 return None  # a body that is no model stays as it is
-            if after.symbol.graph.equals(before.symbol.graph):
+            same = after.symbol.graph.equals(before.symbol.graph)
+            if same and not changed_weights(before.data(), after.data()):
                 return None
             return content_of(after)
 

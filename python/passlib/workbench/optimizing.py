@@ -112,8 +112,9 @@ def optimize(
         The model cannot be loaded, a pass failed, or the request does not fit the model.
     """
     started = time.perf_counter()
-    size = Path(path).stat().st_size if Path(path).is_file() else 0
+    of_path = Path(path).stat().st_size if Path(path).is_file() else 0
     model = load(path)
+    size = dialects.find(model.dialect).bytes_read(model.data(whole=False))
     pipeline.check(model.dialect)
     doubts = dialects.find(model.dialect).doubts(model.symbol)
     given = (
@@ -143,7 +144,10 @@ def optimize(
         more["checked"] = {"input_sets": len(comparison.inputs), "share": largest}
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
-    sizes = _pair(size, Path(files[0]).stat().st_size) if len(files) == 1 and size else None
+    if len(files) == 1:
+        size = size or of_path
+    written = sum(Path(file).stat().st_size for file in files)
+    sizes = _pair(size, written) if size and files else None
     more |= {
         "changed": result.modified or first is not model,
         "warnings": doubts,

@@ -256,6 +256,11 @@ class ONNX(Dialect):
             ]
         return found
 
+    def bytes_read(self, model: ModelData) -> int:
+        document = document_of(model.attributes)
+        files = (document.data, *document.folder.mapped)
+        return sum({id(file): len(file) for file in files}.values())
+
     def about(self, model: ModelData) -> dict[str, Any]:
         from passlib.dialects.onnx.nested import nested_bytes
 

@@ -137,7 +137,7 @@ def empty(tensor: Any) -> None:
     tensor.dims.append(0)
 
 
-def sealed(model: Any, *weights: Held) -> Content:
+def sealed(model: Any, *weights: Folder) -> Content:
     """Serialize a message that was made of others with those of their weights that it states."""
     arrays = {name: array for each in weights for name, array in each.arrays.items()}
     stated = {location_of(tensor, tensor.name)[0] for tensor in external_tensors(model)}

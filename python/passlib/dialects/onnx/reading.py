@@ -171,7 +171,11 @@ class Folder:
     ----------
     mapped : list of _core.FileMapping
         The files of the model that were mapped so far.
+    arrays : mapping of str to numpy.ndarray
+        Weights in memory, by the locations that a message states.
     """
+
+    arrays: Mapping[str, np.ndarray[Any, Any]] = {}
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -264,16 +268,16 @@ class Held(Folder):
 
 
 class Content(bytes):
-    """A serialized model whose large weights are not in it, but held next to it.
+    """A serialized model whose large weights are not in it, but held next to it, or in files.
 
     They are initializers of the main graph and of nested ones, whose messages state them as
     external data.
     """
 
-    weights: Held
+    weights: Folder
 
     @classmethod
-    def of(cls, data: bytes, weights: Held) -> Content:
+    def of(cls, data: bytes, weights: Folder) -> Content:
         """Make one of a serialized model."""
         made = cls(data)
         made.weights = weights

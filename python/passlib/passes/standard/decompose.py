@@ -10,7 +10,7 @@ from typing import Any, Final
 import passlib._core as _core
 from passlib.dialects.onnx.expansion import expand
 from passlib.dialects.onnx.nested import sealed
-from passlib.dialects.onnx.reading import Held
+from passlib.dialects.onnx.reading import Folder
 from passlib.dialects.onnx.soundness.inference import placed_graphs
 from passlib.dialects.onnx.targets import OperatorSet, Refusal, Target, refusals
 from passlib.errors import UnsupportedError, counted
@@ -113,7 +113,7 @@ def _proto_of(content: bytes) -> Any:
 def _changed(
     model: Model,
     proto: Any,
-    weights: Held,
+    weights: Folder,
     target: Target | OperatorSet,
     refused: Sequence[Refusal],
 ) -> Iterator[Model]:
@@ -126,7 +126,7 @@ def _changed(
         yield _by_bodies(model, proto, weights, target)
 
 
-def _by_bodies(model: Model, proto: Any, weights: Held, target: Target | OperatorSet) -> Model:
+def _by_bodies(model: Model, proto: Any, weights: Folder, target: Target | OperatorSet) -> Model:
     """Replace operators by those that ONNX defines them by, in bodies of functions as well."""
     spared = {operator for operator, _ in _roots()}
 
