@@ -7963,7 +7963,7 @@ PASSLIB_ENTRY void _passRegGet(int idx, mxnet::ext::graphPass_t* function, const
 ///      "any_options": false, "options":
 ///      [{"name": "level", "kind": "integer", "list": false, "default": 1, "description": "...",
 ///        "choices": [], "range": [1, 3]}],
-///      "exact": true, "triggers": ["Mul"],
+///      "exact": true, "enters_functions": true, "triggers": ["Mul"],
 ///      "joins": {"pipelines": ["clean", "simplify"], "after": "", "cost": "weights",
 ///                "options": {"level": 3}, "rounding": {}}}]}
 ///

@@ -162,6 +162,7 @@ class GraphFacts {
   /// The file with other bodies of local functions; None if all stay. `change` gets the bytes of a
   /// body as a model and the name of the function, and returns the bytes of a model or None.
   py::object withFunctions(const py::function& change, bool cheaper, bool passes_errors) const {
+    const GateHold hold;
     const OnnxFile& file = owner_.cast<OnnxFile&>();
     file.memory.check();
     const auto changed = [&change](const std::string& body, const std::string& name) {
@@ -253,6 +254,7 @@ py::dict unknownOperators(GraphSource& source) {
 /// The file with other nested graphs of the nodes of its main graph; None if all stay. `change`
 /// gets the bytes of a model, and returns those of another one or None.
 py::object withNestedGraphs(OnnxFile& file, const py::function& change) {
+  const GateHold hold;
   model::NestedSource source{file.memory.bytes(), file.originals(), file.graph->get(), {}};
   for (const auto& [domain, version] : file.model.imports) {
     source.opsets[std::string(domain)] = version;

@@ -395,7 +395,7 @@ int passlib_session_pass(const passlib_session* session, size_t number, passlib_
     made.source = pass.source.c_str();
     made.option_count = declaration.options.size();
     made.is_exact = declaration.exact ? 1 : 0;
-    made.enters_functions = declaration.enters_functions ? 1 : 0;
+    made.enters_functions = declaration.enters_functions || !declaration.pipelines.empty() ? 1 : 0;
     made.is_declared = declaration.declared ? 1 : 0;
     const auto& dialects = declaration.dialects;
     made.supports_onnx =

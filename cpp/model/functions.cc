@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <system_error>
@@ -295,8 +294,8 @@ class FunctionBody {
       if (own_.count(domain) != 0 || found == sets.end()) continue;
       if (domain == kLibraryDomain) {
         refuse(
-            "a pass gave it an operator of a library, of which runtimes infer no types in "
-            "functions; run inlineFunctions before the pass");
+            "a pass added an operator of a library, whose types runtimes cannot infer in a "
+            "function; run inlineFunctions before the pass");
       }
       onnx::appendBody(kFunctionImport, importOf(*found), &added);
     }
@@ -316,10 +315,14 @@ class FunctionBody {
 
   /// Throws GraphError if a changed graph cannot be the body.
   void check(Bytes graph) const {
-    if (!bodiesOf(graph, kSparseInitializer).empty()) refuse("a pass gave it a sparse weight");
+    if (!bodiesOf(graph, kSparseInitializer).empty()) refuse("a pass added a sparse weight");
     std::set<Bytes> weights;
     for (const Bytes tensor : bodiesOf(graph, kInitializer)) {
-      weights.insert(onnx::bodyOf(tensor, kTensorName));
+      const Bytes name = onnx::bodyOf(tensor, kTensorName);
+      if (std::find(inputs_.begin(), inputs_.end(), name) != inputs_.end()) {
+        refuse("a pass gave the input '" + std::string(name) + "' a value");
+      }
+      weights.insert(name);
       checkConstant(onnx::readTensor(tensor).type);
     }
     for (const Bytes input : bodiesOf(graph, kInput)) {
@@ -356,7 +359,7 @@ class FunctionBody {
     forEachNodeWithin({graph, {}}, [&](const onnx::Path& path) {
       for (const Bytes name : bodiesOf(path.back().body, kNodeInput)) {
         if (std::find(results.begin(), results.end(), name) != results.end()) {
-          refuse("a pass put a node behind an output");
+          refuse("a pass added a consumer of an output");
         }
       }
     });
@@ -366,10 +369,11 @@ class FunctionBody {
   /// Throws GraphError unless the function can have constants of a type.
   void checkConstant(int type) const {
     const auto own = offered_.find("");
-    if (own == offered_.end()) refuse("a pass gave it a weight, and it has no operators of ONNX");
+    if (own == offered_.end())
+      refuse("a pass added a weight, but the function imports no operator set of ONNX");
     const bool is_real = type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
     if (own->second < kConstantOfAnyType && !is_real) {
-      refuse("a pass gave it a weight, of a type that Constant has from operator set " +
+      refuse("a pass added a weight of a type that Constant has only from operator set " +
              std::to_string(kConstantOfAnyType) + " on");
     }
   }
@@ -468,7 +472,9 @@ class FunctionBody {
       }
     }
     if (!copied.empty() && offered_.count("") == 0) {
-      refuse("a pass made an output another value, and it has no operators of ONNX, as Identity");
+      refuse(
+          "a pass replaced an output, which needs Identity, but the function imports no operator "
+          "set of ONNX");
     }
     const std::string bare = onnx::withItems(graph, {{kNode, nodes}, {kInitializer, {}}});
     const onnx::NamesOfValues taken = onnx::valuesWithin(bare);

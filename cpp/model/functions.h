@@ -18,14 +18,15 @@ using ChangeBody = std::function<std::optional<std::string>(std::string body, st
 /// Which changed bodies are kept.
 struct KeptBodies {
   bool cheaper = false;        ///< only those with fewer operators, or else fewer bytes
-  bool passes_errors = false;  ///< errors are passed on; else the body stays
+  bool passes_errors = false;  ///< std::runtime_error is passed on; else the body stays
 };
 
 /// Changes the bodies of the local functions that are called with all inputs, and returns the
 /// model; nothing if all stay. The inputs of a body have the types and dimensions that are the same
-/// at all calls. A body next to whose references to attributes there are nested graphs stays.
-/// `known`: of the model's graph. Throws GraphError if a changed body is none of a function, whose
-/// inputs, outputs and operator sets are fixed; the message has its name.
+/// at all calls. A body stays if one of its nodes has both a nested graph and an attribute of the
+/// call, or if an output is an input or is repeated. `known`: the facts of the model's graph.
+/// Throws GraphError, which names the function, if a changed body has other inputs, outputs or
+/// versions of operator sets.
 std::optional<std::string> withFunctions(onnx::Bytes model, const facts::FileFacts& known,
                                          const ChangeBody& change, const KeptBodies& kept);
 

@@ -12,8 +12,8 @@
 
 #include "facts/file_facts.h"
 #include "onnx/naming/fresh_names.h"
+#include "onnx/parts/attribute.h"
 #include "onnx/parts/bodies.h"
-#include "onnx/parts/tensor.h"
 #include "onnx/wire/splices.h"
 
 namespace passlib::model {

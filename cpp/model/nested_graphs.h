@@ -26,7 +26,8 @@ using ChangeGraph = std::function<std::optional<std::string>(std::string model)>
 
 /// Changes the nested graphs of the nodes of a model's main graph, with the values that they
 /// capture as inputs and weights, and returns the model; nothing if all stay. A graph also stays if
-/// `change` throws std::runtime_error, but for std::system_error.
+/// it has one node, if it is one of several in an attribute, if the type of a captured value is not
+/// known, or if `change` throws std::runtime_error, but for std::system_error.
 std::optional<std::string> withNestedGraphs(const NestedSource& source, const ChangeGraph& change);
 
 }  // namespace passlib::model

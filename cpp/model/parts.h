@@ -25,7 +25,8 @@ std::size_t nestedBytes(const Model& model);
 /// capture as inputs and weights. Returns nothing if all stay. Throws as `save`.
 std::optional<Model> withNested(const Model& model, const ChangePart& change);
 
-/// The same with the bodies of local functions, see `withFunctions` of functions.h.
+/// The same with the bodies of local functions, see `withFunctions`. Throws PassError, which names
+/// the function, for errors of `change` that are passed on.
 std::optional<Model> withBodies(const Model& model, const ChangePart& change,
                                 const KeptBodies& kept);
 

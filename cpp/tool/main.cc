@@ -166,11 +166,11 @@ Arguments parse(int count, char** words) {
   return made;
 }
 
-/// Whether a character is half of a pair of UTF-16.
-bool isHalf(char32_t code) { return code >= 0xD800 && code <= 0xDFFF; }
+/// Whether a character is a surrogate, which no valid UTF-8 has.
+bool isSurrogate(char32_t code) { return code >= 0xD800 && code <= 0xDFFF; }
 
 /// Calls `visit` with the code and the bytes of each character. A byte that is not UTF-8 has the
-/// code that Python gives to it in names of files, half of a pair.
+/// surrogate that Python's surrogateescape gives to it.
 template <typename Visit>
 void forEachCharacter(const std::string& text, Visit visit) {
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // of a sequence of this length
@@ -184,7 +184,7 @@ void forEachCharacter(const std::string& text, Visit visit) {
       is_valid = (next & 0xC0U) == 0x80;
       code = code << 6U | (next & 0x3FU);
     }
-    if (!is_valid || code < kLeast[size] || code > 0x10FFFF || isHalf(code)) {
+    if (!is_valid || code < kLeast[size] || code > 0x10FFFF || isSurrogate(code)) {
       size = 1;
       code = 0xDC00 + first;
     }
@@ -197,7 +197,7 @@ void forEachCharacter(const std::string& text, Visit visit) {
 bool isFormat(char32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD || code == 0x61C ||
          (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-         (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || isHalf(code);
+         (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || isSurrogate(code);
 }
 
 /// A text without characters that a terminal may act on.
@@ -502,13 +502,9 @@ std::string pipelineOf(const Arguments& given, const api::Session& session) {
   }
 }
 
-std::size_t sizeOf(const std::vector<std::string>& files) {
-  std::size_t sum = 0;
-  for (const std::string& path : files) {
-    struct stat state{};
-    if (::stat(path.c_str(), &state) == 0) sum += static_cast<std::size_t>(state.st_size);
-  }
-  return sum;
+std::size_t sizeOf(const std::string& path) {
+  struct stat state{};
+  return ::stat(path.c_str(), &state) == 0 ? static_cast<std::size_t>(state.st_size) : 0;
 }
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
@@ -588,7 +584,7 @@ std::vector<std::string> save(const api::Model& model, const std::string& path) 
 /// Returns the report of a run in the form of docs/json.md.
 std::string jsonOf(const Arguments& given, Counts before, Counts after,
                    const std::vector<StepDone>& steps, const std::vector<std::string>& files,
-                   std::size_t size, double seconds) {
+                   std::size_t size, std::size_t written, double seconds) {
   Json json;
   json.begin('[').begin('{').key("status").quote("done").key("error").quote("");
   json.key("model").quote(given.model).key("output").quote(given.output);
@@ -606,7 +602,7 @@ std::string jsonOf(const Arguments& given, Counts before, Counts after,
   }
   json.end(']').key("changed").boolean(changed).key("bytes");
   if (size > 0) {
-    json.pair(size, sizeOf(files));
+    json.pair(size, written);
   } else {
     json.plain("null");
   }
@@ -642,7 +638,7 @@ void run(const Arguments& given) {
   }
   api::Model model(given.model);
   std::size_t size = passlib_model_file_bytes(model.get());
-  const std::size_t size_of_path = sizeOf({given.model});
+  const std::size_t size_of_path = sizeOf(given.model);
   const bool prints = given.json || !given.quiet;
   const Counts before = prints ? countsOf(model) : Counts();
   std::vector<StepDone> steps;
@@ -650,10 +646,15 @@ void run(const Arguments& given) {
   const std::vector<std::string> files = save(model, given.output);
   if (!prints) return;
   if (size == 0 && files.size() == 1) size = size_of_path;
+  // Data files that are kept are not among those written.
+  const bool is_one_file = files.size() == 1 && size == size_of_path;
+  const std::size_t written = size == 0 || is_one_file
+                                  ? sizeOf(files[0])
+                                  : passlib_model_file_bytes(api::Model(files[0]).get());
   const Counts after = countsOf(model);
   const double seconds = secondsSince(start);
   if (given.json) {
-    std::printf("%s\n", jsonOf(given, before, after, steps, files, size, seconds).c_str());
+    std::printf("%s\n", jsonOf(given, before, after, steps, files, size, written, seconds).c_str());
     return;
   }
   printOperators(before, after);
@@ -662,7 +663,7 @@ void run(const Arguments& given) {
       pipeline.compare(0, 8, "simplify") == 0 ? "nothing to simplify" : "nothing to change";
   if (std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.modified; })) {
     summary = grouped(totalOf(before)) + " -> " + grouped(totalOf(after)) + " operators";
-    if (size > 0) summary += ", " + sized(size) + " -> " + sized(sizeOf(files));
+    if (size > 0) summary += ", " + sized(size) + " -> " + sized(written);
   }
   std::printf("wrote %s: %s, in %.1f s\n", printable(given.output).c_str(), summary.c_str(),
               seconds);

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("operators")
 
 
 def test_what_a_library_holds(operators: pl.library.Library) -> None:
-    assert len(operators.ops) == 12
+    assert len(operators.ops) == 13
     product = operator("plugin_product")
     assert product.library is operators
     assert repr(product) == f"<Operator plugin_product of {operators.path}>"
@@ -50,6 +50,21 @@ def test_sizes_computed_from_unknown_ones_are_unknown() -> None:
     assert stack.infer_shapes({}, [(3, 5)], 1)[1] == [(6, 4)]
     assert stack.infer_shapes({}, [(None, 5)], 1)[1] == [(None, 4)]
     assert stack.infer_shapes({}, [(3, None)], 1)[1] == [(6, None)]
+
+
+def test_sizes_computed_from_several_unknown_ones() -> None:
+    weighted = operator("plugin_weighted")
+    known = weighted.infer_shapes({}, [(7, 3, 2), None], 1)
+    assert known == ([(7, 3, 2), (6,)], [(1, 2)])
+    # The difference is 1 if both are the same number.
+    found = weighted.infer_shapes({}, [(7, None, None), None], 1)
+    assert found == ([(7, None, None), (None,)], [(1, None)])
+
+
+def test_sizes_that_the_operator_refuses() -> None:
+    weighted = operator("plugin_weighted")
+    found = weighted.infer_shapes({}, [(None, 3, 2), None], 1)
+    assert found == ([(None, 3, 2), None], [(None, None)])
 
 
 def test_open_sizes_in_exported_operators(tmp_path: Path) -> None:

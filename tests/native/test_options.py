@@ -238,6 +238,12 @@ def test_json_of_several_files(tmp_path: Path) -> None:
     python = passlib_command("opt", *words, tmp_path / "python" / "out.onnx").stdout
     assert without_times(native) == without_times(python).replace("/python/", "/native/")
     assert "kB -> " in native
+    # In place, the data file is kept.
+    native = run(*words, model, "--json").printed
+    python = passlib_command("opt", *words, model, "--json").stdout
+    for printed in (native, python):
+        (found,) = json.loads(printed)
+        assert found["bytes"]["before"] >= found["bytes"]["after"] > 16000
 
 
 def test_time(tmp_path: Path) -> None:

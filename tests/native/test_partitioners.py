@@ -237,7 +237,13 @@ class PassInfo(ctypes.Structure):
         ("option_count", ctypes.c_size_t),
         *[
             (name, ctypes.c_int)
-            for name in ("is_exact", "is_declared", "supports_onnx", "is_partitioner")
+            for name in (
+                "is_exact",
+                "is_declared",
+                "supports_onnx",
+                "is_partitioner",
+                "enters_functions",
+            )
         ],
     )
 

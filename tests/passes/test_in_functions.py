@@ -85,7 +85,7 @@ def test_a_new_operator_set_is_the_functions(tmp_path: Path) -> None:
 
 BROKEN = {
     "fail": (pl.PassError, "breakBody.*it always fails"),
-    "behind": (pl.GraphError, "a pass put a node behind an output"),
+    "behind": (pl.GraphError, "a pass added a consumer of an output"),
     "output": (pl.GraphError, "a pass removed the output 'b'"),
     "input": (pl.GraphError, "a pass added the input 'added'"),
     "Result9": (pl.GraphError, "a pass added the operator 'Result9' of the domain 'referring'"),
@@ -224,6 +224,16 @@ Layer (a) => (b, c) <float[2] d, float[2] b> { b = Neg(a) d = Abs(b) c = Sqrt(d)
     (function,) = onnx.load(tmp_path / "m.onnx").functions
     assert [node.op_type for node in function.node] == ["Cast", "Neg", "Abs", "Sqrt"]
     assert not function.value_info
+
+
+def test_an_input_with_a_value() -> None:
+    @pl.graph_pass(enters_functions=True, replace=True)
+    def fill(graph: pl.Graph) -> None:
+        if any(node.op == "Result0" for node in graph.nodes):
+            graph.args["a"] = np.zeros((1, 4), np.float32)
+
+    with pytest.raises(pl.GraphError, match="'Layer': a pass gave the input 'a' a value"):
+        model_of(MODEL).optimize_for("fill")
 
 
 def test_patterns_in_python(tmp_path: Path) -> None:

@@ -268,6 +268,15 @@ MXReturnValue stackedShape(const Attributes&, std::vector<Shape>* in, std::vecto
   return MX_SUCCESS;
 }
 
+// The shape of a weight from that of the data, whose first size must be a multiple of 7.
+MXReturnValue weightedShape(const Attributes&, std::vector<Shape>* in, std::vector<Shape>* out) {
+  const Shape& given = in->at(0);
+  if (given.at(0) != 0xFFFFFFFFU && given.at(0) % 7 != 0) return MX_FAIL;
+  in->at(1) = {given.at(1) * 2};
+  out->at(0) = {given.at(0) / 7, given.at(1) - given.at(2) + 1};
+  return MX_SUCCESS;
+}
+
 MXReturnValue stack(const Attributes&, std::vector<MXTensor>* in, std::vector<MXTensor>* out,
                     const OpResource&) {
   const int64_t rows = in->at(0).shape[0], columns = in->at(0).shape[1], kept = columns / 2 * 2;
@@ -347,6 +356,11 @@ REGISTER_OP(plugin_stack)
     .setParseAttrs(parse<1, 1>)
     .setInferType(sameType)
     .setInferShape(stackedShape);
+REGISTER_OP(plugin_weighted)
+    .setForward(product, "cpu")
+    .setParseAttrs(parse<2, 1>)
+    .setInferType(sameType)
+    .setInferShape(weightedShape);
 REGISTER_OP(_contrib_plugin_abs)
     .setForward(absolute, "cpu")
     .setParseAttrs(parse<1, 1>)

@@ -92,7 +92,7 @@ class TestOnnxIr:
 
 
 OLIVE = """
-import json, sys
+import json
 from pathlib import Path
 
 import olive.workflows

@@ -83,18 +83,29 @@ void writeText(const std::string& text, const py::object& write) {
   }
 }
 
+namespace {
+
+/// Warns. Paths in the text may not be UTF-8.
+void warn(const std::string& text) {
+  if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%U", decode(text).ptr()) != 0) {
+    throw py::error_already_set();
+  }
+}
+
+}  // namespace
+
 void warnAfterCall(const Library& library) {
   for (const std::string& message : library.state().takeMessages()) {
     const std::string text = "library " + mxnet::ext::host::quoted(library.path()) +
                              " succeeded, but reported by MX_ERROR_MSG: " + message;
-    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw py::error_already_set();
+    warn(text);
   }
   if (!library.state().takeArithmeticNote()) return;
   const std::string text =
       "library " + mxnet::ext::host::quoted(library.path()) +
       " changed how this process computes with floating-point numbers (rounding, or numbers near 0 "
       "taken as 0); passlib has restored it. Link the library without -Ofast and -ffast-math";
-  if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw py::error_already_set();
+  warn(text);
 }
 
 void runCaptured(const py::object& write, const std::function<void(OnInterrupt)>& body) {

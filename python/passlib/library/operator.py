@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,21 +23,20 @@ UNKNOWN_SIZE: Final = 0xFFFFFFFF
 """MXNet 1.9.1's form of an unknown size, in both directions."""
 
 _PROBES: Final = (240, 360)
-"""Sizes in place of unknown ones, which many numbers divide."""
+"""Substitutes for unknown sizes, with many divisors."""
 
 _UNKNOWN_TYPE: Final = -1
 
 
-def extents(shape: Shape | None, user: str, unknown: int = UNKNOWN_SIZE) -> list[int]:
+def extents(shape: Shape | None, user: str) -> list[int]:
     """Return a shape in the ABI's form; a scalar and an unknown rank have no sizes.
 
     Raises `UnsupportedError` if a size does not fit into 32 bits. ``user`` begins the message.
-    ``unknown``: in place of an unknown size.
     """
     for size in shape or ():
         if size is not None and size >= UNKNOWN_SIZE:
             raise UnsupportedError(f"{user}: the ABI has no size beyond 32 bits, such as {size}")
-    return [unknown if size is None else size for size in shape or ()]
+    return [UNKNOWN_SIZE if size is None else size for size in shape or ()]
 
 
 def merge_shapes(
@@ -76,17 +75,55 @@ def _merge(position: int, known: Shape | None, answer: list[int]) -> Shape | Non
     return tuple(new if old is None else old for old, new in zip(known, found, strict=True))
 
 
-def _confirmed(answers: list[list[int]], probes: Sequence[list[list[int]]]) -> list[list[int]]:
-    """Return shapes in which a size is unknown unless it is the same for all unknown ones."""
+Answer: TypeAlias = tuple[list[list[int]], list[list[int]]]
+"""Shapes of inputs and outputs in the ABI's form."""
+
+
+def _confirmed(
+    given: list[list[int]], answer: Answer, ask: Callable[[list[list[int]]], Answer]
+) -> Answer:
+    """Return an answer to unknown sizes without those that the operator computed from them.
+
+    It may compute with unknown sizes as if they were numbers. Hence it is asked again with two sets
+    of numbers in their place, and what depends on these is unknown.
+    """
+    for step in (1, 0):  # different numbers; one, which the operator may ask for
+        try:
+            probes = [ask(_substituted(given, size, step)) for size in _PROBES]
+        except OperatorError:
+            continue
+        return (
+            _same_sizes(answer[0], [each[0] for each in probes]),
+            _same_sizes(answer[1], [each[1] for each in probes]),
+        )
+    return given, [[UNKNOWN_SIZE] * len(shape) for shape in answer[1]]
+
+
+def _substituted(given: list[list[int]], size: int, step: int) -> list[list[int]]:
+    """Return shapes with a number for each unknown size: multiples of ``size``."""
+    factors = count(1, step)
+    return [
+        [size * next(factors) if each == UNKNOWN_SIZE else each for each in shape]
+        for shape in given
+    ]
+
+
+def _same_sizes(answer: list[list[int]], probes: Sequence[list[list[int]]]) -> list[list[int]]:
+    """Return shapes in which a size is unknown unless it is the same in all answers."""
     return [
         [
             size
             if all(each[number][axis : axis + 1] == [size] for each in probes)
             else UNKNOWN_SIZE
-            for axis, size in enumerate(answer)
+            for axis, size in enumerate(shape)
         ]
-        for number, answer in enumerate(answers)
+        for number, shape in enumerate(answer)
     ]
+
+
+def _ignored(text: str) -> None:
+    """Forget what a library prints when it is asked again."""
+    del text
 
 
 def _spell(shape: Shape) -> str:
@@ -390,19 +427,15 @@ class Operator:
             else unknown, because the ABI has one form for both.
         """
         self._require_own(node_name)
+        user = self._described("", node_name)
+        given = [extents(shape, user) for shape in inputs]
 
-        def ask(unknown: int) -> tuple[list[list[int]], list[list[int]]]:
-            user = self._described("", node_name)
-            given = [extents(shape, user, unknown) for shape in inputs]
-            return self.core.infer_shapes(
-                dict(attributes), given, num_outputs, node_name, sys.stdout.write
-            )
+        def ask(shapes: list[list[int]], write: Callable[[str], object] = _ignored) -> Answer:
+            return self.core.infer_shapes(dict(attributes), shapes, num_outputs, node_name, write)
 
-        ins, outs = ask(UNKNOWN_SIZE)
-        if any(shape is not None and None in shape for shape in inputs):
-            # An operator may compute with unknown sizes as if they were numbers.
-            with suppress(OperatorError):  # a number may contradict a size that is known
-                outs = _confirmed(outs, [ask(size)[1] for size in _PROBES])
+        ins, outs = ask(given, sys.stdout.write)
+        if any(UNKNOWN_SIZE in shape for shape in given):
+            ins, outs = _confirmed(given, (ins, outs), ask)
         try:
             return merge_shapes(inputs, ins, outs)
         except ValueError as error:

@@ -15,8 +15,8 @@ from passlib.model.edits import Change
 from passlib.model.graph import graph_of
 
 REFERRING = "referring"
-"""The domain of operators that only the model of a body has: those of its results, and those whose
-attributes refer to attributes of the call. It ends with underscores where a function has it, too.
+"""The domain of placeholders in the model of a body: an operator for each result, and one for each
+operator with an attribute of the call. It ends with underscores where a function has it, too.
 """
 
 M = TypeVar("M")
@@ -41,7 +41,8 @@ def with_functions(
     falls : bool
         Keep a new body only if it has fewer operators or bytes.
     passes_errors : bool
-        Raise `GraphError` for a new body that is none of a function; by default the old one stays.
+        Raise `GraphError` if a new body cannot be that of the function; by default the old one
+        stays. Errors of ``change`` are always raised, with the name of the function.
     """
     like: Any = model
     data = like.data(whole=False)

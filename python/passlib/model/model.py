@@ -59,7 +59,6 @@ from passlib.model.graph import (
 )
 from passlib.model.weights import (
     Weights,
-    changed_weights,
     check_weights,
     frozen,
     owner,
@@ -485,12 +484,10 @@ class Model:
                 if declaration.enters_functions:
                     raise
                 return None  # a body that is no model stays as it is
-            same = after.symbol.graph.equals(before.symbol.graph)
-            if same and not changed_weights(before.data(), after.data()):
-                return None
-            return content_of(after)
+            return content_of(after) if after.differs_from(before) else None
 
-        return with_functions(self, change, passes_errors=declaration.enters_functions)
+        passes_errors = declaration.enters_functions and not is_one_of_ours(name)
+        return with_functions(self, change, passes_errors=passes_errors)
 
     def unless_refused(self, made: Model) -> Model:
         """Return a model that standard passes made of this one; this one if it cannot be saved.

@@ -201,22 +201,3 @@ def remaining(
     if not gone:
         return list(weights)
     return [{n: array for n, array in arrays.items() if n not in gone} for arrays in weights]
-
-
-def changed_weights(before: ModelData, after: ModelData) -> set[str]:
-    """Return the names of the weights that one of two models lacks, or that differ."""
-    found = set()
-    for old, new in ((before.args, after.args), (before.aux, after.aux)):
-        for name in old.keys() | new.keys():
-            one, two = old.get(name), new.get(name)
-            if one is not two and (one is None or two is None or not _equal(one, two)):
-                found.add(name)
-    return found
-
-
-def _equal(one: Any, two: Any) -> bool:
-    if one.shape != two.shape or one.dtype != two.dtype:
-        return False
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        return np.shares_memory(one, two) or one.tobytes() == two.tobytes()
-    return False

@@ -91,8 +91,8 @@ def rewrite(
     The function receives a `Match` and returns the replacement of the pattern's result: a value,
     such as the result of ``m.op(...)``; a tuple or dictionary of values for several results; or
     None to keep the match. Its keyword-only parameters are the options of the pass, as in
-    `graph_pass`. Matches are replaced until none is left, in nested graphs and in
-    the bodies of local functions of ONNX models, too.
+    `graph_pass`. Matches are replaced until none is left, in nested graphs too, and by
+    `Model.optimize_for` in the bodies of local functions of ONNX models.
 
     Parameters
     ----------

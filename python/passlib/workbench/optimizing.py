@@ -85,6 +85,30 @@ class Request:
     overrides: bool = False
 
 
+def _sizes(of_path: int, read: int, files: Sequence[str]) -> dict[str, int] | None:
+    """Return the bytes of a model before and after; None if they are not known.
+
+    Parameters
+    ----------
+    of_path : int
+        Bytes of the file that was given.
+    read : int
+        Bytes of the model's files; 0 if they are not known.
+    files : sequence of str
+        Those written, the graph's first. Data files that are kept are not among them.
+    """
+    if not files:
+        return None
+    if len(files) == 1 and read in (0, of_path):
+        return _pair(of_path, Path(files[0]).stat().st_size) if of_path else None
+    made = load(files[0]) if read else None
+    return None if made is None else _pair(read, _bytes_read(made))
+
+
+def _bytes_read(model: Model) -> int:
+    return dialects.find(model.dialect).bytes_read(model.data(whole=False))
+
+
 def optimize(
     path: str,
     output: str,
@@ -114,7 +138,7 @@ def optimize(
     started = time.perf_counter()
     of_path = Path(path).stat().st_size if Path(path).is_file() else 0
     model = load(path)
-    size = dialects.find(model.dialect).bytes_read(model.data(whole=False))
+    size = _bytes_read(model)
     pipeline.check(model.dialect)
     doubts = dialects.find(model.dialect).doubts(model.symbol)
     given = (
@@ -144,10 +168,7 @@ def optimize(
         more["checked"] = {"input_sets": len(comparison.inputs), "share": largest}
         more["not_covered"] = list(comparison.not_covered)
     files = [] if differences else list(result.model.save(output))
-    if len(files) == 1:
-        size = size or of_path
-    written = sum(Path(file).stat().st_size for file in files)
-    sizes = _pair(size, written) if size and files else None
+    sizes = _sizes(of_path, size, files)
     more |= {
         "changed": result.modified or first is not model,
         "warnings": doubts,

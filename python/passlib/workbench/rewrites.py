@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from passlib import dialects
 from passlib.errors import GraphError, listed, printable, short_repr
 from passlib.graph.node import Entry, Node
@@ -14,7 +16,6 @@ from passlib.graph.ordering import depth_first_order, stuck_items
 from passlib.graph.plain import ORIGIN, RULES, freeze
 from passlib.model import Model
 from passlib.model.graph import graph_of
-from passlib.model.weights import changed_weights
 from passlib.pages.pairing import pair_nodes
 from passlib.workbench.parts import of_symbol
 
@@ -70,13 +71,13 @@ def _split(before: Model, after: Model, old: Mapping[Node, Node]) -> tuple[Rewri
     for node in first:
         if node not in new_of:
             groups.add(("gone", node, 0))
-    changed = changed_weights(before.data(), after.data())
+    changed_weights = _changed_weights(before, after)
     for node in second:
         if node not in old:
             groups.add(("new", node, 0))
         elif _body(node) != _body(old[node]) or len(node.inputs) != len(old[node].inputs):
             groups.add(("body", node, 0))
-        if node in old and node.is_variable and node.name in changed:
+        if node in old and node.is_variable and node.name in changed_weights:
             groups.add(("weight", node, 0))
     for node, was, now in _slots(before, after, old):
         for slot in range(max(len(was), len(now))):
@@ -169,6 +170,26 @@ def _body(node: Node) -> tuple[object, ...]:
     nested = [graph.graph.print(pretty=False, attributes={}) for graph in node.subgraphs]
     attributes = {key: text for key, text in node.attrs.items() if key not in (ORIGIN, RULES)}
     return node.op, node.name, attributes, node.num_outputs, nested
+
+
+def _changed_weights(before: Model, after: Model) -> set[str]:
+    found = set()
+    for old, new in ((before.args, after.args), (before.aux, after.aux)):
+        for name in old.keys() | new.keys():
+            one, two = old.get(name), new.get(name)
+            if one is two:
+                continue
+            if one is None or two is None or not _equal(one, two):
+                found.add(name)
+    return found
+
+
+def _equal(one: Any, two: Any) -> bool:
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return np.shares_memory(one, two) or one.tobytes() == two.tobytes()
+    return False
 
 
 def _described(items: frozenset[Item]) -> Rewrite:

@@ -268,7 +268,7 @@ class Held(Folder):
 
 
 class Content(bytes):
-    """A serialized model whose large weights are not in it, but held next to it, or in files.
+    """A serialized model whose large weights are not in the message, but in memory or data files.
 
     They are initializers of the main graph and of nested ones, whose messages state them as
     external data.

@@ -7,6 +7,7 @@ of lib_api.h, with their steps.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -55,7 +56,7 @@ class _StandardPass:
 
 @cache
 def _passes() -> _core.StandardPasses:
-    return _core.StandardPasses(str(BOOKS))
+    return _core.StandardPasses(os.fsencode(BOOKS))
 
 
 def _register() -> None:
