@@ -136,8 +136,8 @@ PASSLIB_API void passlib_model_free(passlib_model* model);
 /* The dialect of a model: "onnx" or "mxnet"; null without a model. */
 PASSLIB_API const char* passlib_model_dialect(const passlib_model* model);
 
-/* The bytes of the files that an ONNX model was read from, those with weights of its graphs included,
-   or of the memory; 0 for MXNet, and without a model. Passes may change the result. */
+/* The bytes of the files that an ONNX model was read from, those with weights of its graphs
+   included, or of the memory; 0 for MXNet, and without a model. Passes may change the result. */
 PASSLIB_API size_t passlib_model_file_bytes(const passlib_model* model);
 
 /* Writes a model in its dialect, as a whole or not at all. In an ONNX file, parts that no pass
