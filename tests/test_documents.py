@@ -45,7 +45,7 @@ DOCUMENTS = (
 )
 # Languages that are run, and "text", the output of the block before it.
 LANGUAGES = {"bash", "python", "c++", "text"}
-NOT_RUN = {"sh"}
+NOT_RUN = {"json", "sh"}
 MODELS = ROOT / "build" / "models"
 SPACES = doctest.NORMALIZE_WHITESPACE
 COMPILE = (
