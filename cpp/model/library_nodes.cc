@@ -211,7 +211,7 @@ class Writer {
     Attributes attributes;
     std::string types;  ///< of a subgraph, as JSON
     int outputs = 0;
-    // Of nodes in the form that files have.
+    // The rest is for nodes in the form of files.
     bool is_written = false;
     bool is_changed = false;    ///< by a pass
     std::vector<int> elements;  ///< of the results of a subgraph, by ONNX's numbers

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "graph/attributes.h"
 #include "header.h"
 #include "model/nested_graphs.h"
 #include "model/writing.h"
