@@ -121,11 +121,6 @@ def _same_sizes(answer: list[list[int]], probes: Sequence[list[list[int]]]) -> l
     ]
 
 
-def _ignored(text: str) -> None:
-    """Forget what a library prints when it is asked again."""
-    del text
-
-
 def _spell(shape: Shape) -> str:
     return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
 
@@ -430,7 +425,7 @@ class Operator:
         user = self._described("", node_name)
         given = [extents(shape, user) for shape in inputs]
 
-        def ask(shapes: list[list[int]], write: Callable[[str], object] = _ignored) -> Answer:
+        def ask(shapes: list[list[int]], write: Callable[[str], object] = lambda _: None) -> Answer:
             return self.core.infer_shapes(dict(attributes), shapes, num_outputs, node_name, write)
 
         ins, outs = ask(given, sys.stdout.write)
