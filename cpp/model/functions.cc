@@ -369,8 +369,9 @@ class FunctionBody {
   /// Throws GraphError unless the function can have constants of a type.
   void checkConstant(int type) const {
     const auto own = offered_.find("");
-    if (own == offered_.end())
+    if (own == offered_.end()) {
       refuse("a pass added a weight, but the function imports no operator set of ONNX");
+    }
     const bool is_real = type == facts::kFloat || type == facts::kDouble || type == facts::kFloat16;
     if (own->second < kConstantOfAnyType && !is_real) {
       refuse("a pass added a weight of a type that Constant has only from operator set " +
