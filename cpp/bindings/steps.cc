@@ -1,12 +1,20 @@
-// Texts of pipelines for Python.
+// Texts and rounds of pipelines for Python.
 #include "library/steps.h"
 
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings/bindings.h"
 #include "bindings/common.h"
+#include "library/rounds.h"
 
 namespace passlib {
 namespace {
@@ -87,12 +95,40 @@ py::str printItems(const py::iterable& items) {
   return stringOf(printList(texts));
 }
 
+using CostPair = std::pair<std::size_t, std::size_t>;
+
+std::vector<std::size_t> orderPasses(
+    const std::vector<std::tuple<std::string, std::string, bool, int>>& passes) {
+  std::vector<JoinedPass> joined;
+  for (const auto& [name, after, is_standard, expense] : passes)
+    joined.push_back({name, after, is_standard, expense});
+  return orderOf(joined);
+}
+
+void runRoundsWith(std::size_t passes, const CostPair& start, int64_t max_rounds,
+                   std::optional<std::size_t> max_growth,
+                   const std::function<bool(std::size_t)>& has_trigger,
+                   const std::function<std::optional<CostPair>(std::size_t, std::size_t)>& run,
+                   const std::function<bool()>& is_cheaper, const std::function<bool()>& keep) {
+  const auto cost = [&run](std::size_t pass, std::size_t room) -> std::optional<Cost> {
+    const std::optional<CostPair> made = run(pass, room);
+    if (!made) return std::nullopt;
+    return Cost{made->first, made->second};
+  };
+  runRounds({has_trigger, cost, is_cheaper, keep}, passes, {start.first, start.second}, max_rounds,
+            max_growth);
+}
+
 }  // namespace
 
 void bindSteps(py::module_* m) {
   m->def("read_steps", &readStepsWith, py::arg("text"), py::arg("step"), py::arg("repeat"));
   m->def("print_step", &printStep, py::arg("name"), py::arg("options"));
   m->def("print_list", &printItems, py::arg("items"));
+  m->def("order_passes", &orderPasses, py::arg("passes"));
+  m->def("run_rounds", &runRoundsWith, py::arg("passes"), py::arg("start"), py::arg("max_rounds"),
+         py::arg("max_growth"), py::arg("has_trigger"), py::arg("run"), py::arg("is_cheaper"),
+         py::arg("keep"));
 }
 
 }  // namespace passlib

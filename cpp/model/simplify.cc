@@ -1,39 +1,29 @@
 #include "model/simplify.h"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
+#include "library/rounds.h"
 #include "model/parts.h"
 
 namespace passlib::model {
 
 namespace {
 
-constexpr std::size_t kLargestGrowth = 1000000;
-constexpr std::size_t kShare = 100;
-/// The minimum size of an operator in a file, with its names.
-constexpr std::size_t kBytesOfNode = 64;
-
-using Cost = std::pair<std::size_t, std::size_t>;  ///< operators, bytes of weights
-
 Cost costOf(const Model& model) {
-  Cost cost{0, 0};
-  for (const auto& [op, count] : countOperators(model)) cost.first += count;
-  for (const auto& [name, array] : model.arrays) cost.second += array.size();
-  cost.second += nestedBytes(model);
+  Cost cost;
+  for (const auto& [op, count] : countOperators(model)) cost.nodes += count;
+  for (const auto& [name, array] : model.arrays) cost.bytes += array.size();
+  cost.bytes += nestedBytes(model);
   return cost;
 }
 
-/// The limit of the bytes of weights, which each removed operator raises.
-std::size_t limit(const Cost& start, const Cost& now, std::size_t growth) {
-  const std::size_t fewer = start.first > now.first ? start.first - now.first : 0;
-  return start.second + growth + kBytesOfNode * fewer;
+/// Whether the number of operators falls, or that of bytes at the same number.
+bool isSmaller(const Cost& one, const Cost& other) {
+  return std::pair(one.nodes, one.bytes) < std::pair(other.nodes, other.bytes);
 }
 
 /// The operators of the main graph.
@@ -81,47 +71,18 @@ OptionList optionsOf(const Declaration& pass, const Simplification& given, std::
 std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
                                              const std::vector<const Declaration*>& all,
                                              const std::vector<bool>& is_standard) {
-  struct Joined {
-    const Declaration* pass;
-    std::tuple<bool, int> place;  ///< standard passes first, then those that cost less
-  };
-  std::vector<Joined> found;
-  std::set<std::string> names;
+  std::vector<const Declaration*> found;
+  std::vector<JoinedPass> joined;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& pipelines = all[i]->pipelines;
-    if (std::find(pipelines.begin(), pipelines.end(), pipeline) == pipelines.end()) continue;
-    const std::string& cost = all[i]->cost;
-    found.push_back({all[i], {!is_standard[i], cost == "runs" ? 2 : cost == "weights" ? 1 : 0}});
-    names.insert(all[i]->name);
+    const Declaration& pass = *all[i];
+    if (std::find(pass.pipelines.begin(), pass.pipelines.end(), pipeline) == pass.pipelines.end())
+      continue;
+    found.push_back(&pass);
+    const int expense = pass.cost == "runs" ? 2 : pass.cost == "weights" ? 1 : 0;
+    joined.push_back({pass.name, pass.after, is_standard[i], expense});
   }
-  std::map<std::string, std::vector<Joined>> followers;
-  for (const Joined& each : found) {
-    const std::string& after = each.pass->after;
-    followers[names.count(after) != 0 ? after : ""].push_back(each);
-  }
-  std::vector<Joined> roots = followers[""];
-  std::stable_sort(roots.begin(), roots.end(),
-                   [](const auto& one, const auto& other) { return one.place < other.place; });
-  roots.insert(roots.end(), found.begin(), found.end());  // those in a cycle are last
   std::vector<const Declaration*> ordered;
-  std::set<std::string> placed;
-  for (const Joined& root : roots) {
-    std::vector<Joined> pending = {root};
-    while (!pending.empty()) {
-      const Declaration* pass = pending.back().pass;
-      pending.pop_back();
-      if (!placed.insert(pass->name).second) continue;
-      ordered.push_back(pass);
-      // The last one is next: passes of libraries directly follow the one that they name.
-      std::vector<Joined> later = followers[pass->name];
-      std::stable_sort(later.begin(), later.end(), [](const auto& one, const auto& other) {
-        const auto& [is_ours, expense] = one.place;
-        const auto& [others_is_ours, others_expense] = other.place;
-        return std::pair(is_ours, -expense) < std::pair(others_is_ours, -others_expense);
-      });
-      pending.insert(pending.end(), later.begin(), later.end());
-    }
-  }
+  for (const std::size_t place : orderOf(joined)) ordered.push_back(found[place]);
   return ordered;
 }
 
@@ -130,36 +91,31 @@ namespace {
 Model simplified(const Model& model, const Simplification& given, const RunPass& run) {
   Model now = model;
   std::set<std::string> operators = operatorsOf(now);
-  Cost cost = costOf(now);
-  const Cost start = cost;
-  const std::size_t growth =
-      given.max_growth ? *given.max_growth : std::min(kLargestGrowth, start.second / kShare);
-  // The graph on which each pass last had no effect.
-  std::map<const Declaration*, std::shared_ptr<GraphSource>> settled;
-  for (int64_t round = 0; round < given.max_rounds; ++round) {
-    bool changed = false;
-    for (const Declaration* pass : given.passes) {
-      if (settled[pass] == now.graph) continue;
-      settled[pass] = now.graph;
-      if (!hasTrigger(operators, *pass)) continue;
-      const std::size_t most = limit(start, cost, growth);
-      const std::size_t room = most - std::min(most, cost.second);
-      std::optional<Model> made = run(now, *pass, optionsOf(*pass, given, room));
-      if (!made) continue;
-      const Cost reached = costOf(*made);
-      const bool grown = reached.second > std::max(cost.second, limit(start, reached, growth));
-      const bool lowers = given.lowers_bytes ? std::pair(reached.second, reached.first) <
-                                                   std::pair(cost.second, cost.first)
-                                             : reached < cost;
-      if (grown || !lowers) continue;
-      settled[pass] = nullptr;
-      now = std::move(*made);
-      operators = operatorsOf(now);
-      cost = reached;
-      changed = true;
-    }
-    if (!changed) break;
-  }
+  const Cost start = costOf(now);
+  Cost cost = start;
+  std::optional<Model> made;
+  Cost reached;
+  RoundsHost host;
+  host.has_trigger = [&](std::size_t pass) { return hasTrigger(operators, *given.passes[pass]); };
+  host.run = [&](std::size_t place, std::size_t room) -> std::optional<Cost> {
+    const Declaration& pass = *given.passes[place];
+    made = run(now, pass, optionsOf(pass, given, room));
+    if (!made) return std::nullopt;
+    reached = costOf(*made);
+    return reached;
+  };
+  host.is_cheaper = [&] {
+    if (!given.lowers_bytes || reached.bytes == cost.bytes) return isSmaller(reached, cost);
+    return reached.bytes < cost.bytes;
+  };
+  host.keep = [&] {
+    const bool is_other = made->graph != now.graph;
+    now = std::move(*made);
+    if (is_other) operators = operatorsOf(now);
+    cost = reached;
+    return is_other;
+  };
+  runRounds(host, given.passes.size(), start, given.max_rounds, given.max_growth);
   return now;
 }
 
@@ -184,7 +140,7 @@ Model simplifiedWithNested(const Model& model, const Simplification& given, cons
     const std::optional<Model> inside = first ? watch(nested, now, change) : change();
     if (!inside) break;
     if (!first) watch(nested, now, [&] { return inside; });
-    if (!(costOf(*inside) < costOf(now))) break;
+    if (!isSmaller(costOf(*inside), costOf(now))) break;
     now = simplified(*inside, given, watched);
   }
   return now;
@@ -194,7 +150,7 @@ ChangePart cheaperPart(const Simplification& given, const RunPass& run) {
   return [&given, &run](const Model& part) -> std::optional<Model> {
     const auto unwatched = [](const Step&, const Model&, const auto& body) { return body(); };
     Model after = simplifiedWithNested(part, given, run, unwatched);
-    if (!(costOf(after) < costOf(part))) return std::nullopt;
+    if (!isSmaller(costOf(after), costOf(part))) return std::nullopt;
     return after;
   };
 }

@@ -504,6 +504,17 @@ def read_steps(
 ) -> tuple[_Step | _Repeat, ...]: ...
 def print_step(name: str, options: Iterable[tuple[str, str]]) -> str: ...
 def print_list(items: Iterable[str]) -> str: ...
+def order_passes(passes: Sequence[tuple[str, str, bool, int]]) -> list[int]: ...
+def run_rounds(
+    passes: int,
+    start: tuple[int, int],
+    max_rounds: int,
+    max_growth: int | None,
+    has_trigger: Callable[[int], bool],
+    run: Callable[[int, int], tuple[int, int] | None],
+    is_cheaper: Callable[[], bool],
+    keep: Callable[[], bool],
+) -> None: ...
 def run_pass(
     library: Library,
     index: int,

@@ -89,6 +89,19 @@ def test_mistakes_are_found_before_anything_runs(text: str, model: pl.Model) -> 
         model.optimize_for("clean, simplify", skip=["removeNoOps"])
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("max_growth", -1), ("max_growth", 1.5), ("max_rounds", 0)]
+)
+def test_wrong_numbers_are_named(option: str, value: float, model: pl.Model) -> None:
+    with pytest.raises(pl.PasslibError, match=f"'{option}' takes a whole number of at least"):
+        pl.simplify(model, **{option: value})
+
+
+def test_numbers_have_no_limit(model: pl.Model) -> None:
+    result = pl.simplify(model, max_growth=1 << 100, max_rounds=1 << 100)
+    assert operators(result) == operators(model.simplify())
+
+
 def test_symbols_have_no_weights_to_fold(model: pl.Model) -> None:
     with pytest.raises(pl.UnsupportedError, match=re.escape("passlib.Model(symbol, args, aux)")):
         model.symbol.optimize_for("simplify")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import passlib._core as _core
 from passlib.dialects import find
@@ -51,12 +50,10 @@ _OPTIONS: Final = (
     Option("target", "text", "onnx", "runtime whose own operators are made", TARGETS),
 )  # fmt: skip
 
-_LARGEST_GROWTH = 1_000_000
-_SHARE = 100
-"""By default weights grow by at most 1 %, so that no file grows noticeably."""
+_NUMBERS = ("max_growth", "max_rounds")
 
-_BYTES_OF_NODE = 64
-"""Minimum size of an operator in a file, with its names."""
+_UNLIMITED = 1 << 62
+"""A number that no model reaches, for larger ones that the core cannot take."""
 
 _kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
 
@@ -147,7 +144,9 @@ class Simplification(NamedPipeline):
     """A pipeline that runs the passes that join it until the cost stops falling."""
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Check that ``skip`` names standard passes, or passes that join the pipeline."""
+        """Check the numbers, and that ``skip`` names standard passes or those of the pipeline."""
+        numbers = {name: options[name] for name in _NUMBERS if name in options}
+        self.declaration.checked(numbers)
         known = {backend.declaration.name for backend in joined(self.declaration.name)}
         for name in options.get("skip", ()):
             if name not in known and not is_standard(name):
@@ -172,7 +171,7 @@ class Simplification(NamedPipeline):
         Raises
         ------
         OptionError
-            An item of ``fixed`` or ``skip`` is invalid.
+            An item of ``fixed`` or ``skip``, or a number, is invalid.
         """
         self.check(options)
         given = dict(options)
@@ -266,6 +265,18 @@ def _itself(model: Model) -> Model:
     return model
 
 
+class _Priced(NamedTuple):
+    """A model with its cost and the measure that the user chose."""
+
+    model: Model
+    cost: Cost
+    rank: int
+
+    @property
+    def graph(self) -> _core.Graph:
+        return self.model.symbol.graph
+
+
 class _Run:
     """The rounds of one simplification."""
 
@@ -310,52 +321,48 @@ class _Run:
             and backend.declaration.is_for(model.dialect)
         ]
         start = cost_of(model)
-        growth = self._max_growth
-        if growth is None:
-            growth = min(_LARGEST_GROWTH, start.bytes // _SHARE)
-        with sharing(empty_errors=exact, large_sizes=exact), closing(self._spared):
-            return self._to_fixpoint(model, passes, start, growth)
+        priced = _Priced(model, start, rank_of(model, start, self._cost))
+        made = priced
 
-    def _to_fixpoint(
-        self,
-        model: Model,
-        passes: list[tuple[Backend, dict[str, Any]]],
-        start: Cost,
-        growth: int,
-    ) -> Model:
-        price = cost_of(model)
-        rank = rank_of(model, price, self._cost)
-        # The graph on which each pass last had no effect.
-        settled: dict[str, _core.Graph] = {}
-        for _ in range(self._max_rounds):
-            if all(settled.get(each.declaration.name) is model.symbol.graph for each, _ in passes):
-                break
-            for backend, options in passes:
-                declaration, graph = backend.declaration, model.symbol.graph
-                if settled.get(declaration.name) is graph:
-                    continue
-                if declaration.triggers and graph.operators().keys().isdisjoint(
-                    declaration.triggers
-                ):
-                    settled[declaration.name] = graph
-                    continue
-                if "max_growth" in options:
-                    limit = _limit(start, price, growth)
-                    options["max_growth"] = max(limit - price.bytes, 0)
-                made = self._step(backend, options, model)
-                if made is model:
-                    settled[declaration.name] = graph
-                    continue
-                new = cost_of(made)
-                grown = new.bytes > max(price.bytes, _limit(start, new, growth))
-                new_rank = rank
-                if not grown and made.symbol.graph is not graph:
-                    new_rank = rank_of(made, new, self._cost)
-                if (new_rank, new) < (rank, price) and not grown:
-                    model, price, rank = made, new, new_rank
-                else:
-                    settled[declaration.name] = graph
-        return model
+        def has_trigger(place: int) -> bool:
+            triggers = passes[place][0].declaration.triggers
+            return not triggers or not priced.graph.operators().keys().isdisjoint(triggers)
+
+        def run(place: int, room: int) -> Cost | None:
+            nonlocal made
+            backend, options = passes[place]
+            if "max_growth" in options:
+                options["max_growth"] = room
+            after = self._step(backend, options, priced.model)
+            if after is priced.model:
+                return None
+            made = _Priced(after, cost_of(after), priced.rank)
+            return made.cost
+
+        def is_cheaper() -> bool:
+            nonlocal made
+            if made.graph is not priced.graph:
+                made = made._replace(rank=rank_of(made.model, made.cost, self._cost))
+            return (made.rank, made.cost) < (priced.rank, priced.cost)
+
+        def keep() -> bool:
+            nonlocal priced
+            is_other = made.graph is not priced.graph
+            priced = made
+            return is_other
+
+        with sharing(empty_errors=exact, large_sizes=exact), closing(self._spared):
+            _core.run_rounds(
+                len(passes),
+                start,
+                min(self._max_rounds, _UNLIMITED),
+                None if self._max_growth is None else min(self._max_growth, _UNLIMITED),
+                has_trigger,
+                run,
+                is_cheaper,
+                keep,
+            )
+        return priced.model
 
     def _step(self, backend: Backend, options: dict[str, Any], model: Model) -> Model:
         step = Step(backend.declaration.name, tuple((k, str(v)) for k, v in options.items()))
@@ -383,45 +390,16 @@ def _options(declaration: Declaration, exact: bool, target: str) -> dict[str, An
     return options
 
 
-def _limit(start: Cost, now: Cost, growth: int) -> int:
-    """Return the size limit of the weights, which grows with each removed operator."""
-    return start.bytes + growth + _BYTES_OF_NODE * max(start.nodes - now.nodes, 0)
-
-
 def _ordered(pipeline: Simplification) -> list[Backend]:
-    """Return the passes of a pipeline, each after the pass that it names, or at the end.
-
-    Among users' passes after the same pass, cheaper cost classes run first.
-    """
-    followers: dict[str, list[Backend]] = defaultdict(list)
+    """Return the passes of a pipeline, each after the pass that it names, or at the end."""
     found = joined(pipeline.declaration.name)
-    names = {backend.declaration.name for backend in found}
+    passes = []
     for backend in found:
-        joins = backend.declaration.joins
-        after = joins.after if joins is not None else ""
-        followers[after if after in names else ""].append(backend)
-
-    def place(backend: Backend, sign: int = 1) -> tuple[bool, int]:
-        joins = backend.declaration.joins
-        expense = 0 if joins is None else get_args(CostClass).index(joins.cost)
-        return not is_standard(backend.declaration.name), sign * expense
-
-    ordered: dict[str, Backend] = {}
-    # The standard passes form a chain; users' passes without predecessor, or in a cycle, are last.
-    for root in (*sorted(followers[""], key=place), *found):
-        pending = [root]
-        while pending:
-            backend = pending.pop()
-            if ordered.setdefault(backend.declaration.name, backend) is backend:
-                # The last one is next: users' passes directly follow the pass that they name.
-                later = [
-                    each
-                    for each in followers[backend.declaration.name]
-                    if each.declaration.name not in ordered
-                ]
-                later.sort(key=partial(place, sign=-1))
-                pending += later
-    return list(ordered.values())
+        name, joins = backend.declaration.name, backend.declaration.joins
+        assert joins is not None
+        expense = get_args(CostClass).index(joins.cost)
+        passes.append((name, joins.after, is_standard(name), expense))
+    return [found[place] for place in _core.order_passes(passes)]
 
 
 def skipping(step: Step, names: list[str]) -> Step:
