@@ -444,12 +444,12 @@ class Writer {
         if (!dim.isNumber() && placeOf(open, dim) == open.size()) open.push_back(dim);
       }
     }
-    if (!any) return;
-    const auto ask = [&](int64_t more) {
+    if (!any || open.size() > kMostOpen) return;
+    const auto ask = [&](bool again) {
       std::vector<Extents> shapes;
       std::size_t unnamed = open.size();
       for (const Fact* input : inputs)
-        shapes.push_back(extentsOf(node, *input, open, more, &unnamed));
+        shapes.push_back(extentsOf(node, *input, open, again, &unnamed));
       ShapeAnswer answer = call.op->inferShapes(call.attributes, shapes, call.outputs, node.name);
       checkShapes(node, inputs, answer.first);
       return std::move(answer.second);
@@ -457,8 +457,8 @@ class Writer {
     std::vector<Extents> first;
     std::vector<Extents> second;
     try {
-      first = ask(0);
-      second = open.empty() ? first : ask(kProbe / 2);
+      first = ask(false);
+      second = open.empty() ? first : ask(true);
     } catch (const OperatorError&) {
       if (ranked && open.empty()) throw;  // an operator may refuse unknown inputs, and some sizes
       return;
@@ -478,17 +478,28 @@ class Writer {
     return static_cast<std::size_t>(std::find(open.begin(), open.end(), dim) - open.begin());
   }
 
-  /// Multiples of this stand for open sizes.
-  static constexpr int64_t kProbe = 240;
+  /// The number that stands for an open size, in the first question or the second. These have many
+  /// divisors and are in opposite orders. No sum, difference, multiple, minimum or maximum of some
+  /// is another one in both questions, or the same number.
+  static int64_t probeOf(std::size_t place, bool again, const std::vector<Dim>& open) {
+    constexpr int64_t kProbe = 120;
+    const auto number = static_cast<int64_t>(place + 1);
+    const auto last = static_cast<int64_t>(2 * open.size() + 1);  // with the unnamed sizes
+    return kProbe * (again ? last * last - number * number : 2 * number);
+  }
 
-  /// The size that was answered with this number for both sets of sizes.
+  /// More open sizes do not have such numbers in 32 bits.
+  static constexpr std::size_t kMostOpen = 2048;
+
+  /// The size that was answered with these numbers.
   static Dim sizeOf(unsigned int first, unsigned int second, const std::vector<Dim>& open) {
     if (first == kUnknownExtent || second == kUnknownExtent) return Dim();
     if (first == second) return Dim(first);
-    const int64_t place = first / kProbe;
-    const bool fits = first % kProbe == 0 && second == first + kProbe / 2 && place >= 1 &&
-                      place <= static_cast<int64_t>(open.size());
-    return fits ? open[static_cast<std::size_t>(place - 1)] : Dim();
+    for (std::size_t place = 0; place < open.size(); ++place) {
+      if (first == probeOf(place, false, open) && second == probeOf(place, true, open))
+        return open[place];
+    }
+    return Dim();
   }
 
   void checkShapes(const Node& node, const std::vector<const Fact*>& inputs,
@@ -511,10 +522,9 @@ class Writer {
     }
   }
 
-  /// The shape of an input, with `more` than a multiple of kProbe for each open size. `unnamed`:
-  /// how many have one so far.
+  /// The shape of an input, with a number for each open size. `unnamed`: how many have one so far.
   static Extents extentsOf(const Node& node, const Fact& fact, const std::vector<Dim>& open,
-                           int64_t more, std::size_t* unnamed) {
+                           bool again, std::size_t* unnamed) {
     Extents extents;
     if (!fact.shape) return extents;
     for (const Dim& dim : *fact.shape) {
@@ -525,8 +535,8 @@ class Writer {
       }
       const std::size_t place = dim.isNumber() ? 0 : placeOf(open, dim);
       const std::size_t number = place < open.size() ? place : (*unnamed)++;
-      extents.push_back(static_cast<unsigned int>(
-          dim.isNumber() ? dim.number() : kProbe * static_cast<int64_t>(number + 1) + more));
+      extents.push_back(
+          static_cast<unsigned int>(dim.isNumber() ? dim.number() : probeOf(number, again, open)));
     }
     return extents;
   }

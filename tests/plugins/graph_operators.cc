@@ -1,5 +1,6 @@
 // Operators for graphs that mix them with built-in ones: all ways in which a node can need its
 // library, each with arithmetic that a test can check by hand. Written with MXNet's names alone.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -170,6 +171,30 @@ REGISTER_OP(tp_linear)
     .setParseAttrs(arity<2, 1>)
     .setInferType(sameTypes)
     .setInferShape(linearShapes);
+
+// A vector of ones for two vectors of N and M elements, with |first * N + second * M + least * the
+// smaller number| elements.
+MXReturnValue onesShapes(const Attributes& attributes, Shapes* in, Shapes* out) {
+  const float n = static_cast<float>((*in)[0].at(0));
+  const float m = static_cast<float>((*in)[1].at(0));
+  const float size = number(attributes, "first", 0) * n + number(attributes, "second", 0) * m +
+                     number(attributes, "least", 0) * std::min(n, m);
+  (*out)[0] = {static_cast<unsigned int>(std::fabs(size))};
+  return MX_SUCCESS;
+}
+
+MXReturnValue onesForward(const Attributes&, std::vector<MXTensor>*, std::vector<MXTensor>* outputs,
+                          const OpResource&) {
+  float* y = (*outputs)[0].data<float>();
+  for (int64_t i = 0; i < (*outputs)[0].size(); i++) y[i] = 1;
+  return MX_SUCCESS;
+}
+
+REGISTER_OP(tp_ones)
+    .setForward(onesForward, "cpu")
+    .setParseAttrs(arity<2, 1>)
+    .setInferType(sameTypes)
+    .setInferShape(onesShapes);
 
 // total += x; y = total. The second input is an auxiliary state. With the attribute fail it
 // changes the state and then fails.

@@ -452,6 +452,28 @@ def test_open_sizes_of_one_name() -> None:
     assert model.run({"x": x_of(5, 3), "w": x_of(4, 3)})["s"].tolist() == [5, 4]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "least", "size"),
+    [(0, 0, 0, 0), (1, 0, 0, "?"), (0, 1, 0, "?"), (1, 1, 0, "?"), (1, -1, 0, "?"), (2, 0, 0, "?"),
+     (0, 2, 0, "?"), (3, 0, 0, "?"), (2, -1, 0, "?"), (3, -1, 0, "?"), (-2, 2, 0, "?"),
+     (0, 0, 1, "?"), (1, 1, -1, "?")],
+)  # fmt: skip
+def test_computed_open_sizes_are_unknown(first: int, second: int, least: int, size: object) -> None:
+    text = """g (float[N] x, float[M] w) => (float[Q] y, int64[1] s) {
+        a = Max(x, w) y = Add(a, a) s = Shape(a) }"""
+    numbers = {"first": first, "second": second, "least": least}
+    attributes = json.dumps({name: str(number) for name, number in numbers.items()})
+    options = {"of": "Max", "op": "tp_ones", "attributes": attributes}
+    model = model_of(text).optimize_for("use_operator", **options)
+    (value,) = model.to_onnx_proto().graph.value_info
+    assert onnx.helper.printable_value_info(value) == f"%a[FLOAT, {size}]"
+    for n, m in ((4, 4), (4, 5), (5, 4)):
+        expected = abs(first * n + second * m + least * min(n, m))
+        feeds = {"x": x_of(n), "w": x_of(m)}
+        for each in (model, model.simplify()):
+            assert each.run(feeds)["s"].tolist() == [expected]
+
+
 def test_a_function_in_the_domain() -> None:
     text = """<ir_version: 9, opset_import: ["" : 18, "passlib" : 1]>
         g (float[2] x) => (float[2] y) { y = passlib.tp_scale(x) }
