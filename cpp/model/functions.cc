@@ -565,6 +565,8 @@ std::optional<std::string> withFunctions(Bytes model, const facts::FileFacts& kn
       if (changed) made = body.functionOf(*changed);
     } catch (const std::system_error&) {
       throw;
+    } catch (const PassError&) {
+      throw;
     } catch (const std::runtime_error&) {  // it is no complete model
       if (kept.passes_errors) throw;
     }

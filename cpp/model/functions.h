@@ -18,7 +18,7 @@ using ChangeBody = std::function<std::optional<std::string>(std::string body, st
 /// Which changed bodies are kept.
 struct KeptBodies {
   bool cheaper = false;        ///< only those with fewer operators, or else fewer bytes
-  bool passes_errors = false;  ///< std::runtime_error is passed on; else the body stays
+  bool passes_errors = false;  ///< std::runtime_error is passed on; else only PassError is
 };
 
 /// Changes the bodies of the local functions that are called with all inputs, and returns the

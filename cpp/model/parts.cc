@@ -88,6 +88,8 @@ std::optional<Model> withBodies(const Model& model, const ChangePart& change,
     } catch (const std::system_error&) {
       throw;
     } catch (const std::runtime_error& error) {
+      const bool is_of_pass = dynamic_cast<const PassError*>(&error) != nullptr;
+      if (!is_of_pass && !kept.passes_errors) throw;
       throw PassError("local function '" + name + "': " + error.what());
     }
   };

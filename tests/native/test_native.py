@@ -23,13 +23,15 @@ import onnx.parser
 import pytest
 
 import passlib
-from native_command import PREFIX, TOOL, run
+from commands import passlib_command
+from native_command import PREFIX, TOOL, Run, run
 from onnx_models import behind_weight
 from onnx_mutations import mutated
 from onnx_suite import node_cases
 from passlib.passes.rule_examples import build
 from passlib.passes.rulebook import BOOKS
 from passlib.passes.rules import books
+from passlib.workbench.authoring import build as build_library
 from places import ROOT
 from printed_blocks import shell
 
@@ -696,6 +698,33 @@ def test_errors_of_passes_in_functions(
     assert "local function 'Outer': " in found.errors
     assert message in found.errors
     assert not out.exists()
+
+
+FAILING = """#include "lib_api.h"
+using namespace mxnet::ext;
+MXReturnValue failOnSigmoid(Graph* graph, const OptionValues&) {
+  for (const Node* node : graph->nodes) {
+    if (node->op == "Sigmoid") throw std::runtime_error("it fails on it");
+  }
+  return MX_SUCCESS;
+}
+REGISTER_PASS(failOnSigmoid).setBody(failOnSigmoid).dialects({"onnx"}).joins("simplify");
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+
+
+def test_a_pass_that_joins_simplify_and_fails_in_a_function(tmp_path: Path) -> None:
+    source, library = tmp_path / "failing.cc", tmp_path / "failing.so"
+    source.write_text(FAILING)
+    build_library([str(source)], str(library), "debug")
+    path, out = write(IN_FUNCTIONS, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    words = (path, "-o", out, "-l", library)
+    done = passlib_command("opt", *words)
+    for found in (run(*words), Run(done.returncode, done.stdout, done.stderr)):
+        assert found.status == 2
+        assert "local function 'Layer': " in found.errors
+        assert "it fails on it" in found.errors
+        assert not out.exists()
 
 
 def without_doubtful_types(data: bytes) -> bytes:

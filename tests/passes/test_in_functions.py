@@ -12,6 +12,7 @@ import onnx.parser
 import pytest
 
 import passlib as pl
+from passlib.library import backends
 from rewriting import results
 
 HEADER = '<ir_version: 10, opset_import: ["" : 17, "local" : 1]>\n'
@@ -107,6 +108,18 @@ def test_what_no_body_can_be(how: str) -> None:
     with pytest.raises(kind, match=f"(?s)local function 'Layer': .*{message}"):
         model.optimize_for("breakBody", how=how)
     assert model.symbol.tojson() == before
+
+
+def test_a_pass_that_joins_simplify_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_backends", dict(backends._backends))
+
+    @pl.graph_pass(joins=pl.passes.Joins(["simplify"]))
+    def fail_in_bodies(graph: pl.Graph) -> None:
+        if any(node.op == "Sigmoid" for node in graph.nodes):
+            raise ValueError("it fails on Sigmoid")
+
+    with pytest.raises(pl.PassError, match=r"local function 'Layer': .*it fails on Sigmoid"):
+        model_of(MODEL).simplify()
 
 
 def test_what_a_library_declares() -> None:

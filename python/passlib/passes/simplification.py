@@ -15,7 +15,7 @@ from passlib.dialects.onnx.lowering.types import check_sizes
 from passlib.dialects.onnx.reading import document_of
 from passlib.dialects.onnx.soundness.acceptance import loses_captured_casts
 from passlib.dialects.onnx.writing.assembly import assemble
-from passlib.errors import PasslibError, UnsupportedError, did_you_mean
+from passlib.errors import PassError, PasslibError, UnsupportedError, did_you_mean
 from passlib.library.backends import (
     STANDARD_NAMES,
     NamedPipeline,
@@ -220,6 +220,8 @@ class Simplification(NamedPipeline):
         def smaller(content: bytes) -> bytes | None:
             try:
                 return self._smaller(model, options, content)
+            except PassError:
+                raise
             except PasslibError:  # a body that is no model stays as it is
                 return None
 
