@@ -13,6 +13,7 @@ from onnx import parser
 import onnx_models
 import passlib
 from passlib.errors import GraphError
+from peak_memory import PEAK
 
 K = "k = Shape(x)"
 
@@ -53,20 +54,23 @@ VECTORS = {
     "in a function": LONG + "{ s = Shape(x) t = Mul(s, s) a = ConstantOfShape(t) y = own.f(a) } "
     '<domain: "own", opset_import: ["" : 17]> f (p) => (q) { q = Add(p, p) }',
 }
-CHILD = """
-import resource, sys
+CHILD = (
+    PEAK
+    + """
+import sys
 import numpy as np
 import passlib
 from onnx import parser
 model = passlib.load(parser.parse_model(sys.argv[1]))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 try:
     with passlib.limits(tensor_bytes=300_000_000):
         model.run({"x": np.ones(10_000, np.float32)})
 except passlib.errors.GraphError as error:
     print(error)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+print(peak() - before)
 """
+)
 
 
 @pytest.mark.parametrize("what", VECTORS)

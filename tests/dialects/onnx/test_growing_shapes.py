@@ -11,6 +11,7 @@ import pytest
 from onnx import parser
 
 import passlib
+from peak_memory import PEAK
 from sanitized import unless_sanitized
 
 OLD = '<ir_version: 8, opset_import: ["" : 11, "own" : 1]> g '
@@ -62,7 +63,9 @@ HOSTILE: dict[str, str] = {
     + " y = Relu(v8000) }",
 }
 
-CHILD = """
+CHILD = (
+    PEAK
+    + """
 import resource, sys
 import passlib
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -73,8 +76,9 @@ try:
     model.to_onnx(sys.argv[1] + ".copy")
 except passlib.PasslibError:
     pass
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+print(peak())
 """
+)
 
 
 @pytest.mark.sample(3)
