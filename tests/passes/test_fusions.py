@@ -22,7 +22,7 @@ from places import TESTS
 
 @pytest.fixture(scope="module")
 def fusions(plugin: Callable[[str], Path]) -> None:
-    passlib.library.load(plugin("fusions"), verbose=False, replace=True)
+    passlib.library.load(plugin("fusions"), verbose=False)
 
 
 def operators(model: passlib.Model) -> list[str]:

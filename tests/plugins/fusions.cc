@@ -52,7 +52,7 @@ PATTERN_PASS(fuseConvMul, "Mul behind Conv goes into its weight and bias", "onnx
   });
 }
 
-PATTERN_PASS(fuseMatMulAdd, "MatMul and Add become Gemm", "onnx") {
+PATTERN_PASS(fuseGemm, "MatMul and Add become Gemm", "onnx") {
   Pattern p("y = Add(MatMul(x, w:param[rank=2]), b:param)");
   p.where([](const Match& m) { return m.rank("x") == 2 && m.broadcasts("b", "y"); });
   p.replace("y = Gemm(x, w, b)");
@@ -90,7 +90,7 @@ PATTERN_PASS(mergeTransposes, "Two Transpose become one, or none", "onnx") {
   });
 }
 
-PATTERN_PASS(mergeReshapes, "Two Reshape become one", "onnx") {
+PATTERN_PASS(joinReshapes, "Two Reshape become one", "onnx") {
   Pattern p("y = Reshape[allowzero?=0](Reshape(x, _), s:param)");
   p.where(
       [](const Match& m) {

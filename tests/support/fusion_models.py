@@ -103,7 +103,7 @@ FUSIONS: dict[str, tuple[str, onnx.ModelProto, list[str]]] = {
         ["Conv"],
     ),
     "MatMul and Add": (
-        "fuseMatMulAdd",
+        "fuseGemm",
         fusion_model(
             [
                 node("MatMul", ["x", "w"], ["c"], name="mm"),
@@ -186,7 +186,7 @@ FUSIONS: dict[str, tuple[str, onnx.ModelProto, list[str]]] = {
         ["Relu"],
     ),
     "two Reshape": (
-        "mergeReshapes",
+        "joinReshapes",
         fusion_model(
             [
                 node("Reshape", ["x", "s1"], ["t"], name="first"),
