@@ -98,10 +98,10 @@ py::str printItems(const py::iterable& items) {
 using CostPair = std::pair<std::size_t, std::size_t>;
 
 std::vector<std::size_t> orderPasses(
-    const std::vector<std::tuple<std::string, std::string, bool, int>>& passes) {
+    const std::vector<std::tuple<std::string, std::string, bool, std::string>>& passes) {
   std::vector<JoinedPass> joined;
-  for (const auto& [name, after, is_standard, expense] : passes)
-    joined.push_back({name, after, is_standard, expense});
+  for (const auto& [name, after, is_standard, cost] : passes)
+    joined.push_back({name, after, is_standard, cost});
   return orderOf(joined);
 }
 

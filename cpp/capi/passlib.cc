@@ -396,9 +396,7 @@ int passlib_session_pass(const passlib_session* session, size_t number, passlib_
     made.option_count = declaration.options.size();
     made.is_exact = declaration.exact ? 1 : 0;
     made.is_declared = declaration.declared ? 1 : 0;
-    const auto& dialects = declaration.dialects;
-    made.supports_onnx =
-        dialects.empty() || std::find(dialects.begin(), dialects.end(), "onnx") != dialects.end();
+    made.supports_onnx = declaration.isFor("onnx") ? 1 : 0;
     const bool enters = declaration.enters_functions || !declaration.pipelines.empty();
     made.enters_functions = made.supports_onnx != 0 && enters ? 1 : 0;
     made.is_partitioner = pass.library.is_partitioner ? 1 : 0;

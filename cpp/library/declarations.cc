@@ -202,6 +202,10 @@ std::string OptionDeclaration::typeText() const {
   return is_list ? "a list, each item " + text : text;
 }
 
+bool Declaration::isFor(const std::string& dialect) const {
+  return dialects.empty() || std::find(dialects.begin(), dialects.end(), dialect) != dialects.end();
+}
+
 std::string OptionDeclaration::checked(const std::string& text) const {
   const auto fail = [&]() {
     throw std::invalid_argument("option '" + name + "' takes " + typeText() + ", not '" + text +

@@ -49,6 +49,8 @@ struct Declaration {
   std::vector<std::pair<std::string, std::string>> rounding;
   std::string cost;  ///< what its time grows with: "nodes", "weights" or "runs"
 
+  /// Whether it works on models of a dialect.
+  bool isFor(const std::string& dialect) const;
   /// Returns options, given as text, as a library gets them. Throws std::invalid_argument, with
   /// the number of the option in `place` if it concerns one.
   std::vector<std::pair<std::string, std::string>> checked(

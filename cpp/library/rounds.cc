@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -15,6 +14,10 @@ constexpr std::size_t kLargestGrowth = 1000000;
 constexpr std::size_t kShare = 100;
 /// The minimum size of an operator in a file, with its names.
 constexpr std::size_t kBytesOfNode = 64;
+/// Larger growths count as this one, so that passes can have it and the weights as an option.
+constexpr std::size_t kUnlimited = std::size_t{1} << 62U;
+
+int expenseOf(const std::string& cost) { return cost == "runs" ? 2 : cost == "weights" ? 1 : 0; }
 
 }  // namespace
 
@@ -26,16 +29,15 @@ std::vector<std::size_t> orderOf(const std::vector<JoinedPass>& passes) {
     followers[names.count(passes[i].after) != 0 ? passes[i].after : ""].push_back(i);
   const auto sort = [&passes](std::vector<std::size_t>* places, int sign) {
     std::stable_sort(places->begin(), places->end(), [&](std::size_t one, std::size_t other) {
-      return std::pair(!passes[one].is_standard, sign * passes[one].expense) <
-             std::pair(!passes[other].is_standard, sign * passes[other].expense);
+      return std::pair(!passes[one].is_standard, sign * expenseOf(passes[one].cost)) <
+             std::pair(!passes[other].is_standard, sign * expenseOf(passes[other].cost));
     });
   };
   std::vector<std::size_t> roots = followers[""];
   sort(&roots, 1);
-  // The standard passes form a chain; passes of libraries that name no other, or that are in a
-  // cycle, are last.
-  roots.resize(roots.size() + passes.size());
-  std::iota(roots.end() - static_cast<std::ptrdiff_t>(passes.size()), roots.end(), 0U);
+  // The standard passes form a chain; passes of users that name no other, or that are in a cycle,
+  // are last.
+  for (std::size_t i = 0; i < passes.size(); ++i) roots.push_back(i);
   std::vector<std::size_t> ordered;
   std::set<std::string> placed;
   for (const std::size_t root : roots) {
@@ -45,7 +47,7 @@ std::vector<std::size_t> orderOf(const std::vector<JoinedPass>& passes) {
       pending.pop_back();
       if (!placed.insert(passes[next].name).second) continue;
       ordered.push_back(next);
-      // The last one is next: passes of libraries directly follow the one that they name.
+      // The last one is next: passes of users directly follow the one that they name.
       std::vector<std::size_t> later = followers[passes[next].name];
       sort(&later, -1);
       pending.insert(pending.end(), later.begin(), later.end());
@@ -56,7 +58,8 @@ std::vector<std::size_t> orderOf(const std::vector<JoinedPass>& passes) {
 
 void runRounds(const RoundsHost& host, std::size_t passes, const Cost& start, int64_t max_rounds,
                std::optional<std::size_t> max_growth) {
-  const std::size_t growth = max_growth.value_or(std::min(kLargestGrowth, start.bytes / kShare));
+  const std::size_t growth = max_growth ? std::min(*max_growth, kUnlimited)
+                                        : std::min(kLargestGrowth, start.bytes / kShare);
   const auto limit = [&start, growth](const Cost& cost) {
     const std::size_t fewer = start.nodes > cost.nodes ? start.nodes - cost.nodes : 0;
     return start.bytes + growth + kBytesOfNode * fewer;

@@ -17,17 +17,21 @@ struct JoinedPass {
   std::string name;
   std::string after;         ///< the pass that it follows; empty for any
   bool is_standard = false;  ///< whether it comes with passlib
-  int expense = 0;           ///< cheap passes have a small one
+  std::string cost;          ///< the class that it declares
 };
 
 /// Returns the indices of passes in the order in which they run, each after the pass that it names.
-/// Standard passes come first. Among passes of libraries after the same pass, cheap ones do.
+/// Standard passes come first, then those of a cheaper class.
 std::vector<std::size_t> orderOf(const std::vector<JoinedPass>& passes);
 
 /// The size of a model.
 struct Cost {
   std::size_t nodes = 0;  ///< operators, including nested graphs
   std::size_t bytes = 0;  ///< of the weights
+
+  bool operator<(const Cost& other) const {
+    return nodes != other.nodes ? nodes < other.nodes : bytes < other.bytes;
+  }
 };
 
 /// The model of a host that runs passes in rounds.

@@ -479,7 +479,7 @@ class Writer {
   }
 
   /// The number that stands for an open size, in the first question or the second. These have many
-  /// divisors and are in opposite orders. No sum, difference, multiple, minimum or maximum of some
+  /// divisors and are in opposite orders. No sum, difference, multiple, minimum or maximum of two
   /// is another one in both questions, or the same number.
   static int64_t probeOf(std::size_t place, bool again, const std::vector<Dim>& open) {
     constexpr int64_t kProbe = 120;

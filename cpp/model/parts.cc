@@ -87,9 +87,10 @@ std::optional<Model> withBodies(const Model& model, const ChangePart& change,
       return made ? std::optional(contentOf(*made)) : std::nullopt;
     } catch (const std::system_error&) {
       throw;
+    } catch (const PassError& error) {
+      throw PassError("local function '" + name + "': " + error.what());
     } catch (const std::runtime_error& error) {
-      const bool is_of_pass = dynamic_cast<const PassError*>(&error) != nullptr;
-      if (!is_of_pass && !kept.passes_errors) throw;
+      if (!kept.passes_errors) throw;
       throw PassError("local function '" + name + "': " + error.what());
     }
   };

@@ -263,11 +263,6 @@ std::string joined(const std::vector<std::string>& texts) {
   return made;
 }
 
-bool isFor(const Declaration& declaration, const std::string& dialect) {
-  const std::vector<std::string>& dialects = declaration.dialects;
-  return dialects.empty() || std::find(dialects.begin(), dialects.end(), dialect) != dialects.end();
-}
-
 /// Whether a pass that is for a dialect runs here: the rules and algorithms of the core are for
 /// ONNX alone.
 bool runsOn(const KnownPass& pass, const std::string& dialect) {
@@ -402,7 +397,7 @@ void Session::check(const std::vector<Step>& steps, const std::string& text,
       if (dialect.empty()) continue;
       const KnownPass& pass = find(step.name);
       const Declaration& declaration = pass.declaration;
-      if (!isFor(declaration, dialect)) {
+      if (!declaration.isFor(dialect)) {
         throw UsageError("pass " + quoted(step.name) + " is for models of " +
                          joined(declaration.dialects) + ", and this one is of " + dialect);
       }
@@ -493,7 +488,7 @@ Model Session::runPipeline(Model model, const KnownPass& pipeline, const OptionL
                        given.passes.end());
   }
   const auto isElsewhere = [&](const Declaration* each) {
-    return !isFor(*each, dialect) || !runsOn(find(each->name), dialect);
+    return !each->isFor(dialect) || !runsOn(find(each->name), dialect);
   };
   given.passes.erase(std::remove_if(given.passes.begin(), given.passes.end(), isElsewhere),
                      given.passes.end());

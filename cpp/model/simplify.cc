@@ -21,11 +21,6 @@ Cost costOf(const Model& model) {
   return cost;
 }
 
-/// Whether the number of operators falls, or that of bytes at the same number.
-bool isSmaller(const Cost& one, const Cost& other) {
-  return std::pair(one.nodes, one.bytes) < std::pair(other.nodes, other.bytes);
-}
-
 /// The operators of the main graph.
 std::set<std::string> operatorsOf(const Model& model) {
   std::set<std::string> operators;
@@ -78,8 +73,7 @@ std::vector<const Declaration*> joinedPasses(const std::string& pipeline,
     if (std::find(pass.pipelines.begin(), pass.pipelines.end(), pipeline) == pass.pipelines.end())
       continue;
     found.push_back(&pass);
-    const int expense = pass.cost == "runs" ? 2 : pass.cost == "weights" ? 1 : 0;
-    joined.push_back({pass.name, pass.after, is_standard[i], expense});
+    joined.push_back({pass.name, pass.after, is_standard[i], pass.cost});
   }
   std::vector<const Declaration*> ordered;
   for (const std::size_t place : orderOf(joined)) ordered.push_back(found[place]);
@@ -99,14 +93,15 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
   host.has_trigger = [&](std::size_t pass) { return hasTrigger(operators, *given.passes[pass]); };
   host.run = [&](std::size_t place, std::size_t room) -> std::optional<Cost> {
     const Declaration& pass = *given.passes[place];
+    made.reset();  // a refused result is no longer in memory while the next pass runs
     made = run(now, pass, optionsOf(pass, given, room));
     if (!made) return std::nullopt;
     reached = costOf(*made);
     return reached;
   };
   host.is_cheaper = [&] {
-    if (!given.lowers_bytes || reached.bytes == cost.bytes) return isSmaller(reached, cost);
-    return reached.bytes < cost.bytes;
+    if (given.lowers_bytes && reached.bytes != cost.bytes) return reached.bytes < cost.bytes;
+    return reached < cost;
   };
   host.keep = [&] {
     const bool is_other = made->graph != now.graph;
@@ -140,7 +135,7 @@ Model simplifiedWithNested(const Model& model, const Simplification& given, cons
     const std::optional<Model> inside = first ? watch(nested, now, change) : change();
     if (!inside) break;
     if (!first) watch(nested, now, [&] { return inside; });
-    if (!isSmaller(costOf(*inside), costOf(now))) break;
+    if (!(costOf(*inside) < costOf(now))) break;
     now = simplified(*inside, given, watched);
   }
   return now;
@@ -150,7 +145,7 @@ ChangePart cheaperPart(const Simplification& given, const RunPass& run) {
   return [&given, &run](const Model& part) -> std::optional<Model> {
     const auto unwatched = [](const Step&, const Model&, const auto& body) { return body(); };
     Model after = simplifiedWithNested(part, given, run, unwatched);
-    if (!isSmaller(costOf(after), costOf(part))) return std::nullopt;
+    if (!(costOf(after) < costOf(part))) return std::nullopt;
     return after;
   };
 }

@@ -462,8 +462,7 @@ class Declaration:
             lines.append(f"  dialects: {', '.join(self.dialects)}")
         if self.exact:
             lines.append("  keeps every bit of the results")
-        is_for_onnx = not self.dialects or "onnx" in self.dialects
-        if is_for_onnx and (self.enters_functions or self.joins is not None):
+        if self.is_for("onnx") and (self.enters_functions or self.joins is not None):
             lines.append("  also changes the bodies of local functions")
         if self.triggers:
             lines.append(f"  does nothing without one of {', '.join(self.triggers)}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple
 
 import passlib._core as _core
 from passlib.dialects import find
@@ -24,7 +25,7 @@ from passlib.library.backends import (
     register_pipeline,
 )
 from passlib.library.call import Backend
-from passlib.library.declared import CostClass, Declaration, Option, OptionError
+from passlib.library.declared import Declaration, Option, OptionError
 from passlib.library.pipeline import Step, shape_of_text, steps_of, text_of_shapes
 from passlib.library.python import SparedCopy
 from passlib.model import Model
@@ -51,9 +52,6 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 _NUMBERS = ("max_growth", "max_rounds")
-
-_UNLIMITED = 1 << 62
-"""A number that no model reaches, for larger ones that the core cannot take."""
 
 _kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
 
@@ -103,8 +101,8 @@ def simplify(
     Raises
     ------
     PasslibError
-        The model cannot be loaded, a pass failed, ``fixed`` names an unknown input or contradicts
-        the model's shape, or the model is not ONNX.
+        The model cannot be loaded, a pass failed, a number is out of range, ``fixed`` names an
+        unknown input or contradicts the model's shape, or the model is not ONNX.
     ValueError
         ``cost`` or ``target`` is invalid.
 
@@ -332,6 +330,7 @@ class _Run:
 
         def run(place: int, room: int) -> Cost | None:
             nonlocal made
+            made = priced  # a refused result is no longer in memory while the pass runs
             backend, options = passes[place]
             if "max_growth" in options:
                 options["max_growth"] = room
@@ -357,8 +356,8 @@ class _Run:
             _core.run_rounds(
                 len(passes),
                 start,
-                min(self._max_rounds, _UNLIMITED),
-                None if self._max_growth is None else min(self._max_growth, _UNLIMITED),
+                min(self._max_rounds, sys.maxsize),
+                None if self._max_growth is None else min(self._max_growth, sys.maxsize),
                 has_trigger,
                 run,
                 is_cheaper,
@@ -399,8 +398,7 @@ def _ordered(pipeline: Simplification) -> list[Backend]:
     for backend in found:
         name, joins = backend.declaration.name, backend.declaration.joins
         assert joins is not None
-        expense = get_args(CostClass).index(joins.cost)
-        passes.append((name, joins.after, is_standard(name), expense))
+        passes.append((name, joins.after, is_standard(name), joins.cost))
     return [found[place] for place in _core.order_passes(passes)]
 
 
