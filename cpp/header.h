@@ -26,8 +26,13 @@ template <typename Visit>
 void forEachGraph(Graph* root, Visit visit) {
   root->forEachGraph(visit);
 }
+using detail::AddressTable;
 using detail::declareOutputs;
 using detail::hasOutput;
+using detail::kNodeMark;
+using detail::leaveBlock;
+using detail::markNode;
+using detail::NodeCount;
 using detail::orderNodes;
 using detail::takeBackParams;
 

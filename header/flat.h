@@ -19,7 +19,7 @@ class NodeMemory {
   ~NodeMemory() { memory_.release(begin_); }
   /// `packed`: its attributes, or null.
   Node* make(const uint32_t* packed) {
-    Node* const node = ::new (markNode(next_, true)) Node();
+    Node* const node = ::new (markNode(next_, kLent)) Node();
     next_ += kStride;
     if (packed != nullptr) AttributeTexts::lendPacked(packed, &node->attrs);
     return node;

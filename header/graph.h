@@ -205,7 +205,7 @@ class Node {
   /// returns. Threads may call it. Throws std::runtime_error if the host has no memory for them.
   const MXTensor* readTensor();
 
-  // Nodes that the host described lie in one block, which delete does not release.
+  // A host puts many nodes into one block, which delete of one node does not release.
   static void* operator new(std::size_t size);
   static void* operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept;
   static void* operator new(std::size_t, void* place) noexcept { return place; }

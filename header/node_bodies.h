@@ -33,27 +33,41 @@ inline void declareOutputs(Node* node, int count) { NodeMarks::declareOutputs(no
 /// Whether the operator may have an output of this number. False only if it is known not to.
 inline bool hasOutput(const Node& node, int index) { return NodeMarks::hasOutput(node, index); }
 
-/// Before each node stands a word that says whether it lies in a block of the host.
+/// Before each node stands a word: 0 if the node has memory of its own, kLent if a host owns it,
+/// otherwise the address of the count of nodes in the block that it lies in.
 const std::size_t kNodeMark = sizeof(uint64_t);
+const uint64_t kLent = 1;
 
-inline void* markNode(void* memory, bool lent) {
-  ::new (memory) uint64_t(lent ? 1 : 0);
+inline void* markNode(void* memory, uint64_t mark) {
+  ::new (memory) uint64_t(mark);
   return static_cast<char*>(memory) + kNodeMark;
+}
+
+/// The beginning of a block of nodes. The last node releases the block.
+typedef std::atomic<uint64_t> NodeCount;
+
+inline void leaveBlock(NodeCount* count) {
+  if (count->fetch_sub(1, std::memory_order_acq_rel) == 1) ::operator delete(count);
 }
 
 }  // namespace detail
 
 inline void* Node::operator new(std::size_t size) {
-  return detail::markNode(::operator new(size + detail::kNodeMark), false);
+  return detail::markNode(::operator new(size + detail::kNodeMark), 0);
 }
 
 inline void* Node::operator new(std::size_t size, const std::nothrow_t& nothrow) noexcept {
   void* const memory = ::operator new(size + detail::kNodeMark, nothrow);
-  return memory == nullptr ? nullptr : detail::markNode(memory, false);
+  return memory == nullptr ? nullptr : detail::markNode(memory, 0);
 }
 
 inline void Node::operator delete(void* node) noexcept {
   if (node == nullptr) return;
   void* const memory = static_cast<char*>(node) - detail::kNodeMark;
-  if (*static_cast<uint64_t*>(memory) == 0) ::operator delete(memory);
+  const uint64_t mark = *static_cast<uint64_t*>(memory);
+  if (mark == 0) {
+    ::operator delete(memory);
+  } else if (mark != detail::kLent) {
+    detail::leaveBlock(reinterpret_cast<detail::NodeCount*>(static_cast<uintptr_t>(mark)));
+  }
 }

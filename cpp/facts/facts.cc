@@ -142,9 +142,9 @@ class Facts::Inference : public Surroundings {
   }
 
   const Fact& of(const Node* node, std::size_t output) const {
-    const auto found = index_.find(node);
-    if (found == index_.end()) return nothing();
-    const std::vector<Fact>& own = facts_[found->second];
+    const int64_t place = index_->find(node);
+    if (place < 0) return nothing();
+    const std::vector<Fact>& own = facts_[static_cast<std::size_t>(place)];
     return output < own.size() ? own[output] : nothing();
   }
 
@@ -165,16 +165,15 @@ class Facts::Inference : public Surroundings {
       pending.pop_front();
       queued.erase(node);
       if (left-- == 0) return infer();  // an order that visits nodes again and again, or a cycle
-      const auto found = index_.find(node);
       std::vector<Fact> former;
-      if (found != index_.end()) former = facts_[found->second];
+      if (index_->find(node) >= 0) former = slot(*node);
       visit(*node);
-      const std::vector<Fact>& now = facts_[index_.at(node)];
+      const std::vector<Fact>& now = slot(*node);
       const bool unchanged = former.size() == now.size() &&
                              std::equal(former.begin(), former.end(), now.begin(), same);
       if (unchanged) continue;
       for (const NodeEntry& use : node->outputs) {
-        if (index_.count(use.node) != 0 && queued.insert(use.node).second) {
+        if (index_->find(use.node) >= 0 && queued.insert(use.node).second) {
           pending.push_back(use.node);
         }
       }
@@ -258,12 +257,11 @@ class Facts::Inference : public Surroundings {
   };
 
   void inferAll() {
-    index_.clear();
+    index_.emplace(graph_->nodes.size());
     facts_.clear();
     wide_.clear();
     frames_.clear();
     visits_ = 0;
-    index_.reserve(graph_->nodes.size() * 2);
     facts_.reserve(graph_->nodes.size());
     enterMain();
     for (const Node* node : graph_->sorted()) visit(*node);
@@ -289,14 +287,16 @@ class Facts::Inference : public Surroundings {
   }
 
   std::vector<Fact>& slot(const Node& node) {
-    const auto [place, fresh] = index_.try_emplace(&node, static_cast<uint32_t>(facts_.size()));
-    if (fresh) facts_.emplace_back();
-    return facts_[place->second];
+    const int64_t place = index_->find(&node);
+    if (place >= 0) return facts_[static_cast<std::size_t>(place)];
+    facts_.emplace_back();
+    index_->add(&node);
+    return facts_.back();
   }
 
   const Node* missingInput(const Node& node) const {
     for (const NodeEntry& input : node.inputs) {
-      if (input.node != nullptr && index_.count(input.node) == 0) return input.node;
+      if (input.node != nullptr && index_->find(input.node) < 0) return input.node;
     }
     return nullptr;
   }
@@ -398,8 +398,8 @@ class Facts::Inference : public Surroundings {
       *made = fixed->second;
       return;
     }
-    std::vector<const Fact*> inputs;
-    inputs.reserve(node.inputs.size());
+    std::vector<const Fact*>& inputs = owner_inputs_;
+    inputs.clear();
     bool constant = !node.inputs.empty() && node.subgraphs.empty();
     for (const NodeEntry& input : node.inputs) {
       inputs.push_back(&of(input.node, static_cast<std::size_t>(input.entry)));
@@ -414,7 +414,6 @@ class Facts::Inference : public Surroundings {
     }
     const std::string_view domain = domainOf(node);
     current_ = &node;
-    owner_inputs_ = std::move(inputs);
     if (listsMany(node)) widen(node, false);
     const bool follows = settings_.function && attributeOf(node, "__overload__").empty();
     const Function* function = follows ? settings_.function(domain, node.op) : nullptr;
@@ -593,7 +592,7 @@ class Facts::Inference : public Surroundings {
 
   const Graph* graph_;
   Settings settings_;
-  std::unordered_map<const Node*, uint32_t> index_;
+  std::optional<mxnet::ext::host::AddressTable> index_{std::in_place};  ///< places in facts_
   std::vector<std::vector<Fact>> facts_;
   std::unordered_map<const Node*, std::vector<Fact>> fixed_;
   std::map<const Node*, bool> wide_;

@@ -84,7 +84,7 @@ Node* EditedGraph::addNode(Graph* graph, const std::string& op, std::string name
       name += static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
     }
   }
-  if (variable && namesOf(*graph).count(name) != 0) {
+  if (variable && namesOf(*graph).has(name)) {
     throw GraphError("there is a node named " + quoted(name) +
                      " already; a variable needs a name of its own");
   }
@@ -314,8 +314,8 @@ void EditedGraph::setOutputs(Graph* graph, const std::vector<NodeEntry>& outputs
 void EditedGraph::rename(Graph* graph, Node* node, const std::string& name) {
   requireLive(node);
   if (name == node->name) return;
-  TextSet& names = namesOf(*graph);
-  if (names.count(name) != 0) {
+  UsedNames& names = namesOf(*graph);
+  if (names.has(name)) {
     throw GraphError("node " + quoted(node->name) + " cannot be renamed to " + quoted(name) +
                      ", which is the name of another node");
   }
@@ -350,7 +350,7 @@ std::vector<NodeEntry> EditedGraph::absorb(Graph* graph, Node* node, std::size_t
     if (found != by_variable.end()) result = found->second;
   }
   for (const auto& [variable, value] : given) nested->replace(NodeEntry(variable, 0), value);
-  TextSet& names = namesOf(*graph);
+  UsedNames& names = namesOf(*graph);
   std::vector<Node*> staying;
   for (Node* each : nested->nodes) {
     if (by_variable.count(each) != 0) {
@@ -402,13 +402,13 @@ std::unique_ptr<Graph> EditedGraph::close() {
 }
 
 std::string EditedGraph::freeName(const Graph& graph, const std::string& wanted) {
-  const TextSet& names = namesOf(graph);
+  const UsedNames& names = namesOf(graph);
   std::string name = wanted;
-  while (names.count(name) != 0) name = wanted + "_" + std::to_string(++numbers_[wanted]);
+  while (names.has(name)) name = wanted + "_" + std::to_string(++numbers_[wanted]);
   return name;
 }
 
-TextSet& EditedGraph::namesOf(const Graph& graph) {
+UsedNames& EditedGraph::namesOf(const Graph& graph) {
   if (named_ != &graph) {
     names_.clear();
     numbers_.clear();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/name_source.h"
 #include "graph/text_table.h"
 
 namespace passlib {
@@ -118,7 +119,7 @@ class EditedGraph {
   [[noreturn]] void throwRemoved(const Node& node) const;
   void requireValue(const NodeEntry& value) const;
   std::string freeName(const Graph& graph, const std::string& wanted);
-  TextSet& namesOf(const Graph& graph);
+  UsedNames& namesOf(const Graph& graph);
   void flush(Graph* graph);
   /// Takes removed consumers out of the list of a node.
   void dropRemoved(Node* node);
@@ -150,7 +151,7 @@ class EditedGraph {
   std::unordered_map<Graph*, std::vector<Node*>> listed_;
   /// Names of the nodes of one graph, for the names of new ones.
   const Graph* named_ = nullptr;
-  TextSet names_;
+  UsedNames names_;
   TextMap<int> numbers_;  ///< the last one given to a name
 };
 

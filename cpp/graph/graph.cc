@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graph/attributes.h"
+#include "graph/node_blocks.h"
 
 namespace passlib {
 namespace {
@@ -28,10 +29,11 @@ void copyLevel(const Graph& from, Graph* to, std::vector<std::pair<const Graph*,
   to->attrs = from.attrs;
   to->nodes.reserve(from.nodes.size());
   to->inputs.reserve(from.inputs.size());
+  NodeBlocks blocks(from.nodes.size());
   for (std::size_t i = 0; i < from.nodes.size(); ++i) {
     prefetchWhole(from.nodes, i);
     const Node* const original = from.nodes[i];
-    Node* node = to->addNode(original->name, original->op);
+    Node* node = blocks.add(to, original->name, original->op);
     node->attrs = original->attrs;
     if (original->num_outputs > 0) mxnet::ext::host::declareOutputs(node, original->num_outputs);
     node->extra = original->extra;

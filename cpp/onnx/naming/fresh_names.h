@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onnx/original/originals.h"
-#include "onnx/reading/name_map.h"
+#include "graph/name_map.h"
 #include "onnx/wire/arena.h"
 
 namespace passlib::onnx {

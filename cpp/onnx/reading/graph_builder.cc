@@ -6,9 +6,10 @@
 
 #include "graph/attributes.h"
 #include "graph/check.h"
+#include "graph/name_map.h"
+#include "graph/node_blocks.h"
 #include "onnx/parts/opaque.h"
 #include "onnx/reading/level_values.h"
-#include "onnx/reading/name_map.h"
 #include "onnx/text/attribute_text.h"
 
 namespace passlib::onnx {
@@ -27,6 +28,7 @@ class Builder {
         built_(*built),
         arena_(arena),
         graph_(std::make_unique<Graph>()),
+        blocks_(level.nodes.size() + level.initializers.size() + level.inputs.size()),
         values_(level),
         made_(level.nodes.size(), nullptr),
         makers_(level.names.size()) {}
@@ -49,7 +51,7 @@ class Builder {
  private:
   Node* addVariable(Bytes name, Bytes key) {
     text_.assign(name);
-    Node* node = graph_->addNode(text_, null_);
+    Node* node = blocks_.add(graph_.get(), text_, null_);
     mxnet::ext::host::declareOutputs(node, 1);
     graph_->inputs.push_back(node);
     if (!key.empty()) {
@@ -266,7 +268,7 @@ class Builder {
     takeCaptured(record);
     text_.assign(titleFor(record, number));
     operator_.assign(record.op);
-    Node* node = graph_->addNode(text_, operator_);
+    Node* node = blocks_.add(graph_.get(), text_, operator_);
     if (record.outputs.count > uint32_t{kMostOutputs}) {
       throw GraphError("node " + mxnet::ext::host::quoted(node->name) + " claims to have " +
                        std::to_string(record.outputs.count) + " outputs");
@@ -372,6 +374,7 @@ class Builder {
   std::vector<BuiltGraph>& built_;
   Arena* arena_;
   std::unique_ptr<Graph> graph_;
+  NodeBlocks blocks_;
   LevelValues values_;
   std::vector<Node*> made_;
   std::vector<Maker> makers_;  ///< of inputs, by their places in Level::names

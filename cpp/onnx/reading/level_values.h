@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 #include "onnx/reading/level.h"
-#include "onnx/reading/name_map.h"
+#include "graph/name_map.h"
 
 namespace passlib::onnx {
 

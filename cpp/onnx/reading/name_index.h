@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/reading/name_map.h"
+#include "graph/name_map.h"
 
 namespace passlib::onnx {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "onnx/reading/name_map.h"
+#include "graph/name_map.h"
 
 namespace passlib::onnx {
 

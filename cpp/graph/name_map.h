@@ -1,17 +1,16 @@
-// The values of a graph by name.
-#ifndef PASSLIB_ONNX_READING_NAME_MAP_H_
-#define PASSLIB_ONNX_READING_NAME_MAP_H_
+// Tables by name without memory of their own for each name.
+#ifndef PASSLIB_GRAPH_NAME_MAP_H_
+#define PASSLIB_GRAPH_NAME_MAP_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "graph/text_hash.h"
-#include "header.h"
-#include "onnx/wire/fields.h"
 
-namespace passlib::onnx {
+namespace passlib {
 
 /// A table with open addressing; names refer to memory elsewhere. An empty one has no memory.
 ///
@@ -28,7 +27,7 @@ class NameMap {
 
   bool empty() const { return entries_.empty(); }
 
-  const Value* find(Bytes name) const {
+  const Value* find(std::string_view name) const {
     if (slots_.empty()) return nullptr;
     if (entries_.size() <= kFew) {  // most names differ in their sizes, which takes no hash
       for (const Entry& each : entries_) {
@@ -40,12 +39,12 @@ class NameMap {
     return slot.number != 0 ? &entries_[slot.number - 1].value : nullptr;
   }
 
-  Value* find(Bytes name) {
+  Value* find(std::string_view name) {
     return const_cast<Value*>(static_cast<const NameMap*>(this)->find(name));
   }
 
   /// Adds a name. Returns its value, and whether it is new.
-  std::pair<Value*, bool> insert(Bytes name, const Value& value) {
+  std::pair<Value*, bool> insert(std::string_view name, const Value& value) {
     return insert(name, hashOf(name), value);
   }
 
@@ -70,7 +69,7 @@ class NameMap {
 
  private:
   struct Entry {
-    Bytes name;
+    std::string_view name;
     Value value;
   };
   struct Slot {
@@ -78,7 +77,7 @@ class NameMap {
     uint32_t number = 0;  ///< of an entry, from 1; 0 for a free slot
   };
 
-  std::pair<Value*, bool> insert(Bytes name, uint32_t hash, const Value& value) {
+  std::pair<Value*, bool> insert(std::string_view name, uint32_t hash, const Value& value) {
     if ((entries_.size() + 1) * 2 > slots_.size()) resize(entries_.size() + 1);
     Slot& slot = slots_[place(name, hash)];
     const bool fresh = slot.number == 0;
@@ -94,9 +93,9 @@ class NameMap {
     if (expected * 2 > slots_.size()) resize(expected);
   }
 
-  static uint32_t hashOf(Bytes name) { return static_cast<uint32_t>(TextHash()(name)); }
+  static uint32_t hashOf(std::string_view name) { return static_cast<uint32_t>(TextHash()(name)); }
 
-  std::size_t place(Bytes name, uint32_t hash) const {
+  std::size_t place(std::string_view name, uint32_t hash) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = hash & mask;
     while (slots_[at].number != 0 &&
@@ -127,6 +126,6 @@ class NameMap {
   std::vector<Entry> entries_;
 };
 
-}  // namespace passlib::onnx
+}  // namespace passlib
 
-#endif  // PASSLIB_ONNX_READING_NAME_MAP_H_
+#endif  // PASSLIB_GRAPH_NAME_MAP_H_
