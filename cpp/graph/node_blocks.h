@@ -48,8 +48,7 @@ class NodeBlocks {
       left_ = room;
       expected_ -= std::min(expected_, room);
     }
-    void* const place =
-        mxnet::ext::host::markNode(next_, reinterpret_cast<std::uintptr_t>(count_));
+    void* const place = mxnet::ext::host::markNode(next_, reinterpret_cast<std::uintptr_t>(count_));
     auto* const node = ::new (place) mxnet::ext::Node();
     count_->fetch_add(1, std::memory_order_relaxed);
     next_ += kStride;

@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "header.h"
+#include "library/library.h"
 
 namespace passlib {
 
@@ -30,36 +31,77 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// A member of a JSON object. Throws FormatError unless it is there and of the type.
-const JsonVal& member(const JsonVal& object, const char* name, JsonType type,
-                      const std::string& place) {
-  if (object.type != mxnet::ext::MAP) throw FormatError(place + " must be an object");
-  const auto found = object.map.find(JsonVal(name));
-  if (found == object.map.end()) throw FormatError(place + " has no '" + name + "'");
-  if (type != mxnet::ext::ERR && found->second.type != type) {
-    throw FormatError(place + ": '" + name + "' is of another type than it must be");
+/// A text in messages, which may be long.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 80;
+  if (text.size() <= kMost) return text;
+  std::size_t end = kMost - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;  // in a character
+  return text.substr(0, end) + "...";
+}
+
+/// A value in messages.
+std::string shortText(const JsonVal& value) { return shortened(value.dump()); }
+
+/// A member of an object.
+struct Member {
+  const char* name;
+  JsonType type;  ///< ERR for any
+  bool optional = false;
+};
+
+const char* nameOf(JsonType type) {
+  return type == mxnet::ext::STR    ? "a string"
+         : type == mxnet::ext::NUM  ? "a number"
+         : type == mxnet::ext::BOOL ? "true or false"
+         : type == mxnet::ext::LIST ? "an array"
+                                    : "an object";
+}
+
+/// Throws FormatError unless a value is an object with these members and no others.
+void requireMembers(const JsonVal& object, const std::vector<Member>& members,
+                    const std::string& place) {
+  if (object.type != mxnet::ext::MAP) {
+    throw FormatError(place + " must be an object, not " + shortText(object));
   }
-  return found->second;
+  for (const Member& member : members) {
+    const auto found = object.map.find(JsonVal(member.name));
+    if (found == object.map.end()) {
+      if (!member.optional) throw FormatError(place + " has no '" + member.name + "'");
+    } else if (member.type != mxnet::ext::ERR && found->second.type != member.type) {
+      throw FormatError(place + ": '" + member.name + "' must be " + nameOf(member.type) +
+                        ", not " + shortText(found->second));
+    }
+  }
+  for (const auto& [key, value] : object.map) {
+    const auto named = [&key = key](const Member& each) { return key.str == each.name; };
+    if (std::none_of(members.begin(), members.end(), named)) {
+      throw FormatError(place + " has an unknown member '" + shortened(key.str) + "'");
+    }
+  }
 }
 
-/// The same where it may be absent; null then.
-const JsonVal* optionalMember(const JsonVal& object, const char* name, JsonType type,
-                              const std::string& place) {
-  return object.map.count(JsonVal(name)) == 0 ? nullptr : &member(object, name, type, place);
+/// A member of an object; one that is absent is of the type ERR.
+const JsonVal& in(const JsonVal& object, const char* name) {
+  static const JsonVal absent;
+  const auto found = object.map.find(JsonVal(name));
+  return found == object.map.end() ? absent : found->second;
 }
 
-std::vector<std::string> namesIn(const JsonVal& list, const std::string& place) {
+/// The names in an array.
+std::vector<std::string> namesIn(const JsonVal& list, const char* kind, const std::string& place) {
   std::vector<std::string> names;
   for (const JsonVal& item : list.list) {
     if (item.type != mxnet::ext::STR || item.str.empty()) {
-      throw FormatError(place + " has something that is no name");
+      throw FormatError(place + ": " + kind + " must be a name, not " + shortText(item));
     }
     names.push_back(item.str);
   }
   return names;
 }
 
-bool isTrue(const JsonVal& value) { return value.num != 0; }
+bool isTrue(const JsonVal& value) { return value.type == mxnet::ext::BOOL && value.num != 0; }
 
 /// A value as pipelines spell it.
 std::string textOf(const JsonVal& value) {
@@ -72,47 +114,105 @@ std::string textOf(const JsonVal& value) {
   return text + "]";
 }
 
-OptionDeclaration readOption(const JsonVal& object, const std::string& place) {
+/// Whether the text of a number is a whole one, of at most 30 digits.
+bool isInteger(const std::string& text) {
+  constexpr std::size_t kMost = 30;
+  const std::size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
+  return text.size() > sign && text.size() <= kMost + sign &&
+         text.find_first_not_of("0123456789", sign) == std::string::npos;
+}
+
+/// The text of a value of an option's kind. Whole numbers are real ones as well.
+std::string valueOf(const JsonVal& value, const std::string& kind, const std::string& place) {
+  const bool number = value.type == mxnet::ext::NUM;
+  const bool fits = kind == "boolean"   ? value.type == mxnet::ext::BOOL
+                    : kind == "text"    ? value.type == mxnet::ext::STR
+                    : kind == "integer" ? number && isInteger(value.dump())
+                                        : number;
+  if (fits) return textOf(value);
+  throw FormatError(place + " is of kind " + kind + ", but has the value " + shortText(value));
+}
+
+OptionDeclaration readOption(const JsonVal& object, std::string place) {
+  requireMembers(object,
+                 {{"name", mxnet::ext::STR},
+                  {"description", mxnet::ext::STR},
+                  {"kind", mxnet::ext::STR},
+                  {"list", mxnet::ext::BOOL},
+                  {"default", mxnet::ext::ERR},
+                  {"choices", mxnet::ext::LIST},
+                  {"range", mxnet::ext::LIST}},
+                 place);
   OptionDeclaration option;
-  option.name = member(object, "name", mxnet::ext::STR, place).str;
+  option.name = in(object, "name").str;
   if (option.name.empty()) throw FormatError(place + " has no name");
-  option.description = member(object, "description", mxnet::ext::STR, place).str;
-  option.kind = member(object, "kind", mxnet::ext::STR, place).str;
+  place += " ('" + option.name + "')";
+  option.description = in(object, "description").str;
+  option.kind = in(object, "kind").str;
   static constexpr const char* kKinds[] = {"boolean", "integer", "real", "text"};
   if (std::find(std::begin(kKinds), std::end(kKinds), option.kind) == std::end(kKinds)) {
-    throw FormatError(place + " is of the unknown kind '" + option.kind + "'");
+    throw FormatError(place + " is of the unknown kind '" + shortened(option.kind) + "'");
   }
-  option.is_list = isTrue(member(object, "list", mxnet::ext::BOOL, place));
-  option.default_text = textOf(member(object, "default", mxnet::ext::ERR, place));
-  for (const JsonVal& choice : member(object, "choices", mxnet::ext::LIST, place).list) {
-    option.choices.push_back(textOf(choice));
+  for (const JsonVal& choice : in(object, "choices").list) {
+    option.choices.push_back(valueOf(choice, option.kind, place));
   }
-  const JsonVal& range = member(object, "range", mxnet::ext::LIST, place);
+  const JsonVal& range = in(object, "range");
   if (!range.list.empty()) {
-    if (range.list.size() != 2) throw FormatError(place + " has a range that is none");
+    const bool numbers = option.kind == "integer" || option.kind == "real";
+    const bool two = numbers && range.list.size() == 2;
+    for (const JsonVal& bound : range.list) {
+      if (two) valueOf(bound, option.kind, place);
+    }
+    if (!two || range.list[0].toDouble() > range.list[1].toDouble()) {
+      throw FormatError(place + " has the range " + shortText(range) + ", which is none");
+    }
     option.low = range.list[0].toDouble();
     option.high = range.list[1].toDouble();
     option.low_text = range.list[0].dump();
     option.high_text = range.list[1].dump();
-    if (*option.low > *option.high) throw FormatError(place + " has a range that is none");
   }
+  option.is_list = isTrue(in(object, "list"));
+  const JsonVal& preset = in(object, "default");
+  if (option.is_list && preset.type != mxnet::ext::LIST) {
+    throw FormatError(place + " is a list, but its default is " + shortText(preset));
+  }
+  OptionDeclaration single = option;
+  single.is_list = false;
+  for (const JsonVal& item : option.is_list ? preset.list : std::vector<JsonVal>{preset}) {
+    try {
+      single.checked(valueOf(item, option.kind, place));
+    } catch (const std::invalid_argument& error) {
+      throw FormatError(place + ": its default is not accepted: " + error.what());
+    }
+  }
+  option.default_text = textOf(preset);
   return option;
 }
 
 void readJoins(const JsonVal& object, const std::string& place, Declaration* made) {
-  if (const JsonVal* names = optionalMember(object, "pipelines", mxnet::ext::LIST, place)) {
-    made->pipelines = namesIn(*names, place);
-  }
-  if (const JsonVal* after = optionalMember(object, "after", mxnet::ext::STR, place)) {
-    made->after = after->str;
-  }
-  if (const JsonVal* cost = optionalMember(object, "cost", mxnet::ext::STR, place)) {
-    made->cost = cost->str;
+  requireMembers(object,
+                 {{"pipelines", mxnet::ext::LIST},
+                  {"after", mxnet::ext::STR},
+                  {"options", mxnet::ext::MAP},
+                  {"rounding", mxnet::ext::MAP},
+                  {"cost", mxnet::ext::STR}},
+                 place);
+  made->pipelines = namesIn(in(object, "pipelines"), "a pipeline", place);
+  made->after = in(object, "after").str;
+  made->cost = in(object, "cost").str;
+  if (made->cost != "nodes" && made->cost != "weights" && made->cost != "runs") {
+    throw FormatError(place + ": cost is one of nodes, weights, runs, not '" + made->cost + "'");
   }
   const auto options = [&](const char* name) {
     std::vector<std::pair<std::string, std::string>> texts;
-    if (const JsonVal* given = optionalMember(object, name, mxnet::ext::MAP, place)) {
-      for (const auto& [key, value] : given->map) texts.emplace_back(key.str, textOf(value));
+    for (const auto& [key, value] : in(object, name).map) {
+      texts.emplace_back(key.str, textOf(value));
+    }
+    std::size_t at = 0;
+    try {
+      made->checked(texts, &at);
+    } catch (const std::invalid_argument& error) {
+      throw FormatError(place + ": " + error.what());
     }
     return texts;
   };
@@ -121,32 +221,44 @@ void readJoins(const JsonVal& object, const std::string& place, Declaration* mad
 }
 
 Declaration readDeclaration(const JsonVal& object, const std::string& place) {
+  requireMembers(object,
+                 {{"name", mxnet::ext::STR},
+                  {"description", mxnet::ext::STR},
+                  {"dialects", mxnet::ext::LIST},
+                  {"options", mxnet::ext::LIST},
+                  {"any_options", mxnet::ext::BOOL},
+                  {"needs_weights", mxnet::ext::BOOL},
+                  {"needs_shapes", mxnet::ext::BOOL},
+                  {"weights_on_demand", mxnet::ext::BOOL, true},
+                  {"exact", mxnet::ext::BOOL, true},
+                  {"enters_functions", mxnet::ext::BOOL, true},
+                  {"triggers", mxnet::ext::LIST, true},
+                  {"joins", mxnet::ext::MAP, true}},
+                 place);
   Declaration made;
   made.declared = true;
-  made.name = member(object, "name", mxnet::ext::STR, place).str;
-  made.description = member(object, "description", mxnet::ext::STR, place).str;
-  made.any_options = isTrue(member(object, "any_options", mxnet::ext::BOOL, place));
-  made.needs_weights = isTrue(member(object, "needs_weights", mxnet::ext::BOOL, place));
-  made.needs_shapes = isTrue(member(object, "needs_shapes", mxnet::ext::BOOL, place));
-  const auto flag = [&](const char* name) {
-    const JsonVal* const found = optionalMember(object, name, mxnet::ext::BOOL, place);
-    return found != nullptr && isTrue(*found);
-  };
-  made.weights_on_demand = flag("weights_on_demand");
-  made.exact = flag("exact");
-  made.enters_functions = flag("enters_functions");
-  made.dialects = namesIn(member(object, "dialects", mxnet::ext::LIST, place), place);
+  made.name = in(object, "name").str;
+  made.description = in(object, "description").str;
+  made.any_options = isTrue(in(object, "any_options"));
+  made.needs_weights = isTrue(in(object, "needs_weights"));
+  made.needs_shapes = isTrue(in(object, "needs_shapes"));
+  made.weights_on_demand = isTrue(in(object, "weights_on_demand"));
+  made.exact = isTrue(in(object, "exact"));
+  made.enters_functions = isTrue(in(object, "enters_functions"));
+  const std::string pass = "pass '" + made.name + "'";
+  made.dialects = namesIn(in(object, "dialects"), "a dialect", pass);
+  made.triggers = namesIn(in(object, "triggers"), "a trigger", pass);
   std::size_t number = 0;
-  for (const JsonVal& option : member(object, "options", mxnet::ext::LIST, place).list) {
-    made.options.push_back(
-        readOption(option, "pass '" + made.name + "', option " + std::to_string(number++)));
+  for (const JsonVal& item : in(object, "options").list) {
+    OptionDeclaration option = readOption(item, pass + ", option " + std::to_string(number++));
+    for (const OptionDeclaration& other : made.options) {
+      if (other.name != option.name) continue;
+      throw FormatError(pass + " declares the option '" + option.name + "' twice");
+    }
+    made.options.push_back(std::move(option));
   }
-  if (const JsonVal* names = optionalMember(object, "triggers", mxnet::ext::LIST, place)) {
-    made.triggers = namesIn(*names, place);
-  }
-  if (const JsonVal* joins = optionalMember(object, "joins", mxnet::ext::MAP, place)) {
-    readJoins(*joins, place + ", joins", &made);
-  }
+  const JsonVal& joins = in(object, "joins");
+  if (!joins.map.empty()) readJoins(joins, pass + ", joins", &made);
   return made;
 }
 
@@ -228,11 +340,8 @@ std::string OptionDeclaration::checked(const std::string& text) const {
       if (number.empty() || number.size() > 100 || *end != '\0' || std::isnan(real)) fail();
       if (number.find_first_of("xX") != std::string::npos) fail();
       if (kind == "integer") {
+        if (!isInteger(number)) fail();
         const std::size_t sign = number[0] == '+' || number[0] == '-' ? 1 : 0;
-        if (number.size() > 30 + sign || number.size() == sign ||
-            number.find_first_not_of("0123456789", sign) != std::string::npos) {
-          fail();
-        }
         const std::size_t first = std::min(number.find_first_not_of('0', sign), number.size() - 1);
         const std::string digits = number.substr(first);
         const bool negative = number[0] == '-' && digits != "0";
@@ -307,9 +416,28 @@ std::vector<std::string> listedIn(const std::vector<std::pair<std::string, std::
   return items;
 }
 
-std::vector<Declaration> readDeclarations(const std::string& text) {
+std::vector<Declaration> readDeclarations(const JsonVal& value) {
+  requireMembers(value, {{"version", mxnet::ext::ERR}, {"passes", mxnet::ext::LIST}}, "the text");
+  const JsonVal& version = in(value, "version");
+  if (version.type != mxnet::ext::NUM || version.dump() != std::to_string(kVersion)) {
+    throw FormatError("it is of version " + shortText(version) + ", and passlib reads version " +
+                      std::to_string(kVersion) +
+                      "; compile the library with the lib_api.h of this passlib");
+  }
   std::vector<Declaration> made;
-  if (text.empty()) return made;
+  for (const JsonVal& item : in(value, "passes").list) {
+    made.push_back(readDeclaration(item, "passes[" + std::to_string(made.size()) + "]"));
+    const std::string& name = made.back().name;
+    const auto named = [&name](const Declaration& each) { return each.name == name; };
+    if (std::count_if(made.begin(), made.end(), named) == 1) continue;
+    throw FormatError("the pass '" + name + "' is declared twice");
+  }
+  return made;
+}
+
+std::vector<Declaration> declarationsOf(const Library& library) {
+  const std::string& text = library.declarations();
+  if (text.empty()) return {};
   JsonVal value;
   try {
     mxnet::ext::JsonOptions reading;
@@ -320,13 +448,11 @@ std::vector<Declaration> readDeclarations(const std::string& text) {
   } catch (const mxnet::ext::JsonError& error) {
     throw FormatError(error.what());
   }
-  if (member(value, "version", mxnet::ext::NUM, "the text").num != kVersion) {
-    throw FormatError("it is of another version than " + std::to_string(kVersion) +
-                      "; compile the library with the lib_api.h of this passlib");
-  }
-  std::size_t number = 0;
-  for (const JsonVal& item : member(value, "passes", mxnet::ext::LIST, "the text").list) {
-    made.push_back(readDeclaration(item, "passes[" + std::to_string(number++) + "]"));
+  std::vector<Declaration> made = readDeclarations(value);
+  for (const Declaration& each : made) {
+    const auto named = [&each](const Library::Pass& pass) { return pass.name == each.name; };
+    if (std::any_of(library.passes().begin(), library.passes().end(), named)) continue;
+    throw FormatError("'" + each.name + "' is declared, but no pass has that name");
   }
   return made;
 }

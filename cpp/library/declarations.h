@@ -7,7 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "header.h"
+
 namespace passlib {
+
+class Library;
 
 /// An option that a pass declares. Numbers are texts.
 struct OptionDeclaration {
@@ -61,9 +65,13 @@ struct Declaration {
 std::vector<std::string> listedIn(const std::vector<std::pair<std::string, std::string>>& options,
                                   const std::string& name);
 
-/// Reads the declarations of a library, in the form of `_passlibDeclarations` in lib_api.h; "" if
-/// there are none. Throws FormatError.
-std::vector<Declaration> readDeclarations(const std::string& text);
+/// Reads declarations in the form of `_passlibDeclarations` in lib_api.h. Throws FormatError if
+/// they contradict that form or themselves; the message names the place.
+std::vector<Declaration> readDeclarations(const mxnet::ext::JsonVal& value);
+
+/// Reads what the passes of a library declare. Throws FormatError, for declarations of other passes
+/// too.
+std::vector<Declaration> declarationsOf(const Library& library);
 
 }  // namespace passlib
 

@@ -125,7 +125,8 @@ class Library {
   bool isOurs() const { return ours_; }
   /// The version of the arrays that it shares graphs as; 0 without them.
   int flatVersion() const { return flat_version_; }
-  /// The declarations of its passes as unchecked JSON; "" if there are none.
+  /// The declarations of its passes as unchecked JSON, which declarationsOf reads; "" if there are
+  /// none.
   const std::string& declarations() const { return declarations_; }
 
   mxnet::ext::passCallGraphPass_t callPass() const { return call_pass_; }

@@ -69,7 +69,7 @@ OpenedLibrary openLibrary(const std::string& given, bool is_standard) {
       Library::open(path, kMxnetVersion, OnInterrupt::kNothing);
   std::vector<Declaration> declared;
   try {
-    declared = readDeclarations(library->declarations());
+    declared = declarationsOf(*library);
   } catch (const FormatError& error) {
     throw LoadError("what the passes of library " + quoted(path) +
                     " declare cannot be read: " + error.what());

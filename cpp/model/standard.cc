@@ -80,15 +80,15 @@ std::vector<std::size_t> rulesOf(const rules::Book& book, const StandardStep::Gr
 StandardPasses::StandardPasses(const std::string& folder) : folder_(folder) {
   const std::string path = folder + "/passes.json";
   try {
-    const std::string text = readText(path);
-    declarations_ = readDeclarations(text);
-    const JsonVal whole = JsonVal::parse(text);
-    for (const JsonVal& pass : whole.map.at(JsonVal("passes")).list) {
+    JsonVal whole = JsonVal::parse(readText(path));
+    for (JsonVal& pass : whole.map.at(JsonVal("passes")).list) {
       steps_.emplace_back();
       for (const JsonVal& step : pass.map.at(JsonVal("steps")).list) {
         steps_.back().push_back(readStep(step));
       }
+      pass.map.erase(JsonVal("steps"));
     }
+    declarations_ = readDeclarations(whole);
   } catch (const std::exception& error) {
     throw LoadError("cannot read the standard passes: " + std::string(error.what()));
   }

@@ -252,6 +252,12 @@ def option(**changes: Any) -> str:
     return whole({**PASS, "options": [members]})
 
 
+def joined(**changes: Any) -> str:
+    joins = {"pipelines": ["clean"], "after": "", "options": {}, "rounding": {}, "cost": "nodes"}
+    members = {k: v for k, v in {**joins, **changes}.items() if v is not ...}
+    return whole({**PASS, "options": [OPTION], "joins": members})
+
+
 def whole(*passes: Any, **changes: Any) -> str:
     return json.dumps({"version": 1, "passes": list(passes), **changes})
 
@@ -269,8 +275,8 @@ def whole(*passes: Any, **changes: Any) -> str:
         (whole(version=2), "of version 2, and passlib reads version 1"),
         (whole(more=1), "unknown member 'more'"),
         (whole(3), r"passes\[0\] must be an object, not 3"),
-        (whole({**PASS, "name": 1}), "'name' must be a str, not 1"),
-        (whole({**PASS, "needs_weights": 1}), "'needs_weights' must be a bool, not 1"),
+        (whole({**PASS, "name": 1}), "'name' must be a string, not 1"),
+        (whole({**PASS, "needs_weights": 1}), "'needs_weights' must be true or false, not 1"),
         (whole({**PASS, "name": "other"}), "'other' is declared, but no pass has that name"),
         (whole(PASS, PASS), "the pass 'declaresText' is declared twice"),
         (whole({**PASS, "dialects": [1]}), "a dialect must be a name, not 1"),
@@ -278,16 +284,27 @@ def whole(*passes: Any, **changes: Any) -> str:
         (option(name=""), "has no name"),
         (option(kind="number"), "unknown kind 'number'"),
         (option(kind=...), "has no 'kind'"),
-        (option(default="1"), "is of kind integer, but has the value '1'"),
-        (option(default=True), "is of kind integer, but has the value True"),
+        (option(default="1"), 'is of kind integer, but has the value "1"'),
+        (option(default=True), "is of kind integer, but has the value true"),
         (option(default=1.5), "is of kind integer, but has the value 1.5"),
-        (option(default=None), "is of kind integer, but has the value None"),
+        (option(default=None), "is of kind integer, but has the value null"),
         (option(list=True), "is a list, but its default is 1"),
         (option(choices=[2]), "its default is not accepted"),
         (option(range=[2, 3]), "its default is not accepted"),
         (option(range=[1]), "which is none"),
         (option(range=[3, 1]), "which is none"),
         (option(kind="text", default="a", range=["a", "b"]), "which is none"),
+        (option(range=["1", 2]), 'is of kind integer, but has the value "1"'),
+        (option(choices=["1"]), 'is of kind integer, but has the value "1"'),
+        (option(list=True, default=[1, 1.5]), "but has the value 1.5"),
+        (option(default=10**30), "but has the value 1000"),
+        (whole({**PASS, "triggers": [""]}), "a trigger must be a name"),
+        (joined(pipelines=[1]), "a pipeline must be a name, not 1"),
+        (joined(cost="time"), "cost is one of nodes, weights, runs, not 'time'"),
+        (joined(options={"levle": 1}), "joins: pass 'declaresText' has no option 'levle'"),
+        (joined(rounding={"level": True}), "option 'level' takes a whole number"),
+        (joined(after=...), "joins has no 'after'"),
+        (whole({**PASS, "x" * 100: 1}), "unknown member 'x{77}\\.\\.\\.'"),
     ],
 )
 def test_wrong_declarations(

@@ -294,3 +294,28 @@ def test_dump_of_a_file(tmp_path: Path) -> None:
     native, python = both(tmp_path, model, "--dump", str(model))
     assert native == python
     assert native[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"more": 1}, "unknown member 'more'"),
+        ({"exact": 1}, "'exact' must be true or false, not 1"),
+        ({"name": "other"}, "'other' is declared, but no pass has that name"),
+        ({"options": [{"name": "level"}]}, "has no 'description'"),
+    ],
+)
+def test_wrong_declarations(
+    changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in Python, whose tests have the other cases."""
+    library = tmp_path / "declares.so"
+    compile_to(library, ("gcc", *LIBRARY), [TESTS / "plugins" / "declares_text.c"])
+    declared = {
+        "name": "declaresText", "description": "", "dialects": [], "options": [],
+        "any_options": False, "needs_weights": True, "needs_shapes": True, **changes,
+    }  # fmt: skip
+    monkeypatch.setenv("DECLARATIONS", json.dumps({"version": 1, "passes": [declared]}))
+    done = run(write(SIZES, tmp_path / "model.onnx"), "-o", tmp_path / "out.onnx", "-l", library)
+    assert done.status == 1
+    assert message in done.errors

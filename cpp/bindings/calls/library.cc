@@ -23,6 +23,7 @@
 #include "bindings/weights/scaled_array.h"
 #include "errors.h"
 #include "graph/source.h"
+#include "library/declarations.h"
 #include "library/pass.h"
 #include "platform/library_file.h"
 
@@ -34,6 +35,12 @@ std::vector<std::string> namesOf(const std::vector<Item>& items) {
   std::vector<std::string> names;
   for (const Item& item : items) names.push_back(item.name);
   return names;
+}
+
+/// What the passes declare, as JSON that holds what declarationsOf checks.
+py::bytes checkedDeclarations(const Library& library) {
+  declarationsOf(library);
+  return library.declarations();
 }
 
 /// Texts of a file in any encoding.
@@ -195,8 +202,7 @@ void bindLibraries(py::module_* m) {
           "handover", [](const Library& l) { return kHandovers[static_cast<int>(l.handover())]; })
       .def_property_readonly("is_ours", &Library::isOurs)
       .def_property_readonly("flat_version", &Library::flatVersion)
-      .def_property_readonly("declarations",
-                             [](const Library& l) { return py::bytes(l.declarations()); });
+      .def_property_readonly("declarations", &checkedDeclarations);
 
   py::class_<LibraryFile>(*m, "LibraryFile")
       .def(py::init(&readLibraryFile), py::arg("path"))

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "onnx/original/originals.h"
 #include "graph/name_map.h"
+#include "onnx/original/originals.h"
 #include "onnx/wire/arena.h"
 
 namespace passlib::onnx {

@@ -13,9 +13,10 @@
 
 #include "graph/attributes.h"
 #include "graph/graph.h"
+#include "graph/name_map.h"
 #include "onnx/reading/level.h"
 #include "onnx/reading/model.h"
-#include "graph/name_map.h"
+#include "onnx/wire/fields.h"
 
 namespace passlib::onnx {
 

@@ -11,6 +11,7 @@
 #include "onnx/parts/opaque.h"
 #include "onnx/reading/level_values.h"
 #include "onnx/text/attribute_text.h"
+#include "onnx/wire/fields.h"
 
 namespace passlib::onnx {
 namespace {

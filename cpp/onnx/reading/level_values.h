@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "onnx/reading/level.h"
 #include "graph/name_map.h"
+#include "onnx/reading/level.h"
+#include "onnx/wire/fields.h"
 
 namespace passlib::onnx {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/name_map.h"
+#include "onnx/wire/fields.h"
 
 namespace passlib::onnx {
 

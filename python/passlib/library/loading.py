@@ -172,7 +172,7 @@ def _open(path: str, version: int, write: Callable[[str], object]) -> Library:
 def _declared(core: _core.Library, path: str) -> PassNames:
     """Return the names of a library's passes with what they declare."""
     try:
-        declared = read_declarations(core.declarations, path, core.passes)
+        declared = read_declarations(core.declarations, path)
     except FormatError as error:
         message = f"cannot load library {path!r}: what its passes declare cannot be read: {error}"
         raise LoadError(message) from None

@@ -1,7 +1,7 @@
 """The standard passes that the core runs: groups of rules, and algorithms.
 
 ``passlib/rules/passes.json`` declares them for all hosts, in the form of ``_passlibDeclarations``
-of lib_api.h, with their steps.
+of lib_api.h, with their steps. `_core.StandardPasses` checks it.
 """
 
 from __future__ import annotations
@@ -60,12 +60,8 @@ def _passes() -> _core.StandardPasses:
 
 
 def _register() -> None:
-    whole = json.loads((BOOKS / "passes.json").read_text("utf-8"))
-    names = [each["name"] for each in whole["passes"]]
-    for each in whole["passes"]:
-        del each["steps"]  # which the core reads
-    text = json.dumps(whole).encode()
-    for name, declaration in read_declarations(text, __name__, names).items():
+    text = (BOOKS / "passes.json").read_bytes()
+    for name, declaration in read_declarations(text, __name__).items():
         body = _StandardPass(declaration)
         made = PythonPass(declaration, body, f"{__name__}.{name}", drops_handles=True)
         register({name: made})
