@@ -29,12 +29,16 @@ using onnx::Kind;
 using onnx::shown;
 namespace numbers = onnx::numbers;
 
-bool readInteger(Bytes text, int64_t* number) {
-  text = trimmed(text);
+/// Whether a text is that of a whole number, of any size.
+bool isInteger(Bytes text) {
   const std::size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
   const Bytes digits = text.substr(sign);
-  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
-  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), isDigit)) return false;
+  return !digits.empty() && digits.find_first_not_of("0123456789") == Bytes::npos;
+}
+
+bool readInteger(Bytes text, int64_t* number) {
+  text = trimmed(text);
+  if (!isInteger(text)) return false;
   errno = 0;
   *number = std::strtoll(std::string(text).c_str(), nullptr, 10);
   return errno == 0;
@@ -53,12 +57,15 @@ bool readReal(Bytes text, float* number) {
   return true;
 }
 
-/// Splits `[1, 2]`, `(1, 2)` or `1, 2`.
+bool isList(Bytes text) {
+  return text.size() >= 2 && ((text.front() == '[' && text.back() == ']') ||
+                              (text.front() == '(' && text.back() == ')'));
+}
+
+/// Splits `[1, 2]`, `(1, 2)` or `1, 2`; a bracket without the other one stays in its item.
 std::vector<Bytes> itemsOf(Bytes text) {
   text = trimmed(text);
-  if (text.size() >= 2 && (text.front() == '[' || text.front() == '(')) {
-    text = text.substr(1, text.size() - 2);
-  }
+  if (isList(text)) text = text.substr(1, text.size() - 2);
   std::vector<Bytes> items;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
@@ -67,11 +74,6 @@ std::vector<Bytes> itemsOf(Bytes text) {
     text = comma == Bytes::npos ? Bytes() : text.substr(comma + 1);
   }
   return items;
-}
-
-bool isList(Bytes text) {
-  return text.size() >= 2 && ((text.front() == '[' && text.back() == ']') ||
-                              (text.front() == '(' && text.back() == ')'));
 }
 
 template <typename Number, typename Read>
@@ -129,17 +131,15 @@ constexpr const char* kReal[] = {"alpha",
                                  "threshold",
                                  "value_float",
                                  "width_scale"};
-constexpr const char* kReals[] = {"activation_alpha", "activation_beta",
-                                  "base_values",      "class_weights",
-                                  "coefficients",     "imputed_value_floats",
-                                  "intercepts",       "kernel_params",
-                                  "keys_floats",      "nodes_values",
-                                  "offset",           "prob_a",
-                                  "prob_b",           "rho",
-                                  "scales",           "support_vectors",
-                                  "target_weights",   "value_floats",
-                                  "values_floats",    "weights"};
+constexpr const char* kReals[] = {"activation_alpha", "activation_beta", "base_values",
+                                  "class_weights",    "coefficients",    "imputed_value_floats",
+                                  "intercepts",       "kernel_params",   "keys_floats",
+                                  "nodes_hitrates",   "nodes_values",    "offset",
+                                  "prob_a",           "prob_b",          "rho",
+                                  "scales",           "support_vectors", "target_weights",
+                                  "value_floats",     "values_floats",   "weights"};
 constexpr const char* kText[] = {"activation",
+                                 "aggregate_function",
                                  "approximate",
                                  "auto_pad",
                                  "case_change_action",
@@ -159,6 +159,7 @@ constexpr const char* kText[] = {"activation",
                                  "padding_mode",
                                  "pattern",
                                  "pixel_format",
+                                 "post_transform",
                                  "reduction",
                                  "round_mode",
                                  "update_rule",
@@ -173,11 +174,15 @@ bool isAmong(const char* const (&names)[N], Bytes key) {
 /// The type of an attribute of ONNX's operators; kUnknown where the text tells it.
 Kind schemaKind(const Node& node, Bytes key, const facts::Opsets& opsets) {
   const Bytes domain = attributeOf(node, onnx::keys::kDomain);
-  if (!isOwnDomain(node) && domain != "ai.onnx.ml") return Kind::kUnknown;
+  const bool is_known = isOwnDomain(node) || domain == "ai.onnx.ml" ||
+                        domain == "ai.onnx.preview" || domain == "ai.onnx.preview.training";
+  if (!is_known) return Kind::kUnknown;
   const auto set = opsets.find(domain == "ai.onnx" ? Bytes() : domain);
   const int64_t version = set == opsets.end() ? 0 : set->second;
   if (key == "scale" && node.op == "Scaler") return Kind::kFloats;
   if (key == "seed" && node.op == "Dropout") return Kind::kInt;
+  if (node.op == "TreeEnsemble" && (key == "aggregate_function" || key == "post_transform"))
+    return Kind::kInt;
   if (key == "p" && version == 1 && node.op != "LpNormalization") return Kind::kFloat;
   if (key == "value") return node.op == "Pad" ? Kind::kFloat : Kind::kTensor;
   if (key == "to" && version != 0 && version < 6) return Kind::kString;
@@ -188,33 +193,36 @@ Kind schemaKind(const Node& node, Bytes key, const facts::Opsets& opsets) {
 
 /// Guesses the type of an attribute that has no schema.
 Kind guessedKind(Bytes text) {
-  int64_t whole = 0;
   float real = 0;
-  if (text == trimmed(text) && readInteger(text, &whole)) return Kind::kInt;
+  if (isInteger(text)) return Kind::kInt;
   if (readReal(text, &real)) return Kind::kFloat;
   if (!isList(text)) return Kind::kString;
-  std::vector<int64_t> wholes;
   std::vector<float> reals;
   std::vector<std::string> strings;
-  if (readAll(text, &wholes, readInteger)) return Kind::kInts;
+  const std::vector<Bytes> items = itemsOf(text);
+  if (std::all_of(items.begin(), items.end(), isInteger)) return Kind::kInts;
   if (readAll(text, &reals, readReal)) return Kind::kFloats;
   return readStrings(text, &strings) ? Kind::kStrings : Kind::kString;
+}
+
+/// A member of an object; null if there is none.
+const JsonVal* memberOf(const JsonVal& value, const char* key) {
+  if (value.type != mxnet::ext::MAP) return nullptr;
+  const auto found = value.map.find(JsonVal(key));
+  return found == value.map.end() ? nullptr : &found->second;
 }
 
 /// The place of the attribute of the file that a text refers to; nothing if it states the value.
 std::optional<std::string> placeIn(Bytes text) {
   if (text.find("\"same_as\"") == Bytes::npos) return std::nullopt;
   try {
-    JsonVal value = JsonVal::parse(std::string(text));
-    while (value.type == mxnet::ext::LIST && !value.list.empty()) {
-      value = JsonVal(value.list.front());
-    }
-    if (value.type != mxnet::ext::MAP) return std::nullopt;
-    const auto values = value.map.find(JsonVal("values"));
-    if (values != value.map.end()) value = JsonVal(values->second);
-    const auto place = value.map.find(JsonVal("same_as"));
-    if (place == value.map.end() || place->second.type != mxnet::ext::STR) return std::nullopt;
-    return place->second.str.substr(0, place->second.str.find('['));
+    const JsonVal whole = JsonVal::parse(std::string(text));
+    const JsonVal* value = &whole;
+    while (value->type == mxnet::ext::LIST && !value->list.empty()) value = &value->list.front();
+    if (const JsonVal* values = memberOf(*value, "values")) value = values;
+    const JsonVal* const place = memberOf(*value, "same_as");
+    if (place == nullptr || place->type != mxnet::ext::STR) return std::nullopt;
+    return place->str.substr(0, place->str.find('['));
   } catch (const mxnet::ext::JsonError&) {
     return std::nullopt;
   }
@@ -306,23 +314,27 @@ std::string withoutNames(Bytes text) {
   return made;
 }
 
+bool readDims(const JsonVal& shape, std::vector<int64_t>* dims) {
+  for (const JsonVal* each : flat(shape)) {
+    dims->emplace_back();
+    if (!each->toInteger(&dims->back())) return false;
+  }
+  return true;
+}
+
+void appendDims(uint32_t field, const std::vector<int64_t>& dims, std::string* out) {
+  for (const int64_t dim : dims) onnx::appendNumber(field, static_cast<uint64_t>(dim), out);
+}
+
 /// Appends a TensorProto as a field; false if `value` does not describe one.
 bool appendTensor(const JsonVal& value, uint32_t field, std::string* out) {
-  if (value.type != mxnet::ext::MAP) return false;
-  const auto member = [&value](const char* key) {
-    const auto found = value.map.find(JsonVal(key));
-    return found == value.map.end() ? nullptr : &found->second;
-  };
-  const JsonVal* const dtype = member("dtype");
-  const JsonVal* const shape = member("shape");
-  const JsonVal* const data = member("data");
+  const JsonVal* const dtype = memberOf(value, "dtype");
+  const JsonVal* const shape = memberOf(value, "shape");
+  const JsonVal* const data = memberOf(value, "data");
   if (dtype == nullptr || shape == nullptr || data == nullptr) return false;
   const int32_t code = codeNamed(dtype->str);
   std::vector<int64_t> dims;
-  for (const JsonVal* each : flat(*shape)) {
-    dims.emplace_back();
-    if (!each->toInteger(&dims.back())) return false;
-  }
+  if (!readDims(*shape, &dims)) return false;
   const std::vector<const JsonVal*> items = flat(*data);
   const std::size_t count = onnx::countElements(dims, [] { return std::string("a tensor"); });
   if (code == 0 || count != items.size()) return false;
@@ -333,22 +345,40 @@ bool appendTensor(const JsonVal& value, uint32_t field, std::string* out) {
     if (!setElement(tensor, code, i, *items[i])) return false;
   }
   std::string message;
-  for (const int64_t dim : dims)
-    onnx::appendNumber(numbers::kDims, static_cast<uint64_t>(dim), &message);
+  appendDims(numbers::kDims, dims, &message);
   onnx::appendNumber(numbers::kDataType, static_cast<uint64_t>(code), &message);
   onnx::appendBody(numbers::kRawData, elements, &message);
   onnx::appendBody(field, message, out);
   return true;
 }
 
-bool readTensors(Kind kind, Bytes text, std::string* out) {
+/// The same for a SparseTensorProto.
+bool appendSparse(const JsonVal& value, uint32_t field, std::string* out) {
+  const JsonVal* const shape = memberOf(value, "shape");
+  const JsonVal* const values = memberOf(value, "values");
+  const JsonVal* const indices = memberOf(value, "indices");
+  std::vector<int64_t> dims;
+  if (shape == nullptr || values == nullptr || indices == nullptr) return false;
+  std::string message;
+  if (!readDims(*shape, &dims) || !appendTensor(*values, numbers::kValues, &message) ||
+      !appendTensor(*indices, numbers::kIndices, &message)) {
+    return false;
+  }
+  appendDims(numbers::kSparseDims, dims, &message);
+  onnx::appendBody(field, message, out);
+  return true;
+}
+
+using Append = bool(const JsonVal& value, uint32_t field, std::string* out);
+
+/// Appends a message, or each of a list.
+bool appendMessages(Bytes text, bool is_list, Append* append, uint32_t field, std::string* out) {
   try {
     const JsonVal value = JsonVal::parse(withoutNames(text));
-    if (kind == Kind::kTensor) return appendTensor(value, numbers::kT, out);
+    if (!is_list) return append(value, field, out);
     return value.type == mxnet::ext::LIST &&
-           std::all_of(value.list.begin(), value.list.end(), [out](const JsonVal& each) {
-             return appendTensor(each, numbers::kTensors, out);
-           });
+           std::all_of(value.list.begin(), value.list.end(),
+                       [=](const JsonVal& each) { return append(each, field, out); });
   } catch (const mxnet::ext::JsonError&) {
     return false;
   } catch (const FormatError&) {
@@ -390,8 +420,13 @@ bool appendValue(Kind kind, Bytes text, std::string* out) {
       for (const std::string& each : strings) onnx::appendBody(numbers::kStrings, each, out);
       return true;
     case Kind::kTensor:
+      return appendMessages(text, false, appendTensor, numbers::kT, out);
     case Kind::kTensors:
-      return readTensors(kind, text, out);
+      return appendMessages(text, true, appendTensor, numbers::kTensors, out);
+    case Kind::kSparseTensor:
+      return appendMessages(text, false, appendSparse, numbers::kSparseTensor, out);
+    case Kind::kSparseTensors:
+      return appendMessages(text, true, appendSparse, numbers::kSparseTensors, out);
     default:
       return false;
   }
@@ -403,6 +438,15 @@ const char* nameOf(Kind kind) {
       "FLOATS",         "INTS",       "STRINGS",    "TENSORS", "GRAPHS", "SPARSE_TENSOR",
       "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
   return kNames[static_cast<int>(kind)];
+}
+
+/// What is to be said of a type of which passes make no values.
+const char* reasonOf(Kind kind) {
+  if (kind == Kind::kGraph || kind == Kind::kGraphs) {
+    return ": passes can keep or copy nested graphs, not make them from text";
+  }
+  const bool is_type = kind == Kind::kTypeProto || kind == Kind::kTypeProtos;
+  return is_type ? " that is made without Python" : "";
 }
 
 bool isShape(Bytes text) {
@@ -424,7 +468,8 @@ Bytes trimmed(Bytes text) {
 onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int kind,
                                   const facts::Opsets& opsets) {
   if (std::optional<std::string> place = placeIn(text)) return {"", std::move(place)};
-  Kind type = static_cast<Kind>(kind);
+  const bool is_type = kind > 0 && kind <= static_cast<int>(Kind::kTypeProtos);
+  Kind type = is_type ? static_cast<Kind>(kind) : Kind::kUnknown;
   if (type == Kind::kUnknown) type = schemaKind(node, key, opsets);
   if (type == Kind::kUnknown) type = guessedKind(text);
   onnx::MadeAttribute made;
@@ -434,16 +479,19 @@ onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int k
     throw UnsupportedError("node " + shown(node.name) + " (" + node.op + "): attribute " +
                            shown(key) + ": " + shown(text.substr(0, 60)) +
                            (long_text ? "..." : "") + " is not a value of type " + nameOf(type) +
-                           " that the native writer makes");
+                           reasonOf(type));
   }
   onnx::appendNumber(numbers::kType, static_cast<uint64_t>(type), &made.message);
   return made;
 }
 
 onnx::StatedType statedType(const Node& variable, std::optional<int32_t> code) {
-  const Bytes type = attributeOf(variable, "__dtype__");
-  const Bytes shape = attributeOf(variable, "__shape__");
-  const std::string title = "variable " + shown(variable.name);
+  return statedType(variable.name, attributeOf(variable, "__dtype__"),
+                    attributeOf(variable, "__shape__"), code);
+}
+
+onnx::StatedType statedType(Bytes variable, Bytes type, Bytes shape, std::optional<int32_t> code) {
+  const std::string title = "variable " + shown(variable);
   if (type.data() == nullptr && !code) {
     throw UnsupportedError(title +
                            " is new and has no values; allocate them with alloc_arg, or state the "

@@ -13,8 +13,8 @@ namespace passlib::model {
 /// A text without the white space around it.
 onnx::Bytes trimmed(onnx::Bytes text);
 
-/// Makes an attribute of a type, 0 for that of the operator's schema. Numbers, texts and lists of
-/// them are made; tensors and other messages only where the text refers to one of the file. Throws
+/// Makes an attribute of a type, 0 for that of the operator's schema, and without one for the type
+/// that the text looks like. Nested graphs and types are only taken from the file. Throws
 /// UnsupportedError.
 onnx::MadeAttribute makeAttribute(const Node& node, onnx::Bytes key, onnx::Bytes text, int kind,
                                   const facts::Opsets& opsets);
@@ -22,6 +22,9 @@ onnx::MadeAttribute makeAttribute(const Node& node, onnx::Bytes key, onnx::Bytes
 /// Returns the type that a variable without values states in `__dtype__` and `__shape__`. `code`:
 /// the element type where it states none. Throws UnsupportedError.
 onnx::StatedType statedType(const Node& variable, std::optional<int32_t> code);
+/// The same from the two texts, null views for those that it does not have.
+onnx::StatedType statedType(onnx::Bytes variable, onnx::Bytes type, onnx::Bytes shape,
+                            std::optional<int32_t> code);
 
 }  // namespace passlib::model
 

@@ -116,6 +116,10 @@ _StatedType = tuple[int | None, list[int] | None]
 _Fact = tuple[int, str, list[int | str | None] | None, list[Any] | None, bool, int]
 _PresentOutputs = tuple[bool, Sequence[tuple[str, str, str, int]] | None]
 
+def stated_type(
+    variable: str, dtype: str | None, shape: str | None, code: int | None
+) -> _StatedType: ...
+
 class OnnxWriter:
     def __init__(
         self,
@@ -126,10 +130,9 @@ class OnnxWriter:
         constants: dict[str, np.ndarray[Any, Any]],
         fed: dict[str, _StatedType],
         renewed: dict[str, tuple[dict[str, bytes | None], dict[str, bytes]]],
+        opsets: Mapping[str, int],
         functions: tuple[
-            Callable[[np.dtype[Any], str], int],
-            Callable[[str, str | None, str | None], _StatedType],
-            Callable[[str, str, str, str, str, int], bytes | str],
+            Callable[[np.dtype[Any], str], int], Callable[[str, str, str, int], bytes]
         ],
         omitted: str,
         library_nodes: LibraryNodes | None,

@@ -22,8 +22,10 @@
 #include "errors.h"
 #include "facts/fact.h"
 #include "library/weights/written.h"
+#include "model/attributes.h"
 #include "model/library_nodes.h"
 #include "onnx/acceptance/kinds.h"
+#include "onnx/parts/attribute.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
 #include "onnx/writing/model.h"
@@ -58,16 +60,16 @@ onnx::Present makePresent(const PresentTuple& given) {
 class PythonHost : public onnx::WriteHost {
  public:
   struct Functions {
-    py::function code_of;    ///< element type and text for messages to ONNX's number
-    py::function stated;     ///< name, `__dtype__`, `__shape__` to number and dimensions
-    py::function attribute;  ///< name, operator, domain, key, text, type to bytes or a place
+    py::function code_of;  ///< element type and text for messages to ONNX's number
+    py::function typed;    ///< node for messages, key, text, type to an attribute that is a type
   };
 
   PythonHost(const py::dict& params, const py::dict& constants,
-             const std::map<std::string, StatedTuple>& fed, Functions functions,
-             std::string omitted)
+             const std::map<std::string, StatedTuple>& fed, facts::Opsets opsets,
+             Functions functions, std::string omitted)
       : params_(params),
         constants_(constants),
+        opsets_(std::move(opsets)),
         functions_(std::move(functions)),
         omitted_(std::move(omitted)) {
     for (const auto& [name, type] : fed) {
@@ -143,23 +145,17 @@ class PythonHost : public onnx::WriteHost {
   }
 
   StatedType stated(const Node& variable, std::optional<int32_t> code) override {
-    const auto text = [&](const char* key) -> py::object {
-      const Bytes found = attributeOf(variable, key);
-      if (found.data() == nullptr) return py::none();
-      return decode(found);
-    };
-    const auto made =
-        functions_.stated(decode(variable.name), text("__dtype__"), text("__shape__"), code)
-            .cast<StatedTuple>();
-    return {std::get<0>(made), std::get<1>(made)};
+    return model::statedType(variable, code);
   }
 
   onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
-    const py::object made = functions_.attribute(decode(node.name), decode(node.op),
-                                                 decode(attributeOf(node, onnx::keys::kDomain)),
-                                                 decode(key), decode(text), kind);
-    if (py::isinstance<py::str>(made)) return {"", made.cast<std::string>()};
-    return {made.cast<std::string>(), std::nullopt};
+    const auto type = static_cast<onnx::Kind>(kind);
+    if (type == onnx::Kind::kTypeProto || type == onnx::Kind::kTypeProtos) {
+      const std::string title = "node " + onnx::shown(node.name) + " (" + node.op + ")";
+      const py::object made = functions_.typed(decode(title), decode(key), decode(text), kind);
+      return {made.cast<std::string>(), std::nullopt};
+    }
+    return model::makeAttribute(node, key, text, kind, opsets_);
   }
 
   Bytes omitted() const override { return omitted_; }
@@ -211,6 +207,7 @@ class PythonHost : public onnx::WriteHost {
 
   NamedArrays params_;
   NamedArrays constants_;
+  facts::Opsets opsets_;
   Functions functions_;
   std::string omitted_;
   std::map<std::string, StatedType> fed_;
@@ -327,17 +324,26 @@ class OnnxWriter {
 }  // namespace
 
 void bindOnnxWriter(py::module_* m) {
+  m->def(
+      "stated_type",
+      [](const std::string& variable, const std::optional<std::string>& type,
+         const std::optional<std::string>& shape, std::optional<int32_t> code) -> StatedTuple {
+        const StatedType stated = model::statedType(variable, type ? Bytes(*type) : Bytes(),
+                                                    shape ? Bytes(*shape) : Bytes(), code);
+        return {stated.code, stated.dims};
+      },
+      py::arg("variable"), py::arg("dtype").none(true), py::arg("shape").none(true),
+      py::arg("code").none(true));
   py::class_<OnnxWriter>(*m, "OnnxWriter")
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
                        const py::dict& params, const py::dict& constants,
                        const std::map<std::string, StatedTuple>& fed,
-                       const std::map<std::string, RenewedTuple>& renewed,
-                       std::tuple<py::function, py::function, py::function> functions,
-                       std::string omitted, std::shared_ptr<model::LibraryNodes> nodes) {
+                       const std::map<std::string, RenewedTuple>& renewed, facts::Opsets opsets,
+                       std::tuple<py::function, py::function> functions, std::string omitted,
+                       std::shared_ptr<model::LibraryNodes> nodes) {
              auto host = std::make_unique<PythonHost>(
-                 params, constants, fed,
-                 PythonHost::Functions{std::get<0>(functions), std::get<1>(functions),
-                                       std::get<2>(functions)},
+                 params, constants, fed, std::move(opsets),
+                 PythonHost::Functions{std::get<0>(functions), std::get<1>(functions)},
                  std::move(omitted));
              host->setRenewed(renewed);
              host->setLibraryNodes(nodes.get());
@@ -346,8 +352,8 @@ void bindOnnxWriter(py::module_* m) {
                                                  std::move(host), present, std::move(nodes));
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
-           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("functions"),
-           py::arg("omitted"), py::arg("library_nodes").none(true))
+           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("opsets"),
+           py::arg("functions"), py::arg("omitted"), py::arg("library_nodes").none(true))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
       .def_property_readonly("doubts_more", &OnnxWriter::doubtsMore)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -45,15 +44,6 @@ def _newest_registered(domain: str) -> int:
     defs: Any = require("onnx.defs", extra="onnx")
     versions = [s.since_version for s in defs.get_all_schemas() if s.domain == domain]
     return max(versions, default=1)
-
-
-@lru_cache(maxsize=4096)
-def attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
-    """Return the types of an operator's attributes by name; empty for an unknown operator."""
-    schema = schema_of(op, domain, version)
-    if schema is None:
-        return {}
-    return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
 
 
 def schema_of(op: str, domain: str, version: int) -> Any:

@@ -30,9 +30,13 @@ from passlib.dialects.onnx.reading import (
     present_outputs,
 )
 from passlib.dialects.onnx.tensors import PACKED, code_of
-from passlib.dialects.onnx.writing.attributes import AttributeMaker
 from passlib.dialects.onnx.writing.library_nodes import library_nodes, stated
-from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_type, stated_types
+from passlib.dialects.onnx.writing.types import (
+    Renewed,
+    renewed_types,
+    stated_types,
+    type_attribute,
+)
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
 from passlib.files.optional import require
@@ -375,7 +379,7 @@ def assemble(
     # Inputs of the file keep the types that it states, which may be no tensors of numbers.
     own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
     states = {n: stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
-    functions = (code_of, stated_type, AttributeMaker(imports or {"": 1}))
+    opsets = {schema.plain(domain): number for domain, number in (imports or {"": 1}).items()}
     known = {**(given or {}), **(fed or {})}
     nodes = library_nodes(graph, document, imports or {"": 1}, params, known)
 
@@ -388,7 +392,8 @@ def assemble(
             document.arrays,
             states,
             dict(renewed),
-            functions,
+            opsets,
+            (code_of, type_attribute),
             omitted,
             nodes,
         )

@@ -13,7 +13,6 @@ import passlib._core as _core
 from passlib.dialects.onnx.library_nodes import known
 from passlib.dialects.onnx.reading import Document
 from passlib.dialects.onnx.tensors import code_of
-from passlib.dialects.onnx.writing.types import stated_type
 from passlib.errors import UnsupportedError
 from passlib.lowering.builder import LIBRARIES
 from passlib.lowering.types import TypeSpec
@@ -45,7 +44,7 @@ def library_nodes(
     dtypes = dict(graph.variables_with("__dtype__"))
     for name, text in graph.variables_with("__shape__"):  # as a pass or an edit states them
         if text:
-            number, sizes = stated_type(name, dtypes.get(name) or None, text, 0)
+            number, sizes = _core.stated_type(name, dtypes.get(name) or None, text, 0)
             types[name] = (
                 number or None,
                 sizes and [_OPEN if size < 0 else size for size in sizes],

@@ -1,14 +1,13 @@
-"""Types that new variables and graphs state, and types that are inferred again."""
+"""Types that graphs state, types in attributes, and types that are inferred again."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from passlib.arrays import dtypes
+from passlib.dialects.onnx.attributes import TYPE_PROTO
 from passlib.dialects.onnx.nested import copy_of, refill, value_info
 from passlib.dialects.onnx.reading import STATED
 from passlib.dialects.onnx.soundness.acceptance import states_elements
@@ -16,8 +15,8 @@ from passlib.dialects.onnx.soundness.inference import (
     inferred_by_onnx,
     inferred_with_disputes,
 )
-from passlib.dialects.onnx.tensors import code_of
 from passlib.errors import GraphError, UnsupportedError
+from passlib.files.optional import require
 
 
 def stated_types(attributes: Mapping[str, str]) -> dict[str, Any]:
@@ -26,38 +25,29 @@ def stated_types(attributes: Mapping[str, str]) -> dict[str, Any]:
     return {name: value_info(name, code, sizes).type for name, (code, sizes) in stated.items()}
 
 
-def stated_type(
-    name: str, dtype: str | None, shape: str | None, code: int | None = None
-) -> tuple[int, list[int] | None]:
-    """Read the attributes ``__dtype__`` and ``__shape__`` of a variable without values.
+def type_attribute(node: str, name: str, text: str, kind: int) -> bytes:
+    """Return an ``onnx.AttributeProto`` whose value is a type, or a list of types.
 
-    ``name``: of the variable, for messages. ``dtype``, ``shape``: the attributes. ``code``: the
-    element type that holds without ``dtype``. Raises `UnsupportedError` if there is no type, or a
-    text is neither.
-
-    Returns
-    -------
-    code : int
-        ONNX's number of the element type.
-    sizes : list of int or None
-        -1 for unknown sizes; None for an unknown shape.
+    ``node``: for messages. ``text``: protobuf's JSON form. ``kind``: the type of the attribute.
+    Raises `UnsupportedError` if the text is no such value.
     """
-    if dtype is None and code is None:
+    onnx: Any = require("onnx", extra="onnx")
+    json_format: Any = require("google.protobuf.json_format", extra="onnx")
+    made = onnx.AttributeProto(name=name, type=kind)
+    try:
+        if kind == TYPE_PROTO:
+            json_format.Parse(text, made.tp)
+        else:
+            for each in json.loads(text):
+                json_format.ParseDict(each, made.type_protos.add())
+    except (json_format.ParseError, ValueError, TypeError, RecursionError) as error:
+        shown = text if len(text) <= 60 else text[:60] + "..."
         raise UnsupportedError(
-            f"variable {name!r} is new and has no values; allocate them with alloc_arg, or "
-            "state the type of a new model input as __dtype__ and __shape__"
-        )
-    if dtype is not None and not re.fullmatch(r"\d{1,3}", dtype):
-        raise UnsupportedError(f"variable {name!r}: __dtype__ {dtype!r} is not a number")
-    if dtype is not None:
-        code = code_of(dtypes.from_code(int(dtype)), repr(name))
-    assert code is not None
-    if shape is None:
-        return code, None
-    if not re.fullmatch(r"[\[(][-\d, ]*[\])]", shape):
-        raise UnsupportedError(f"variable {name!r}: __shape__ {shape!r} is not a shape")
-    sizes = map(int, re.findall(r"-?\d+", shape))
-    return code, [size if size > 0 else -1 for size in sizes]
+            f"{node}: attribute {name!r}: {shown!r} is not a value of type "
+            f"{onnx.AttributeProto.AttributeType.Name(kind)} ({error})"
+        ) from None
+    message: bytes = made.SerializeToString()
+    return message
 
 
 Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
