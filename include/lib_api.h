@@ -3872,11 +3872,11 @@ class AddressTable {
   }
   /// Adds an address at the next position. Returns false if it is there already.
   bool add(const void* address) {
-    addresses_.push_back(address);
-    if (addresses_.size() * 2 > mask_ + 1) {
-      reserve(addresses_.size());
-      for (std::size_t pos = 0; pos + 1 < addresses_.size(); ++pos) insert(pos);
+    if ((addresses_.size() + 1) * 2 > mask_ + 1) {
+      reserve(addresses_.size() + 1);
+      for (std::size_t pos = 0; pos < addresses_.size(); ++pos) insert(pos);
     }
+    addresses_.push_back(address);
     if (insert(addresses_.size() - 1)) return true;
     addresses_.pop_back();
     return false;
@@ -3911,10 +3911,13 @@ class AddressTable {
     return static_cast<std::size_t>(page * 16 + ((address >> 8) & 15));
   }
   void reserve(std::size_t count) {
-    mask_ = 31;
-    shift_ = 63;
-    for (; mask_ + 1 < count * 2; --shift_) mask_ = mask_ * 2 + 1;
+    std::size_t mask = 31;
+    unsigned shift = 63;
+    for (; mask + 1 < count * 2; --shift) mask = mask * 2 + 1;
     addresses_.reserve(count);
+    slots_.reserve(mask + 1);  // before anything changes, since it may fail
+    mask_ = mask;
+    shift_ = shift;
     slots_.clear();
     slots_.resize(mask_ + 1);
   }

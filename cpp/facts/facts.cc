@@ -289,9 +289,10 @@ class Facts::Inference : public Surroundings {
   std::vector<Fact>& slot(const Node& node) {
     const int64_t place = index_->find(&node);
     if (place >= 0) return facts_[static_cast<std::size_t>(place)];
-    facts_.emplace_back();
+    // Both or none: rules may run out of memory, and inference goes on.
+    if (facts_.size() == facts_.capacity()) facts_.reserve(2 * facts_.size() + 1);
     index_->add(&node);
-    return facts_.back();
+    return facts_.emplace_back();
   }
 
   const Node* missingInput(const Node& node) const {

@@ -16,6 +16,9 @@ namespace passlib {
 /// A set of names, with one piece of memory for many of them: a graph has as many as nodes.
 class UsedNames {
  public:
+  UsedNames() = default;
+  UsedNames(const UsedNames&) = delete;
+  UsedNames& operator=(const UsedNames&) = delete;
   bool has(std::string_view name) const {
     const bool* const found = used_.find(name);
     return found != nullptr && *found;

@@ -6,8 +6,10 @@
 #include <stdexcept>
 
 #include "errors.h"
+#include "graph/text_table.h"
 #include "header.h"
 #include "library/library.h"
+#include "onnx/text/strings.h"
 
 namespace passlib {
 
@@ -31,18 +33,15 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// A text in messages, which may be long.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kMost = 80;
-  if (text.size() <= kMost) return text;
-  std::size_t end = kMost - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
-    --end;  // in a character
-  return text.substr(0, end) + "...";
-}
+constexpr std::size_t kMostShown = 80;
 
 /// A value in messages.
-std::string shortText(const JsonVal& value) { return shortened(value.dump()); }
+std::string shortText(const JsonVal& value) { return onnx::shortened(value.dump(), kMostShown); }
+
+/// A name of a library in messages.
+std::string named(const std::string& name) {
+  return onnx::shown(onnx::shortened(name, kMostShown));
+}
 
 /// A member of an object.
 struct Member {
@@ -75,9 +74,9 @@ void requireMembers(const JsonVal& object, const std::vector<Member>& members,
     }
   }
   for (const auto& [key, value] : object.map) {
-    const auto named = [&key = key](const Member& each) { return key.str == each.name; };
-    if (std::none_of(members.begin(), members.end(), named)) {
-      throw FormatError(place + " has an unknown member '" + shortened(key.str) + "'");
+    const auto is_it = [&key = key](const Member& each) { return key.str == each.name; };
+    if (std::none_of(members.begin(), members.end(), is_it)) {
+      throw FormatError(place + " has an unknown member " + named(key.str));
     }
   }
 }
@@ -133,6 +132,21 @@ std::string valueOf(const JsonVal& value, const std::string& kind, const std::st
   throw FormatError(place + " is of kind " + kind + ", but has the value " + shortText(value));
 }
 
+/// A value of an option, as `checked` takes it.
+std::string givenText(const JsonVal& value, const OptionDeclaration& option,
+                      const std::string& place) {
+  if (!option.is_list) return valueOf(value, option.kind, place);
+  if (value.type != mxnet::ext::LIST) {
+    throw FormatError(place + " is a list, but has the value " + shortText(value));
+  }
+  std::string text = "[";
+  for (const JsonVal& item : value.list) {
+    const std::string made = valueOf(item, option.kind, place);
+    text += (text.size() > 1 ? ", " : "") + (option.kind == "text" ? item.dump() : made);
+  }
+  return text + "]";
+}
+
 OptionDeclaration readOption(const JsonVal& object, std::string place) {
   requireMembers(object,
                  {{"name", mxnet::ext::STR},
@@ -146,12 +160,12 @@ OptionDeclaration readOption(const JsonVal& object, std::string place) {
   OptionDeclaration option;
   option.name = in(object, "name").str;
   if (option.name.empty()) throw FormatError(place + " has no name");
-  place += " ('" + option.name + "')";
+  place += " (" + named(option.name) + ")";
   option.description = in(object, "description").str;
   option.kind = in(object, "kind").str;
   static constexpr const char* kKinds[] = {"boolean", "integer", "real", "text"};
   if (std::find(std::begin(kKinds), std::end(kKinds), option.kind) == std::end(kKinds)) {
-    throw FormatError(place + " is of the unknown kind '" + shortened(option.kind) + "'");
+    throw FormatError(place + " is of the unknown kind " + named(option.kind));
   }
   for (const JsonVal& choice : in(object, "choices").list) {
     option.choices.push_back(valueOf(choice, option.kind, place));
@@ -176,14 +190,10 @@ OptionDeclaration readOption(const JsonVal& object, std::string place) {
   if (option.is_list && preset.type != mxnet::ext::LIST) {
     throw FormatError(place + " is a list, but its default is " + shortText(preset));
   }
-  OptionDeclaration single = option;
-  single.is_list = false;
-  for (const JsonVal& item : option.is_list ? preset.list : std::vector<JsonVal>{preset}) {
-    try {
-      single.checked(valueOf(item, option.kind, place));
-    } catch (const std::invalid_argument& error) {
-      throw FormatError(place + ": its default is not accepted: " + error.what());
-    }
+  try {
+    option.checked(givenText(preset, option, place));
+  } catch (const std::invalid_argument& error) {
+    throw FormatError(place + ": its default is not accepted: " + error.what());
   }
   option.default_text = textOf(preset);
   return option;
@@ -201,12 +211,18 @@ void readJoins(const JsonVal& object, const std::string& place, Declaration* mad
   made->after = in(object, "after").str;
   made->cost = in(object, "cost").str;
   if (made->cost != "nodes" && made->cost != "weights" && made->cost != "runs") {
-    throw FormatError(place + ": cost is one of nodes, weights, runs, not '" + made->cost + "'");
+    throw FormatError(place + ": cost is one of nodes, weights, runs, not " + named(made->cost));
   }
   const auto options = [&](const char* name) {
     std::vector<std::pair<std::string, std::string>> texts;
     for (const auto& [key, value] : in(object, name).map) {
-      texts.emplace_back(key.str, textOf(value));
+      const auto is_it = [&key = key](const OptionDeclaration& each) {
+        return each.name == key.str;
+      };
+      const auto found = std::find_if(made->options.begin(), made->options.end(), is_it);
+      const bool is_declared = found != made->options.end();
+      const std::string option = place + ", option " + named(key.str);
+      texts.emplace_back(key.str, is_declared ? givenText(value, *found, option) : textOf(value));
     }
     std::size_t at = 0;
     try {
@@ -245,17 +261,16 @@ Declaration readDeclaration(const JsonVal& object, const std::string& place) {
   made.weights_on_demand = isTrue(in(object, "weights_on_demand"));
   made.exact = isTrue(in(object, "exact"));
   made.enters_functions = isTrue(in(object, "enters_functions"));
-  const std::string pass = "pass '" + made.name + "'";
+  const std::string pass = "pass " + named(made.name);
   made.dialects = namesIn(in(object, "dialects"), "a dialect", pass);
   made.triggers = namesIn(in(object, "triggers"), "a trigger", pass);
-  std::size_t number = 0;
+  TextSet names;
   for (const JsonVal& item : in(object, "options").list) {
-    OptionDeclaration option = readOption(item, pass + ", option " + std::to_string(number++));
-    for (const OptionDeclaration& other : made.options) {
-      if (other.name != option.name) continue;
-      throw FormatError(pass + " declares the option '" + option.name + "' twice");
-    }
-    made.options.push_back(std::move(option));
+    const std::string number = std::to_string(made.options.size());
+    made.options.push_back(readOption(item, pass + ", option " + number));
+    const std::string& name = made.options.back().name;
+    if (names.insert(name).second) continue;
+    throw FormatError(pass + " declares the option " + named(name) + " twice");
   }
   const JsonVal& joins = in(object, "joins");
   if (!joins.map.empty()) readJoins(joins, pass + ", joins", &made);
@@ -335,9 +350,9 @@ std::string OptionDeclaration::checked(const std::string& text) const {
       value = JsonVal(given);
     } else {
       const std::string number = trimmed(given);
-      char* end = nullptr;
-      const double real = std::strtod(number.c_str(), &end);
-      if (number.empty() || number.size() > 100 || *end != '\0' || std::isnan(real)) fail();
+      double real = 0;
+      if (number.size() > 100 || !mxnet::ext::host::readReal(number, &real)) fail();
+      if (std::isnan(real)) fail();
       if (number.find_first_of("xX") != std::string::npos) fail();
       if (kind == "integer") {
         if (!isInteger(number)) fail();
@@ -351,10 +366,16 @@ std::string OptionDeclaration::checked(const std::string& text) const {
       }
       if ((low && real < *low) || (high && real > *high)) fail();
     }
-    if (!choices.empty() &&
-        std::find(choices.begin(), choices.end(), textOf(value)) == choices.end()) {
-      fail();
-    }
+    const auto is_it = [&](const std::string& choice) {
+      if (kind == "text") return choice == value.str;
+      if (kind == "boolean") return choice == textOf(value);
+      // Numbers have more than one text.
+      double one = 0, other = 0;
+      mxnet::ext::host::readReal(choice, &one);
+      mxnet::ext::host::readReal(trimmed(given), &other);
+      return one == other;
+    };
+    if (!choices.empty() && std::none_of(choices.begin(), choices.end(), is_it)) fail();
     return value;
   };
   if (!is_list) {
@@ -425,12 +446,11 @@ std::vector<Declaration> readDeclarations(const JsonVal& value) {
                       "; compile the library with the lib_api.h of this passlib");
   }
   std::vector<Declaration> made;
+  TextSet names;
   for (const JsonVal& item : in(value, "passes").list) {
     made.push_back(readDeclaration(item, "passes[" + std::to_string(made.size()) + "]"));
-    const std::string& name = made.back().name;
-    const auto named = [&name](const Declaration& each) { return each.name == name; };
-    if (std::count_if(made.begin(), made.end(), named) == 1) continue;
-    throw FormatError("the pass '" + name + "' is declared twice");
+    if (names.insert(made.back().name).second) continue;
+    throw FormatError("the pass " + named(made.back().name) + " is declared twice");
   }
   return made;
 }
@@ -449,10 +469,11 @@ std::vector<Declaration> declarationsOf(const Library& library) {
     throw FormatError(error.what());
   }
   std::vector<Declaration> made = readDeclarations(value);
+  TextSet passes;
+  for (const Library::Pass& pass : library.passes()) passes.insert(pass.name);
   for (const Declaration& each : made) {
-    const auto named = [&each](const Library::Pass& pass) { return pass.name == each.name; };
-    if (std::any_of(library.passes().begin(), library.passes().end(), named)) continue;
-    throw FormatError("'" + each.name + "' is declared, but no pass has that name");
+    if (passes.count(each.name) != 0) continue;
+    throw FormatError(named(each.name) + " is declared, but no pass has that name");
   }
   return made;
 }

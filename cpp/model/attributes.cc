@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,6 +16,7 @@
 #include "onnx/parts/attribute.h"
 #include "onnx/parts/tensor.h"
 #include "onnx/text/strings.h"
+#include "onnx/text/type_text.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 #include "rules/known.h"
@@ -171,7 +173,8 @@ bool isAmong(const char* const (&names)[N], Bytes key) {
   return std::find(std::begin(names), std::end(names), key) != std::end(names);
 }
 
-/// The type of an attribute of ONNX's operators; kUnknown where the text tells it.
+/// The type of an attribute of ONNX's operators; kUnknown where the text tells it, if it is written
+/// as passlib writes it.
 Kind schemaKind(const Node& node, Bytes key, const facts::Opsets& opsets) {
   const Bytes domain = attributeOf(node, onnx::keys::kDomain);
   const bool is_known = isOwnDomain(node) || domain == "ai.onnx.ml" ||
@@ -181,8 +184,10 @@ Kind schemaKind(const Node& node, Bytes key, const facts::Opsets& opsets) {
   const int64_t version = set == opsets.end() ? 0 : set->second;
   if (key == "scale" && node.op == "Scaler") return Kind::kFloats;
   if (key == "seed" && node.op == "Dropout") return Kind::kInt;
-  if (node.op == "TreeEnsemble" && (key == "aggregate_function" || key == "post_transform"))
-    return Kind::kInt;
+  if (node.op == "TreeEnsemble") {
+    if (key == "aggregate_function" || key == "post_transform") return Kind::kInt;
+    if (key == "nodes_hitrates") return Kind::kTensor;
+  }
   if (key == "p" && version == 1 && node.op != "LpNormalization") return Kind::kFloat;
   if (key == "value") return node.op == "Pad" ? Kind::kFloat : Kind::kTensor;
   if (key == "to" && version != 0 && version < 6) return Kind::kString;
@@ -270,7 +275,10 @@ bool setElement(const mxnet::ext::MXTensor& tensor, int32_t code, std::size_t po
   }
   if (value.type == mxnet::ext::NUM && rules::isWhole(code)) {
     int64_t whole = 0;
-    if (value.toInteger(&whole)) {
+    const double real = value.toDouble();
+    const bool is_exact = std::fabs(real) < 9007199254740992.0 && real == std::trunc(real);
+    if (is_exact) whole = static_cast<int64_t>(real);  // 1.0, too
+    if (is_exact || value.toInteger(&whole)) {
       if (code != facts::kInt64 && !rules::fits(static_cast<double>(whole), code)) return false;
     } else {
       uint64_t bits = 0;
@@ -294,24 +302,26 @@ bool setElement(const mxnet::ext::MXTensor& tensor, int32_t code, std::size_t po
 /// Puts names of infinity and NaN, which Python's JSON has, into quotes.
 std::string withoutNames(Bytes text) {
   std::string made;
+  std::size_t done = 0;
   bool quoted = false;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t name = quoted ? Bytes::npos : text.find_first_of("IN", i);
-    const std::size_t quote = text.find('"', i);
-    if (name < quote) {
-      const std::size_t start = name > i && text[name - 1] == '-' ? name - 1 : name;
-      const std::size_t end = std::min(text.find_first_of(",]} \t\r\n", name), text.size());
-      made.append(text.substr(i, start - i)).append("\"");
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quoted) {
+      if (text[i] == '\\')
+        ++i;
+      else if (text[i] == '"')
+        quoted = false;
+    } else if (text[i] == '"') {
+      quoted = true;
+    } else if (text[i] == 'I' || text[i] == 'N') {
+      const std::size_t start = i > done && text[i - 1] == '-' ? i - 1 : i;
+      const std::size_t end = std::min(text.find_first_of(",]} \t\r\n\"", i), text.size());
+      made.append(text.substr(done, start - done)).append("\"");
       made.append(text.substr(start, end - start)).append("\"");
-      i = end;
-    } else {
-      const std::size_t end = quote == Bytes::npos ? text.size() : quote + 1;
-      made.append(text.substr(i, end - i));
-      i = end;
-      quoted = !quoted;
+      done = end;
+      i = end - 1;
     }
   }
-  return made;
+  return made.append(text.substr(done));
 }
 
 bool readDims(const JsonVal& shape, std::vector<int64_t>* dims) {
@@ -365,6 +375,13 @@ bool appendSparse(const JsonVal& value, uint32_t field, std::string* out) {
     return false;
   }
   appendDims(numbers::kSparseDims, dims, &message);
+  onnx::appendBody(field, message, out);
+  return true;
+}
+
+bool appendType(const JsonVal& value, uint32_t field, std::string* out) {
+  std::string message;
+  if (!onnx::readType(value, &message)) return false;
   onnx::appendBody(field, message, out);
   return true;
 }
@@ -427,6 +444,10 @@ bool appendValue(Kind kind, Bytes text, std::string* out) {
       return appendMessages(text, false, appendSparse, numbers::kSparseTensor, out);
     case Kind::kSparseTensors:
       return appendMessages(text, true, appendSparse, numbers::kSparseTensors, out);
+    case Kind::kTypeProto:
+      return appendMessages(text, false, appendType, numbers::kTp, out);
+    case Kind::kTypeProtos:
+      return appendMessages(text, true, appendType, numbers::kTypeProtos, out);
     default:
       return false;
   }
@@ -438,15 +459,6 @@ const char* nameOf(Kind kind) {
       "FLOATS",         "INTS",       "STRINGS",    "TENSORS", "GRAPHS", "SPARSE_TENSOR",
       "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
   return kNames[static_cast<int>(kind)];
-}
-
-/// What is to be said of a type of which passes make no values.
-const char* reasonOf(Kind kind) {
-  if (kind == Kind::kGraph || kind == Kind::kGraphs) {
-    return ": passes can keep or copy nested graphs, not make them from text";
-  }
-  const bool is_type = kind == Kind::kTypeProto || kind == Kind::kTypeProtos;
-  return is_type ? " that is made without Python" : "";
 }
 
 bool isShape(Bytes text) {
@@ -465,21 +477,24 @@ Bytes trimmed(Bytes text) {
   return text;
 }
 
-onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int kind,
-                                  const facts::Opsets& opsets) {
+int schemaKindOf(const Node& node, Bytes key, const facts::Opsets& opsets) {
+  return static_cast<int>(schemaKind(node, key, opsets));
+}
+
+onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int kind) {
   if (std::optional<std::string> place = placeIn(text)) return {"", std::move(place)};
   const bool is_type = kind > 0 && kind <= static_cast<int>(Kind::kTypeProtos);
   Kind type = is_type ? static_cast<Kind>(kind) : Kind::kUnknown;
-  if (type == Kind::kUnknown) type = schemaKind(node, key, opsets);
   if (type == Kind::kUnknown) type = guessedKind(text);
   onnx::MadeAttribute made;
   onnx::appendBody(numbers::kName, key, &made.message);
   if (!appendValue(type, text, &made.message)) {
-    const bool long_text = text.size() > 60;
+    const bool is_graph = type == Kind::kGraph || type == Kind::kGraphs;
+    const char* const reason =
+        is_graph ? ": passes can keep or copy nested graphs, not make them from text" : "";
     throw UnsupportedError("node " + shown(node.name) + " (" + node.op + "): attribute " +
-                           shown(key) + ": " + shown(text.substr(0, 60)) +
-                           (long_text ? "..." : "") + " is not a value of type " + nameOf(type) +
-                           reasonOf(type));
+                           shown(key) + ": " + shown(onnx::shortened(text, 60)) +
+                           " is not a value of type " + nameOf(type) + reason);
   }
   onnx::appendNumber(numbers::kType, static_cast<uint64_t>(type), &made.message);
   return made;

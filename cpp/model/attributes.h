@@ -13,11 +13,12 @@ namespace passlib::model {
 /// A text without the white space around it.
 onnx::Bytes trimmed(onnx::Bytes text);
 
-/// Makes an attribute of a type, 0 for that of the operator's schema, and without one for the type
-/// that the text looks like. Nested graphs and types are only taken from the file. Throws
-/// UnsupportedError.
-onnx::MadeAttribute makeAttribute(const Node& node, onnx::Bytes key, onnx::Bytes text, int kind,
-                                  const facts::Opsets& opsets);
+/// Returns the type that an attribute has in all operators of ONNX, 0 where its text tells it.
+int schemaKindOf(const Node& node, onnx::Bytes key, const facts::Opsets& opsets);
+
+/// Makes an attribute of a type, 0 for the one that the text looks like. Nested graphs are only
+/// taken from the file. Throws UnsupportedError.
+onnx::MadeAttribute makeAttribute(const Node& node, onnx::Bytes key, onnx::Bytes text, int kind);
 
 /// Returns the type that a variable without values states in `__dtype__` and `__shape__`. `code`:
 /// the element type where it states none. Throws UnsupportedError.

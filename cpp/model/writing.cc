@@ -90,7 +90,7 @@ class ArrayHost : public onnx::WriteHost {
   }
 
   onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
-    return makeAttribute(node, key, text, kind, opsets_);
+    return makeAttribute(node, key, text, kind == 0 ? schemaKindOf(node, key, opsets_) : kind);
   }
 
   Bytes omitted() const override { return MX_STR_ORIGIN; }

@@ -130,10 +130,8 @@ class OnnxWriter:
         constants: dict[str, np.ndarray[Any, Any]],
         fed: dict[str, _StatedType],
         renewed: dict[str, tuple[dict[str, bytes | None], dict[str, bytes]]],
-        opsets: Mapping[str, int],
-        functions: tuple[
-            Callable[[np.dtype[Any], str], int], Callable[[str, str, str, int], bytes]
-        ],
+        code_of: Callable[[np.dtype[Any], str], int],
+        kind_of: Callable[[str, str, str], int],
         omitted: str,
         library_nodes: LibraryNodes | None,
     ) -> None: ...

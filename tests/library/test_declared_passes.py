@@ -302,9 +302,12 @@ def whole(*passes: Any, **changes: Any) -> str:
         (joined(pipelines=[1]), "a pipeline must be a name, not 1"),
         (joined(cost="time"), "cost is one of nodes, weights, runs, not 'time'"),
         (joined(options={"levle": 1}), "joins: pass 'declaresText' has no option 'levle'"),
-        (joined(rounding={"level": True}), "option 'level' takes a whole number"),
+        (joined(rounding={"level": True}), "option 'level' is of kind integer, but has the value"),
+        (joined(options={"level": [1]}), "option 'level' is of kind integer, but has the value"),
+        (option(choices=[0, 9], default=5), "its default is not accepted"),
+        (option(kind="real", choices=[0.5], default=0.25), "its default is not accepted"),
         (joined(after=...), "joins has no 'after'"),
-        (whole({**PASS, "x" * 100: 1}), "unknown member 'x{77}\\.\\.\\.'"),
+        (whole({**PASS, "x" * 100: 1}), "unknown member 'x{80}\\.\\.\\.'"),
     ],
 )
 def test_wrong_declarations(
@@ -313,6 +316,42 @@ def test_wrong_declarations(
     with pytest.raises(LoadError, match=rf"cannot load library .*declares_text.*{message}"):
         declaration(text, load_plugin, monkeypatch)
     assert "declaresText" not in passlib.library.passes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "accepted", "refused"),
+    [
+        ({"choices": [1, 20]}, ["20", 1, "+01"], [2, "0", "1x"]),
+        ({"kind": "real", "choices": [0.10, 2], "default": 2}, [0.1, "2.0", "1e-1"], [3, "a"]),
+        ({"kind": "text", "choices": ["a,b", '"q'], "default": "a,b"}, ['"q'], ["a", "b"]),
+        (
+            {"kind": "text", "choices": ["a,b", "c"], "default": ["a,b"], "list": True},
+            [["a,b", "c"], '["a,b"]'],
+            ["a,b", ["a"]],
+        ),
+    ],
+)
+def test_choices(
+    plugin: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    accepted: list[Any],
+    refused: list[Any],
+) -> None:
+    given = {**OPTION, **changes}
+    joins = {"pipelines": [], "after": "", "rounding": {}, "cost": "nodes"}
+    joins["options"] = {"level": given["default"]}
+    monkeypatch.setenv("DECLARATIONS", whole({**PASS, "options": [given], "joins": joins}))
+    path = tmp_path / "copy.so"
+    path.write_bytes(plugin("declares_text").read_bytes())
+    library = passlib.library.load(path, verbose=False, replace=True)
+    (found,) = library.passes["declaresText"].options or ()
+    for value in accepted:
+        found.checked(value)
+    for value in refused:
+        with pytest.raises(PasslibError, match="option 'level' takes"):
+            found.checked(value)
 
 
 def test_declarations_of_a_library_without_the_header(

@@ -25,7 +25,6 @@
 #include "model/attributes.h"
 #include "model/library_nodes.h"
 #include "onnx/acceptance/kinds.h"
-#include "onnx/parts/attribute.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
 #include "onnx/writing/model.h"
@@ -59,18 +58,13 @@ onnx::Present makePresent(const PresentTuple& given) {
 /// Answers a writer from dictionaries of arrays and functions in Python.
 class PythonHost : public onnx::WriteHost {
  public:
-  struct Functions {
-    py::function code_of;  ///< element type and text for messages to ONNX's number
-    py::function typed;    ///< node for messages, key, text, type to an attribute that is a type
-  };
-
   PythonHost(const py::dict& params, const py::dict& constants,
-             const std::map<std::string, StatedTuple>& fed, facts::Opsets opsets,
-             Functions functions, std::string omitted)
+             const std::map<std::string, StatedTuple>& fed, py::function code_of,
+             py::function kind_of, std::string omitted)
       : params_(params),
         constants_(constants),
-        opsets_(std::move(opsets)),
-        functions_(std::move(functions)),
+        code_of_(std::move(code_of)),
+        kind_of_(std::move(kind_of)),
         omitted_(std::move(omitted)) {
     for (const auto& [name, type] : fed) {
       fed_[name] = StatedType{std::get<0>(type), std::get<1>(type)};
@@ -149,13 +143,11 @@ class PythonHost : public onnx::WriteHost {
   }
 
   onnx::MadeAttribute attribute(const Node& node, Bytes key, Bytes text, int kind) override {
-    const auto type = static_cast<onnx::Kind>(kind);
-    if (type == onnx::Kind::kTypeProto || type == onnx::Kind::kTypeProtos) {
-      const std::string title = "node " + onnx::shown(node.name) + " (" + node.op + ")";
-      const py::object made = functions_.typed(decode(title), decode(key), decode(text), kind);
-      return {made.cast<std::string>(), std::nullopt};
+    if (kind == 0) {
+      kind = kind_of_(decode(node.op), decode(attributeOf(node, onnx::keys::kDomain)), decode(key))
+                 .cast<int>();
     }
-    return model::makeAttribute(node, key, text, kind, opsets_);
+    return model::makeAttribute(node, key, text, kind);
   }
 
   Bytes omitted() const override { return omitted_; }
@@ -193,7 +185,7 @@ class PythonHost : public onnx::WriteHost {
       kept_.push_back(type);
       try {
         const std::string title = std::string(what) + " " + onnx::shown(name);
-        code->second = functions_.code_of(type, decode(title)).cast<int32_t>();
+        code->second = code_of_(type, decode(title)).cast<int32_t>();
       } catch (...) {
         codes_.erase(type.ptr());
         throw;
@@ -207,8 +199,8 @@ class PythonHost : public onnx::WriteHost {
 
   NamedArrays params_;
   NamedArrays constants_;
-  facts::Opsets opsets_;
-  Functions functions_;
+  py::function code_of_;  ///< an element type and a text for messages to ONNX's number
+  py::function kind_of_;  ///< operator, domain and key of an attribute to its type, 0 for none
   std::string omitted_;
   std::map<std::string, StatedType> fed_;
   const model::LibraryNodes* library_nodes_ = nullptr;
@@ -338,13 +330,11 @@ void bindOnnxWriter(py::module_* m) {
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
                        const py::dict& params, const py::dict& constants,
                        const std::map<std::string, StatedTuple>& fed,
-                       const std::map<std::string, RenewedTuple>& renewed, facts::Opsets opsets,
-                       std::tuple<py::function, py::function> functions, std::string omitted,
+                       const std::map<std::string, RenewedTuple>& renewed, py::function code_of,
+                       py::function kind_of, std::string omitted,
                        std::shared_ptr<model::LibraryNodes> nodes) {
-             auto host = std::make_unique<PythonHost>(
-                 params, constants, fed, std::move(opsets),
-                 PythonHost::Functions{std::get<0>(functions), std::get<1>(functions)},
-                 std::move(omitted));
+             auto host = std::make_unique<PythonHost>(params, constants, fed, std::move(code_of),
+                                                      std::move(kind_of), std::move(omitted));
              host->setRenewed(renewed);
              host->setLibraryNodes(nodes.get());
              std::shared_ptr<const Graph> written = nodes ? nodes->graph : graph.get();
@@ -353,7 +343,7 @@ void bindOnnxWriter(py::module_* m) {
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
            py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("opsets"),
-           py::arg("functions"), py::arg("omitted"), py::arg("library_nodes").none(true))
+           py::arg("code_of"), py::arg("omitted"), py::arg("library_nodes").none(true))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
       .def_property_readonly("doubts_more", &OnnxWriter::doubtsMore)

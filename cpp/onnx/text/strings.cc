@@ -96,6 +96,13 @@ void appendJsonString(const std::string& text, bool ascii, std::string* out) {
   out->push_back('"');
 }
 
+std::string shortened(Bytes text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // a character
+  return std::string(text.substr(0, end)) + "...";
+}
+
 std::string shown(Bytes text) {
   std::string out;
   bool damaged = false;

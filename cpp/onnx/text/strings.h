@@ -17,6 +17,9 @@ void appendJsonString(const std::string& text, bool ascii, std::string* out);
 /// Returns a name in quotes, as Python shows it.
 std::string shown(Bytes text);
 
+/// Returns the beginning of a text with more than `most` bytes and three points, or all of it.
+std::string shortened(Bytes text, std::size_t most);
+
 /// Whether a text is UTF-8 without zeros.
 bool isName(Bytes text);
 

@@ -1,13 +1,17 @@
 #include "onnx/text/type_text.h"
 
+#include <charconv>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "onnx/text/strings.h"
+#include "onnx/wire/output.h"
 
 namespace passlib::onnx {
 namespace {
+
+using mxnet::ext::JsonVal;
 
 enum class Form : uint8_t { kText, kInt32, kInt64, kMessage, kMessages };
 enum class Name : uint8_t {
@@ -144,7 +148,107 @@ std::vector<Task> spelled(Bytes message, Name name, Arena* arena) {
   return tasks;
 }
 
+/// More levels than this are beyond protobuf's readers.
+constexpr std::size_t kMostLevels = 100;
+
+const JsonVal* memberOf(const JsonVal& object, const char* name) {
+  const auto found = object.map.find(JsonVal(name));
+  const bool present = found != object.map.end() && found->second.type != mxnet::ext::NIL;
+  return present ? &found->second : nullptr;
+}
+
+/// Whether a value is an object with members of a message only, and one alternative at most.
+bool isMessage(const JsonVal& value, const MessageRules& rules) {
+  if (value.type != mxnet::ext::MAP) return false;
+  std::size_t known = 0, alternatives = 0;
+  for (const auto& [number, rule] : rules) {
+    known += value.map.count(JsonVal(rule.name));
+    if (rule.alternative && memberOf(value, rule.name) != nullptr) ++alternatives;
+  }
+  return known == value.map.size() && alternatives <= 1;
+}
+
+/// Appends a number, which may be in quotes.
+bool appendInteger(const JsonVal& value, Form form, uint32_t field, std::string* out) {
+  int64_t number = 0;
+  const bool is_text = value.type == mxnet::ext::STR;
+  if (is_text) {
+    const char* const end = value.str.data() + value.str.size();
+    const auto read = std::from_chars(value.str.data(), end, number);
+    if (read.ec != std::errc() || read.ptr != end) return false;
+  } else if (value.type != mxnet::ext::NUM || !value.toInteger(&number)) {
+    return false;
+  }
+  if (form == Form::kInt32 && number != static_cast<int32_t>(number)) return false;
+  appendNumber(field, static_cast<uint64_t>(number), out);
+  return true;
+}
+
+/// A message that is being made.
+struct Made {
+  const JsonVal* value;
+  const MessageRules* rules;
+  MessageRules::const_iterator next;
+  uint32_t field;        ///< of the message around it
+  std::size_t item = 0;  ///< of a list of messages
+  std::string body;
+};
+
+/// Appends the next field of the last message, or begins the message that it is. Returns false if
+/// its value is of another form.
+bool appendField(std::vector<Made>* open) {
+  Made& made = open->back();
+  const auto& [field, rule] = *made.next;
+  const JsonVal* value = memberOf(*made.value, rule.name);
+  const bool in_list = value != nullptr && rule.form == Form::kMessages;
+  if (in_list && value->type != mxnet::ext::LIST) return false;
+  if (value == nullptr || (in_list && made.item == value->list.size())) {
+    made.item = 0;
+    ++made.next;
+    return true;
+  }
+  if (in_list) {
+    value = &value->list[made.item++];
+  } else {
+    ++made.next;
+  }
+  switch (rule.form) {
+    case Form::kText:
+      if (value->type != mxnet::ext::STR) return false;
+      appendBody(field, value->str, &made.body);
+      return true;
+    case Form::kInt32:
+    case Form::kInt64:
+      return appendInteger(*value, rule.form, field, &made.body);
+    default:
+      const MessageRules& rules = rulesOf(rule.message);
+      if (open->size() == kMostLevels || !isMessage(*value, rules)) return false;
+      open->push_back({value, &rules, rules.begin(), field, 0, ""});  // moves `made`
+      return true;
+  }
+}
+
 }  // namespace
+
+bool readType(const JsonVal& value, std::string* message) {
+  const MessageRules& rules = rulesOf(Name::kType);
+  if (!isMessage(value, rules)) return false;
+  std::vector<Made> open;
+  open.push_back({&value, &rules, rules.begin(), 0, 0, ""});
+  for (;;) {
+    if (open.back().next != open.back().rules->end()) {
+      if (!appendField(&open)) return false;
+      continue;
+    }
+    const Made made = std::move(open.back());
+    open.pop_back();
+    if (open.empty()) {
+      message->append(made.body);
+      return true;
+    }
+    appendBody(made.field, made.body, &open.back().body);
+  }
+}
 
 void appendTypeText(Bytes type, Arena* arena, std::string* out) {
   std::vector<Task> pending(1, {"", type, Name::kType, false});

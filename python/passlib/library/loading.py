@@ -17,7 +17,7 @@ from passlib.library import registry
 from passlib.library.backends import provide, register, require_free, require_pipelines
 from passlib.library.call import MXNET_VERSION, Backend, Library, standard_path
 from passlib.library.compiled import CompiledPass, Partitioner
-from passlib.library.declared import Declaration, PassNames, read_declarations
+from passlib.library.declared import Declaration, OptionError, PassNames, read_declarations
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def _declared(core: _core.Library, path: str) -> PassNames:
     """Return the names of a library's passes with what they declare."""
     try:
         declared = read_declarations(core.declarations, path)
-    except FormatError as error:
+    except (FormatError, OptionError) as error:
         message = f"cannot load library {path!r}: what its passes declare cannot be read: {error}"
         raise LoadError(message) from None
     return PassNames(declared.get(name) or Declaration(name, library=path) for name in core.passes)

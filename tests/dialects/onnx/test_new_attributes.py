@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
+from google.protobuf import json_format
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx_models
@@ -86,6 +90,15 @@ def test_attributes_that_a_pass_writes(
         ("tensor", '{"dtype": "int64", "shape": [2], "data": [1]}'),
         ("sparse", '{"shape": [2], "values": {}, "indices": {}}'),
         ("type", '{"no": 1}'),
+        ("type", "3"),
+        ("type", '{"tensorType": {}, "mapType": {}}'),
+        ("type", '{"tensorType": {"elemType": 4294967296}}'),
+        ("type", '{"tensorType": {"elemType": 1.5}}'),
+        ("type", '{"tensorType": {"shape": {"dim": {}}}}'),
+        ("type", '{"tensorType": {"shape": {"dim": [{"dimValue": "1 "}]}}}'),
+        ("type", '{"denotation": 1}'),
+        ("type", '{"sequenceType": {"elemType": ' * 100_000 + "{}" + "}}" * 100_000),
+        ("types", '{"tensorType": {}}'),
         ("fresh", "99999999999999999999"),
     ],
 )
@@ -98,6 +111,43 @@ def test_text_that_is_not_a_value(key: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=f"Everything_1.*{key}"):
         edited.save(tmp_path / "b.onnx")
     assert not (tmp_path / "b.onnx").exists()
+
+
+SIZES = st.one_of(
+    st.none(), st.integers(-(1 << 63), (1 << 63) - 1), st.text(st.characters(codec="utf-8"))
+)
+TENSORS = st.builds(
+    helper.make_tensor_type_proto,
+    st.integers(-(1 << 31), (1 << 31) - 1),
+    st.none() | st.lists(SIZES, max_size=3),
+)
+TYPES = st.recursive(
+    TENSORS | st.builds(helper.make_sparse_tensor_type_proto, st.just(1), st.just([2, None])),
+    lambda inner: st.one_of(
+        st.builds(helper.make_sequence_type_proto, inner),
+        st.builds(helper.make_optional_type_proto, inner),
+        st.builds(helper.make_map_type_proto, st.integers(0, 20), inner),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TYPES, min_size=1, max_size=2), st.text(st.characters(codec="utf-8"), max_size=3))
+def test_types_in_the_json_of_protobuf(types: list[onnx.TypeProto], denotation: str) -> None:
+    types[0].denotation = denotation
+
+    @passlib.graph_pass(name="setTypes", replace=True)
+    def change(graph: passlib.Graph) -> None:
+        (node,) = (node for node in graph.nodes if node.name == "Everything_1")
+        node.attrs["type"] = json_format.MessageToJson(types[0])
+        node.attrs["types"] = json.dumps([json_format.MessageToDict(each) for each in types])
+
+    edited = passlib.load(onnx_models.every_attribute()).optimize_for(change)
+    node = edited.to_onnx_proto().graph.node[1]
+    written = {attribute.name: attribute for attribute in node.attribute}
+    assert written["type"].tp == types[0]
+    assert list(written["types"].type_protos) == types
 
 
 def test_new_attributes_have_the_type_of_the_schema(tmp_path: Path) -> None:

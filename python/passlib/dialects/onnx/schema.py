@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -44,6 +45,24 @@ def _newest_registered(domain: str) -> int:
     defs: Any = require("onnx.defs", extra="onnx")
     versions = [s.since_version for s in defs.get_all_schemas() if s.domain == domain]
     return max(versions, default=1)
+
+
+def attribute_type(versions: Mapping[str, int], op: str, domain: str, key: str) -> int:
+    """Return the type of an attribute in the schema of its operator; 0 if there is none.
+
+    ``versions``: of the operator sets, by canonical names.
+    """
+    domain = plain(domain)
+    version = versions.get(domain, 0) or newest_version(domain, 1 << 30)
+    return _attribute_types(op, domain, version).get(key, 0)
+
+
+@lru_cache(maxsize=4096)
+def _attribute_types(op: str, domain: str, version: int) -> Mapping[str, int]:
+    schema = schema_of(op, domain, version)
+    if schema is None:
+        return {}
+    return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
 
 
 def schema_of(op: str, domain: str, version: int) -> Any:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -35,7 +35,6 @@ from passlib.dialects.onnx.writing.types import (
     Renewed,
     renewed_types,
     stated_types,
-    type_attribute,
 )
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
@@ -379,7 +378,7 @@ def assemble(
     # Inputs of the file keep the types that it states, which may be no tensors of numbers.
     own = {n for n, key in graph.variables_with(ID, "input.") if key} if fed else ()
     states = {n: stated(n, spec) for n, spec in (fed or {}).items() if n not in own}
-    opsets = {schema.plain(domain): number for domain, number in (imports or {"": 1}).items()}
+    versions = {schema.plain(domain): number for domain, number in (imports or {"": 1}).items()}
     known = {**(given or {}), **(fed or {})}
     nodes = library_nodes(graph, document, imports or {"": 1}, params, known)
 
@@ -392,8 +391,8 @@ def assemble(
             document.arrays,
             states,
             dict(renewed),
-            opsets,
-            (code_of, type_attribute),
+            code_of,
+            partial(schema.attribute_type, versions),
             omitted,
             nodes,
         )

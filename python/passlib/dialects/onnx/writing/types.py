@@ -1,4 +1,4 @@
-"""Types that graphs state, types in attributes, and types that are inferred again."""
+"""Types that graphs state, and types that are inferred again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from passlib.dialects.onnx.attributes import TYPE_PROTO
 from passlib.dialects.onnx.nested import copy_of, refill, value_info
 from passlib.dialects.onnx.reading import STATED
 from passlib.dialects.onnx.soundness.acceptance import states_elements
@@ -15,39 +14,13 @@ from passlib.dialects.onnx.soundness.inference import (
     inferred_by_onnx,
     inferred_with_disputes,
 )
-from passlib.errors import GraphError, UnsupportedError
-from passlib.files.optional import require
+from passlib.errors import GraphError
 
 
 def stated_types(attributes: Mapping[str, str]) -> dict[str, Any]:
     """Return the types, as ``onnx.TypeProto``, that a graph states for values, by name."""
     stated = json.loads(attributes.get(STATED, "{}"))
     return {name: value_info(name, code, sizes).type for name, (code, sizes) in stated.items()}
-
-
-def type_attribute(node: str, name: str, text: str, kind: int) -> bytes:
-    """Return an ``onnx.AttributeProto`` whose value is a type, or a list of types.
-
-    ``node``: for messages. ``text``: protobuf's JSON form. ``kind``: the type of the attribute.
-    Raises `UnsupportedError` if the text is no such value.
-    """
-    onnx: Any = require("onnx", extra="onnx")
-    json_format: Any = require("google.protobuf.json_format", extra="onnx")
-    made = onnx.AttributeProto(name=name, type=kind)
-    try:
-        if kind == TYPE_PROTO:
-            json_format.Parse(text, made.tp)
-        else:
-            for each in json.loads(text):
-                json_format.ParseDict(each, made.type_protos.add())
-    except (json_format.ParseError, ValueError, TypeError, RecursionError) as error:
-        shown = text if len(text) <= 60 else text[:60] + "..."
-        raise UnsupportedError(
-            f"{node}: attribute {name!r}: {shown!r} is not a value of type "
-            f"{onnx.AttributeProto.AttributeType.Name(kind)} ({error})"
-        ) from None
-    message: bytes = made.SerializeToString()
-    return message
 
 
 Renewed = tuple[dict[str, bytes | None], dict[str, bytes]]
