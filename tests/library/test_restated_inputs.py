@@ -93,7 +93,7 @@ def test_honoured(
 REFUSED: list[tuple[Maker, str, str, str]] = [
     (_onnx, "x", "__shape__=wide", "'x': __shape__ 'wide'"),
     (_onnx, "x", "__dtype__=wide", "'x': __dtype__ 'wide'"),
-    (_onnx, "x", "__dtype__=99", "no dtype with code 99"),
+    (_onnx, "x", "__dtype__=99", "'x': ONNX has no element type of number 99"),
     (_dlprim, "x", "__shape__=(0, 3)", r"'x': '\(0, 3\)' is not a valid shape"),
     (_dlprim, "x", "__dtype__=1", "'x': DLPrimitives has no type float64"),
     (_executor, "A", "__shape__=(5, 3)", r"'A': a pass states __shape__ '\(5, 3\)', but the graph"),

@@ -14,7 +14,6 @@ ID = "__id__"
 """Place of a node in the file: ``12``, in nested graphs ``12.body.3``, ``initializer.0``."""
 
 DOMAIN = "__domain__"
-OVERLOAD = "__overload__"
 
 FORMAL = "__formal_inputs__"
 """Number of inputs of a node with nested graphs that are the operator's own."""
