@@ -43,6 +43,7 @@ using detail::printed;
 using detail::quoted;
 using detail::scanDouble;
 using detail::textOf;
+using detail::trimmed;
 /// Reads a decimal number, or a name of infinity or NaN, in any locale. Returns false for others.
 inline bool readReal(const std::string& text, double* number) {
   if (scanDouble(text, number)) return true;
@@ -55,6 +56,13 @@ inline bool readReal(const std::string& text, double* number) {
 /// `cursor` lies before it.
 using detail::kIntMax;
 using detail::utf8Length;
+
+/// A member of a JSON object; null if there is none, or the value is no object.
+inline const JsonVal* memberOf(const JsonVal& value, const char* key) {
+  if (value.type != MAP) return nullptr;
+  const auto found = value.map.find(JsonVal(key));
+  return found == value.map.end() ? nullptr : &found->second;
+}
 
 // Attributes as texts, and members of JSON objects.
 using detail::AttributeTexts;

@@ -1,4 +1,4 @@
-// Tables by name without memory of their own for each name.
+// A table by name, which refers to the names.
 #ifndef PASSLIB_GRAPH_NAME_MAP_H_
 #define PASSLIB_GRAPH_NAME_MAP_H_
 

@@ -1,8 +1,8 @@
 #include "library/declarations.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <stdexcept>
 
 #include "errors.h"
@@ -17,6 +17,8 @@ namespace {
 
 using mxnet::ext::JsonType;
 using mxnet::ext::JsonVal;
+using mxnet::ext::host::memberOf;
+using mxnet::ext::host::trimmed;
 
 constexpr int kVersion = 1;
 constexpr int kMostLevels = 8;
@@ -25,12 +27,6 @@ std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
-}
-
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 constexpr std::size_t kMostShown = 80;
@@ -65,12 +61,12 @@ void requireMembers(const JsonVal& object, const std::vector<Member>& members,
     throw FormatError(place + " must be an object, not " + shortText(object));
   }
   for (const Member& member : members) {
-    const auto found = object.map.find(JsonVal(member.name));
-    if (found == object.map.end()) {
+    const JsonVal* const found = memberOf(object, member.name);
+    if (found == nullptr) {
       if (!member.optional) throw FormatError(place + " has no '" + member.name + "'");
-    } else if (member.type != mxnet::ext::ERR && found->second.type != member.type) {
+    } else if (member.type != mxnet::ext::ERR && found->type != member.type) {
       throw FormatError(place + ": '" + member.name + "' must be " + nameOf(member.type) +
-                        ", not " + shortText(found->second));
+                        ", not " + shortText(*found));
     }
   }
   for (const auto& [key, value] : object.map) {
@@ -84,8 +80,8 @@ void requireMembers(const JsonVal& object, const std::vector<Member>& members,
 /// A member of an object; one that is absent is of the type ERR.
 const JsonVal& in(const JsonVal& object, const char* name) {
   static const JsonVal absent;
-  const auto found = object.map.find(JsonVal(name));
-  return found == object.map.end() ? absent : found->second;
+  const JsonVal* const found = memberOf(object, name);
+  return found == nullptr ? absent : *found;
 }
 
 /// The names in an array.

@@ -26,6 +26,7 @@ namespace passlib::model {
 namespace {
 
 using mxnet::ext::JsonVal;
+using mxnet::ext::host::memberOf;
 using onnx::Bytes;
 using onnx::Kind;
 using onnx::shown;
@@ -208,13 +209,6 @@ Kind guessedKind(Bytes text) {
   if (std::all_of(items.begin(), items.end(), isInteger)) return Kind::kInts;
   if (readAll(text, &reals, readReal)) return Kind::kFloats;
   return readStrings(text, &strings) ? Kind::kStrings : Kind::kString;
-}
-
-/// A member of an object; null if there is none.
-const JsonVal* memberOf(const JsonVal& value, const char* key) {
-  if (value.type != mxnet::ext::MAP) return nullptr;
-  const auto found = value.map.find(JsonVal(key));
-  return found == value.map.end() ? nullptr : &found->second;
 }
 
 /// The place of the attribute of the file that a text refers to; nothing if it states the value.

@@ -37,7 +37,7 @@ std::vector<std::string> namesOf(const std::vector<Item>& items) {
   return names;
 }
 
-/// What the passes declare, as JSON that holds what declarationsOf checks.
+/// Returns the JSON of the declarations after declarationsOf has checked it.
 py::bytes checkedDeclarations(const Library& library) {
   declarationsOf(library);
   return library.declarations();

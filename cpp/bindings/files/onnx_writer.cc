@@ -324,8 +324,7 @@ void bindOnnxWriter(py::module_* m) {
                                                     shape ? Bytes(*shape) : Bytes(), code);
         return {stated.code, stated.dims};
       },
-      py::arg("variable"), py::arg("dtype").none(true), py::arg("shape").none(true),
-      py::arg("code").none(true));
+      py::arg("variable"), py::arg("dtype"), py::arg("shape"), py::arg("code"));
   py::class_<OnnxWriter>(*m, "OnnxWriter")
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
                        const py::dict& params, const py::dict& constants,
@@ -342,8 +341,8 @@ void bindOnnxWriter(py::module_* m) {
                                                  std::move(host), present, std::move(nodes));
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
-           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("opsets"),
-           py::arg("code_of"), py::arg("omitted"), py::arg("library_nodes").none(true))
+           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("code_of"),
+           py::arg("kind_of"), py::arg("omitted"), py::arg("library_nodes").none(true))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
       .def_property_readonly("doubts_more", &OnnxWriter::doubtsMore)

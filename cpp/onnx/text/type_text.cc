@@ -151,10 +151,10 @@ std::vector<Task> spelled(Bytes message, Name name, Arena* arena) {
 /// More levels than this are beyond protobuf's readers.
 constexpr std::size_t kMostLevels = 100;
 
-const JsonVal* memberOf(const JsonVal& object, const char* name) {
-  const auto found = object.map.find(JsonVal(name));
-  const bool present = found != object.map.end() && found->second.type != mxnet::ext::NIL;
-  return present ? &found->second : nullptr;
+/// A member of an object; protobuf takes null for an absent one.
+const JsonVal* presentMember(const JsonVal& object, const char* name) {
+  const JsonVal* const found = mxnet::ext::host::memberOf(object, name);
+  return found == nullptr || found->type == mxnet::ext::NIL ? nullptr : found;
 }
 
 /// Whether a value is an object with members of a message only, and one alternative at most.
@@ -163,7 +163,7 @@ bool isMessage(const JsonVal& value, const MessageRules& rules) {
   std::size_t known = 0, alternatives = 0;
   for (const auto& [number, rule] : rules) {
     known += value.map.count(JsonVal(rule.name));
-    if (rule.alternative && memberOf(value, rule.name) != nullptr) ++alternatives;
+    if (rule.alternative && presentMember(value, rule.name) != nullptr) ++alternatives;
   }
   return known == value.map.size() && alternatives <= 1;
 }
@@ -199,7 +199,7 @@ struct Made {
 bool appendField(std::vector<Made>* open) {
   Made& made = open->back();
   const auto& [field, rule] = *made.next;
-  const JsonVal* value = memberOf(*made.value, rule.name);
+  const JsonVal* value = presentMember(*made.value, rule.name);
   const bool in_list = value != nullptr && rule.form == Form::kMessages;
   if (in_list && value->type != mxnet::ext::LIST) return false;
   if (value == nullptr || (in_list && made.item == value->list.size())) {

@@ -31,11 +31,7 @@ from passlib.dialects.onnx.reading import (
 )
 from passlib.dialects.onnx.tensors import PACKED, code_of
 from passlib.dialects.onnx.writing.library_nodes import library_nodes, stated
-from passlib.dialects.onnx.writing.types import (
-    Renewed,
-    renewed_types,
-    stated_types,
-)
+from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_types
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
 from passlib.files.optional import require
