@@ -45,6 +45,8 @@ struct Declaration {
   bool needs_shapes = true;
   bool exact = false;
   bool enters_functions = false;
+  /// Options that hold in the bodies of local functions, whatever is asked for.
+  std::vector<std::pair<std::string, std::string>> in_functions;
   std::vector<std::string> triggers;   ///< operators without one of which it changes no graph
   std::vector<std::string> pipelines;  ///< that it joins
   std::string after;                   ///< the pass of the pipelines behind which it runs

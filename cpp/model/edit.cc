@@ -165,6 +165,7 @@ void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
   moves::Model model(given);
   body(&model);
   gone_.insert(gone_.end(), model.goneConstants().begin(), model.goneConstants().end());
+  printed_ += model.printed();
 }
 
 void Edit::allocate(Node* node, const Shape& shape, MXDType type) {
@@ -189,6 +190,12 @@ std::vector<Edit::NewWeight> Edit::takeMade() {
 std::vector<std::string> Edit::takeGone() {
   std::vector<std::string> taken;
   taken.swap(gone_);
+  return taken;
+}
+
+std::string Edit::takePrinted() {
+  std::string taken;
+  taken.swap(printed_);
   return taken;
 }
 

@@ -78,6 +78,8 @@ class Edit {
   std::vector<NewWeight> takeMade();
   /// Takes the names of weights that are gone, for hosts that keep weights elsewhere.
   std::vector<std::string> takeGone();
+  /// Takes the lines that algorithms printed, which have names of the file in them.
+  std::string takePrinted();
 
  private:
   void change(const rules::Assumptions& assumptions, const NodeNames& kept,
@@ -97,6 +99,7 @@ class Edit {
   std::deque<Tensor> tensors_;  // nodes point to them
   std::vector<NewWeight> made_;
   std::vector<std::string> gone_;
+  std::string printed_;
   std::shared_ptr<rules::GraphKnowledge> knowledge_;
   rules::Assumptions assumptions_;  ///< of knowledge_
   std::size_t known_changes_ = 0;   ///< when knowledge_ was made

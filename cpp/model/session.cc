@@ -18,6 +18,7 @@
 #include "model/shapes.h"
 #include "model/simplify.h"
 #include "model/writing.h"
+#include "onnx/text/strings.h"
 
 namespace passlib::model {
 
@@ -447,8 +448,13 @@ std::optional<Model> Session::runAlone(const Model& model, const KnownPass& pass
   const bool enters_functions = kept.passes_errors || !pass.declaration.pipelines.empty();
   const Model& now = after ? *after : model;
   if (!enters_functions || !now.isOnnx() || !now.file->hasFunctions()) return after;
+  OptionList inner = pass.declaration.in_functions;
+  for (const auto& option : options) {
+    const auto same = [&option](const auto& each) { return each.first == option.first; };
+    if (std::none_of(inner.begin(), inner.end(), same)) inner.push_back(option);
+  }
   const auto change = [&](const Model& body) -> std::optional<Model> {
-    std::optional<Model> made = runKnown(&workspace, body, pass, options, {}, observer);
+    std::optional<Model> made = runKnown(&workspace, body, pass, inner, {}, observer);
     return made && differs(body, *made) ? made : std::nullopt;
   };
   std::optional<Model> inside = withBodies(now, change, kept);
@@ -523,21 +529,22 @@ std::optional<Model> Session::runKnown(Workspace* workspace, const Model& model,
                              [&](Edit* edit) { pass.rules->apply(edit, options); });
   }
   std::optional<Model> after;
+  std::string text;
   if (pass.of_core != nullptr) {
     after = workspace->edited(model, "pass " + quoted(name), [&](Edit* edit) {
       // Operators on constants that rules make stay: nothing runs them here.
       pass.of_core->run(edit, pass.number, options, assumptions, nullptr);
+      text = onnx::printable(edit->takePrinted());
     });
   } else {
-    std::string text;
     try {
       after = runPass(model, pass.library, options, &text);
     } catch (...) {
       if (!text.empty()) observer.printed(text);
       throw;
     }
-    if (!text.empty()) observer.printed(text);
   }
+  if (!text.empty()) observer.printed(text);
   // Runtimes may lose such a value.
   if (after && pass.is_standard && model.isOnnx() && model.file->originals()->refersToResults() &&
       altersReferences(*after) && !altersReferences(model)) {

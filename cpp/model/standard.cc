@@ -41,24 +41,48 @@ StandardStep readStep(const JsonVal& object) {
   return made;
 }
 
+/// The text of an option, or of its default; nothing if the pass does not have it.
+std::optional<std::string> textOf(const Declaration& declaration, const OptionList& options,
+                                  const std::string& name) {
+  for (const auto& [key, text] : options) {
+    if (key == name) return text;
+  }
+  for (const OptionDeclaration& each : declaration.options) {
+    if (each.name == name) return each.default_text;
+  }
+  return std::nullopt;
+}
+
+int64_t numberIn(const std::string& text) {
+  if (text == "True" || text == "true") return 1;
+  return std::strtoll(text.c_str(), nullptr, 10);  // 0 for other words
+}
+
 /// The value of an option that is true or false, or an integer; of "option=text", whether it is
 /// this text. `absent` if the pass does not have it.
 int64_t valueOf(const Declaration& declaration, const OptionList& options,
                 const std::string& condition, int64_t absent = 0) {
   const std::size_t end = condition.find('=');
-  const std::string name = condition.substr(0, end);
-  const auto value = [&](const std::string& text) -> int64_t {
-    if (end != std::string::npos) return text == condition.substr(end + 1) ? 1 : 0;
-    if (text == "True" || text == "true") return 1;
-    return std::strtoll(text.c_str(), nullptr, 10);  // 0 for other words
-  };
-  for (const auto& [key, text] : options) {
-    if (key == name) return value(text);
-  }
+  const std::optional<std::string> text = textOf(declaration, options, condition.substr(0, end));
+  if (!text) return absent;
+  if (end != std::string::npos) return *text == condition.substr(end + 1) ? 1 : 0;
+  return numberIn(*text);
+}
+
+/// The options of a pass as algorithms get them.
+moves::Options optionsOf(const Declaration& declaration, const OptionList& options) {
+  moves::Options made;
   for (const OptionDeclaration& each : declaration.options) {
-    if (each.name == name) return value(each.default_text);
+    const std::string text = *textOf(declaration, options, each.name);
+    if (each.is_list) {
+      made.set(each.name, listedIn({{each.name, text}}, each.name));
+    } else if (each.kind == "text") {
+      made.set(each.name, text);
+    } else {
+      made.set(each.name, numberIn(text));
+    }
   }
-  return absent;
+  return made;
 }
 
 void add(const StandardStep::Groups& more, StandardStep::Groups* groups) {
@@ -81,14 +105,24 @@ StandardPasses::StandardPasses(const std::string& folder) : folder_(folder) {
   const std::string path = folder + "/passes.json";
   try {
     JsonVal whole = JsonVal::parse(readText(path));
+    std::vector<OptionList> in_functions;
     for (JsonVal& pass : whole.map.at(JsonVal("passes")).list) {
       steps_.emplace_back();
       for (const JsonVal& step : pass.map.at(JsonVal("steps")).list) {
         steps_.back().push_back(readStep(step));
       }
+      in_functions.emplace_back();
+      for (const auto& [option, value] : pass.map[JsonVal("in_functions")].map) {
+        in_functions.back().emplace_back(option.str, value.dump());
+      }
       pass.map.erase(JsonVal("steps"));
+      pass.map.erase(JsonVal("in_functions"));
     }
     declarations_ = readDeclarations(whole);
+    for (std::size_t i = 0; i < declarations_.size(); ++i) {
+      std::size_t place = 0;
+      declarations_[i].in_functions = declarations_[i].checked(in_functions[i], &place);
+    }
   } catch (const std::exception& error) {
     throw LoadError("cannot read the standard passes: " + std::string(error.what()));
   }
@@ -118,10 +152,7 @@ std::size_t StandardPasses::numberOf(const std::string& name) const {
 void StandardPasses::run(Edit* edit, std::size_t number, const OptionList& options,
                          const rules::Assumptions& assumptions, const Edit::Fold& fold) const {
   const Declaration& declaration = declarations_[number];
-  moves::Options given;
-  for (const OptionDeclaration& each : declaration.options) {
-    given.set(each.name, valueOf(declaration, options, each.name));
-  }
+  const moves::Options given = optionsOf(declaration, options);
   rules::Assumptions assumed = assumptions;
   if (valueOf(declaration, options, "large_sizes", 1) == 0) assumed.large_sizes = false;
   static const NodeNames none;

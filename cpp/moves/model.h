@@ -181,6 +181,10 @@ class Model {
   /// The names of the constants of before the pass that it removed.
   const std::vector<std::string>& goneConstants() const { return gone_constants_; }
 
+  /// Says something to the user.
+  void print(const std::string& line) { printed_ += line + '\n'; }
+  const std::string& printed() const { return printed_; }
+
  private:
   /// The value of before that a value equals, or itself.
   const NodeEntry& known(const NodeEntry& value) const {
@@ -200,6 +204,7 @@ class Model {
   bool named_ = false;
   NameSource names_;  ///< those of removed nodes too
   std::vector<std::string> gone_constants_;
+  std::string printed_;
 };
 
 }  // namespace passlib::moves

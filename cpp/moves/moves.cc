@@ -10,6 +10,22 @@ void Options::set(std::string_view name, int64_t value) {
   if (name == "max_growth") max_growth = value;
   if (name == "largest") largest = value;
   if (name == "reorder_weights") reorder_weights = value != 0;
+  if (name == "keep_io") keep_io = value != 0;
+  if (name == "clamp") clamp = value != 0;
+  if (name == "symmetric") symmetric = value != 0;
+  if (name == "bits") bits = value;
+  if (name == "block") block = value;
+  if (name == "least") least = value;
+}
+
+void Options::set(std::string_view name, const std::string& value) {
+  if (name == "dtype") dtype = value;
+  if (name == "target") target = value;
+}
+
+void Options::set(std::string_view name, const std::vector<std::string>& value) {
+  if (name == "keep_ops") keep_ops = value;
+  if (name == "keep_nodes") keep_nodes = value;
 }
 
 bool run(std::string_view name, Model* model, const Options& options) {

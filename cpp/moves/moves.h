@@ -19,11 +19,23 @@ struct Options {
   bool conditions = false;
   bool reorder_weights = false;
   bool nested = true;
+  bool keep_io = true;
+  bool clamp = true;
+  bool symmetric = true;
   int64_t max_growth = 0;
   int64_t largest = 0;
+  int64_t bits = 8;
+  int64_t block = 0;
+  int64_t least = 0;
+  std::string dtype;
+  std::string target;
+  std::vector<std::string> keep_ops;
+  std::vector<std::string> keep_nodes;
 
-  /// Sets a member of this name, if there is one.
+  /// Sets a member of this name and type, if there is one.
   void set(std::string_view name, int64_t value);
+  void set(std::string_view name, const std::string& value);
+  void set(std::string_view name, const std::vector<std::string>& value);
 };
 
 /// Runs one of the passes below, by its name; false if there is none.

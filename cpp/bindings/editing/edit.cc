@@ -90,10 +90,12 @@ std::vector<std::size_t> applyRules(PythonEdit* edit, const rules::Book& book,
   return counts;
 }
 
-void runStandard(const StandardPasses& passes, const std::string& name, PythonEdit* edit,
-                 const OptionList& options, const Assumptions& assumptions) {
+/// Returns what the pass printed.
+std::string runStandard(const StandardPasses& passes, const std::string& name, PythonEdit* edit,
+                        const OptionList& options, const Assumptions& assumptions) {
   passes.run(&edit->edit(), passes.numberOf(name), options, assumptions, edit->fold());
   edit->settle();
+  return edit->edit().takePrinted();
 }
 
 /// A lent array, with its dtype code, as a tensor.

@@ -103,6 +103,26 @@ std::string shortened(Bytes text, std::size_t most) {
   return std::string(text.substr(0, end)) + "...";
 }
 
+std::string printable(Bytes text) {
+  std::string out;
+  forEachCharacter(
+      text,
+      [&](const char* from, std::size_t length) {
+        const auto byte = static_cast<unsigned char>(*from);
+        const uint32_t code = length == 1 ? byte : codePoint(from, length);
+        if (code != '\n' && (code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD)) {
+          appendByte(static_cast<unsigned char>(code), &out);
+        } else if (code == 0x61C || code == 0xFEFF || (code >= 0x200B && code <= 0x200F) ||
+                   (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F)) {
+          appendUnit(code, &out);
+        } else {
+          out.append(from, length);
+        }
+      },
+      [&](unsigned char byte) { appendByte(byte, &out); });
+  return out;
+}
+
 std::string shown(Bytes text) {
   std::string out;
   bool damaged = false;

@@ -17,6 +17,10 @@ void appendJsonString(const std::string& text, bool ascii, std::string* out);
 /// Returns a name in quotes, as Python shows it.
 std::string shown(Bytes text);
 
+/// Returns lines of text with escapes for other characters that a terminal may act on: controls,
+/// and marks of direction and of format.
+std::string printable(Bytes text);
+
 /// Returns the beginning of a text with more than `most` bytes and three points, or all of it.
 std::string shortened(Bytes text, std::size_t most);
 

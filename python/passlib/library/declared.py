@@ -539,6 +539,7 @@ def _declaration(members: Mapping[str, Any], library: str) -> Declaration:
         weights_on_demand=members.get("weights_on_demand", False),
         exact=members.get("exact", False),
         enters_functions=members.get("enters_functions", False),
+        in_functions=members.get("in_functions", {}),
         triggers=tuple(members.get("triggers", ())),
         joins=Joins(**members["joins"]) if members.get("joins") else None,
     )

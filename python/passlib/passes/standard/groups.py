@@ -15,7 +15,8 @@ from typing import Any
 import passlib._core as _core
 from passlib.graph.plain import operators_of
 from passlib.library.backends import register
-from passlib.library.declared import Declaration, read_declarations
+from passlib.library.call import write_escaped
+from passlib.library.declared import Declaration, list_text, option_text, read_declarations
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import graph_of
@@ -50,8 +51,13 @@ class _StandardPass:
         elif graph.dialect != "onnx" and self._name in _OTHER_DIALECTS:
             _OTHER_DIALECTS[self._name](graph)
         else:
-            texts = [(key, str(value)) for key, value in options.items()]
-            _passes().run(self._name, edit_of(graph), texts, assumptions())
+            texts = [
+                (key, list_text(value) if isinstance(value, (list, tuple)) else option_text(value))
+                for key, value in options.items()
+            ]
+            printed = _passes().run(self._name, edit_of(graph), texts, assumptions())
+            if printed:
+                write_escaped(printed)
 
 
 @cache
