@@ -17,7 +17,7 @@
 #include "header.h"
 #include "model/library_nodes.h"
 #include "onnx/naming/fresh_names.h"
-#include "onnx/parts/bodies.h"
+#include "onnx/parts/functions.h"
 #include "onnx/parts/tensor.h"
 #include "onnx/types/messages.h"
 #include "onnx/types/settled.h"
@@ -32,6 +32,13 @@ using onnx::bodiesOf;
 using onnx::Bytes;
 using onnx::Field;
 using onnx::Fields;
+using onnx::forEachNodeWithin;
+using onnx::FunctionKey;
+using onnx::Functions;
+using onnx::importOf;
+using onnx::keyOfCall;
+using onnx::setsOf;
+using Sets = onnx::OperatorSets;
 
 /// Operators of results, and those whose attributes refer to those of the call. Each has its own
 /// number, since equal ones would be merged.
@@ -40,75 +47,6 @@ constexpr const char* kReferringMark = "Referring";
 
 /// The operator set from which on Constant has types other than half, single and double precision.
 constexpr int64_t kConstantOfAnyType = 9;
-
-/// Domain, name and overload.
-using FunctionKey = std::tuple<std::string, std::string, std::string>;
-
-FunctionKey keyOfFunction(Bytes function) {
-  return {std::string(onnx::plainDomain(onnx::bodyOf(function, kFunctionDomain))),
-          std::string(onnx::bodyOf(function, kFunctionName)),
-          std::string(onnx::bodyOf(function, kFunctionOverload))};
-}
-
-FunctionKey keyOfCall(Bytes node) {
-  return {std::string(onnx::plainDomain(onnx::bodyOf(node, kDomain))),
-          std::string(onnx::bodyOf(node, kOpType)), std::string(onnx::bodyOf(node, kOverload))};
-}
-
-onnx::Body bodyOfFunction(Bytes function) { return {function, {}, kFunctionNode}; }
-
-/// The values that a node uses, in its nested graphs too.
-std::vector<Bytes> usedBy(Bytes node) {
-  std::vector<Bytes> used = bodiesOf(node, kNodeInput);
-  for (const onnx::Path& inner : onnx::graphsOf(node)) {
-    const std::vector<Bytes> captured = onnx::capturedBy(inner.back().body);
-    used.insert(used.end(), captured.begin(), captured.end());
-  }
-  return used;
-}
-
-/// Calls `visit` for each node of a body, and of the graphs nested in it, with the way to it.
-template <typename Visit>
-void forEachNodeWithin(const onnx::Body& body, Visit visit) {
-  onnx::forEachBodyWithin(body, [&visit](const onnx::Body& each) {
-    Field field;
-    for (Fields fields(each.message); fields.next(&field);) {
-      if (field.number != each.nodes || field.type != onnx::kBytes) continue;
-      onnx::Path path = each.path;
-      path.push_back(field);
-      visit(path);
-    }
-  });
-}
-
-/// The local functions of a model, in the order of the file.
-class Functions {
- public:
-  explicit Functions(Bytes model) {
-    for (const Bytes function : bodiesOf(model, onnx::numbers::kFunctions)) {
-      const auto [place, fresh] = places_.try_emplace(keyOfFunction(function), messages_.size());
-      if (fresh) {
-        messages_.emplace_back(function);
-      } else {
-        messages_[place->second] = function;
-      }
-    }
-  }
-
-  std::size_t size() const { return messages_.size(); }
-  const std::vector<std::string>& messages() const { return messages_; }
-  Bytes at(std::size_t number) const { return messages_[number]; }
-  void set(std::size_t number, std::string message) { messages_[number] = std::move(message); }
-  /// The number of a function; nothing if there is none.
-  std::optional<std::size_t> find(const FunctionKey& key) const {
-    const auto found = places_.find(key);
-    return found == places_.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  std::map<FunctionKey, std::size_t> places_;
-  std::vector<std::string> messages_;
-};
 
 /// How a function is called.
 struct CallsOfFunction {
@@ -124,7 +62,7 @@ struct CallsOfFunction {
 std::vector<CallsOfFunction> callsOf(Bytes model, const Graph& graph, const Functions& functions) {
   std::vector<CallsOfFunction> calls(functions.size());
   std::vector<onnx::Body> bodies;
-  for (const std::string& each : functions.messages()) bodies.push_back(bodyOfFunction(each));
+  for (const std::string& each : functions.messages()) bodies.push_back(onnx::bodyOfFunction(each));
   for (const Bytes training : bodiesOf(model, kTrainingInfo)) {
     for (const uint32_t number : {kInitialization, kAlgorithm}) {
       for (const Bytes steps : bodiesOf(training, number)) bodies.push_back({steps, {}});
@@ -157,24 +95,6 @@ std::vector<CallsOfFunction> callsOf(Bytes model, const Graph& graph, const Func
   return calls;
 }
 
-/// Versions of operator sets by domain.
-using Sets = std::map<std::string, int64_t>;
-
-std::pair<std::string, int64_t> setOf(Bytes import) {
-  int64_t version = 0;
-  Field field;
-  for (Fields fields(import); fields.next(&field);) {
-    if (field.number == kSetVersion) version = static_cast<int64_t>(field.value);
-  }
-  return {std::string(onnx::plainDomain(onnx::bodyOf(import, kSetDomain))), version};
-}
-
-Sets setsOf(const std::vector<Bytes>& imports) {
-  Sets sets;
-  for (const Bytes import : imports) sets.insert(setOf(import));
-  return sets;
-}
-
 /// The body of a function, as a model while it is changed. Nodes whose attributes refer to those of
 /// the call become operators that nobody knows: a model has no such attributes, and no pass must
 /// take the reference for a value. Results of unknown type become inputs of such operators, too,
@@ -187,7 +107,7 @@ class FunctionBody {
         inputs_(bodiesOf(function, kFunctionInput)),
         outputs_(bodiesOf(function, kFunctionOutput)) {
     std::set<Bytes> taken;
-    forEachNodeWithin(bodyOfFunction(function), [&taken](const onnx::Path& path) {
+    forEachNodeWithin(onnx::bodyOfFunction(function), [&taken](const onnx::Path& path) {
       taken.insert(onnx::bodyOf(path.back().body, kDomain));
     });
     while (taken.count(domain_) != 0) domain_ += '_';
@@ -211,7 +131,7 @@ class FunctionBody {
     onnx::Arena made;
     onnx::FreshNames fresh(nullptr, &made);
     for (const Bytes name : names) fresh.use(name);
-    forEachNodeWithin(bodyOfFunction(function_), [&fresh](const onnx::Path& path) {
+    forEachNodeWithin(onnx::bodyOfFunction(function_), [&fresh](const onnx::Path& path) {
       for (const Bytes name : bodiesOf(path.back().body, kNodeOutput)) fresh.use(name);
     });
     std::map<uint32_t, std::vector<Bytes>> items;
@@ -243,8 +163,9 @@ class FunctionBody {
     const auto keep = [](const Field& field) { return field.number == kIrVersion; };
     onnx::appendFields(model_, keep, &text);
     onnx::appendBody(kGraph, graph, &text);
-    for (const auto& set : offered_) onnx::appendBody(kOpsetImport, importOf(set), &text);
-    onnx::appendBody(kOpsetImport, importOf({domain_, 1}), &text);
+    for (const auto& set : offered_)
+      onnx::appendBody(kOpsetImport, importOf(set.first, set.second), &text);
+    onnx::appendBody(kOpsetImport, importOf(domain_, 1), &text);
     for (const std::size_t number : calledBy(graph, functions)) {
       onnx::appendBody(onnx::numbers::kFunctions, functions.at(number), &text);
     }
@@ -271,7 +192,7 @@ class FunctionBody {
     std::set<Bytes> same(inputs_.begin(), inputs_.end());
     const std::vector<Bytes> nodes = bodiesOf(text, kNode);
     for (const Bytes node : nodes) {
-      const std::vector<Bytes> used = usedBy(node);
+      const std::vector<Bytes> used = onnx::usedBy(node);
       const bool is_same = std::all_of(used.begin(), used.end(), [&same](Bytes name) {
         return name.empty() || same.count(name) != 0;
       });
@@ -297,10 +218,11 @@ class FunctionBody {
             "a pass added an operator of a library, whose types runtimes cannot infer in a "
             "function; run inlineFunctions before the pass");
       }
-      onnx::appendBody(kFunctionImport, importOf(*found), &added);
+      onnx::appendBody(kFunctionImport, importOf(found->first, found->second), &added);
     }
     if (!added.empty() && !states_sets) {
-      for (const auto& set : own_) onnx::appendBody(kFunctionImport, importOf(set), &added);
+      for (const auto& set : own_)
+        onnx::appendBody(kFunctionImport, importOf(set.first, set.second), &added);
     }
     made += added;
     if (made == function_) return std::nullopt;
@@ -379,13 +301,6 @@ class FunctionBody {
     }
   }
 
-  static std::string importOf(const std::pair<const std::string, int64_t>& set) {
-    std::string made;
-    onnx::appendBody(kSetDomain, set.first, &made);
-    onnx::appendNumber(kSetVersion, static_cast<uint64_t>(set.second), &made);
-    return made;
-  }
-
   /// The domains of the operators of a graph.
   static std::set<std::string> domainsOf(Bytes graph) {
     std::set<std::string> domains;
@@ -409,7 +324,7 @@ class FunctionBody {
   std::optional<std::string> withHiddenNodes() {
     onnx::Splices splices(function_);
     bool has_graph = false;
-    forEachNodeWithin(bodyOfFunction(function_), [&](const onnx::Path& path) {
+    forEachNodeWithin(onnx::bodyOfFunction(function_), [&](const onnx::Path& path) {
       const Bytes node = path.back().body;
       const std::vector<Bytes> attributes = bodiesOf(node, kAttribute);
       if (std::none_of(attributes.begin(), attributes.end(), [](Bytes attribute) {
@@ -440,7 +355,7 @@ class FunctionBody {
         const std::optional<std::size_t> found = functions.find(keyOfCall(path.back().body));
         if (!found || std::find(added.begin(), added.end(), *found) != added.end()) return;
         added.push_back(*found);
-        pending.push_back(bodyOfFunction(functions.at(*found)));
+        pending.push_back(onnx::bodyOfFunction(functions.at(*found)));
       });
     }
     return added;
@@ -532,7 +447,7 @@ class FunctionBody {
 /// The number of operators of a function, and its bytes.
 std::pair<std::size_t, std::size_t> priceOf(Bytes function) {
   std::size_t count = 0;
-  forEachNodeWithin(bodyOfFunction(function), [&count](const onnx::Path& path) {
+  forEachNodeWithin(onnx::bodyOfFunction(function), [&count](const onnx::Path& path) {
     if (onnx::bodyOf(path.back().body, kOpType) != "Constant") ++count;
   });
   return {count, function.size()};
@@ -551,9 +466,9 @@ std::optional<std::string> withFunctions(Bytes model, const facts::FileFacts& kn
     // An input that a call leaves out is absent in the body.
     if (calls[i].count == 0 || calls[i].fewest < body.inputs()) continue;
     std::vector<facts::Fact> inputs;
-    const auto [domain, name, overload] = keyOfFunction(function);
-    const auto inferred = known.facts().calls().find({domain, name});
-    if (inferred != known.facts().calls().end() && overload.empty() &&
+    const FunctionKey key = onnx::keyOfFunction(function);
+    const auto inferred = known.facts().calls().find({key.domain, key.name});
+    if (inferred != known.facts().calls().end() && key.overload.empty() &&
         inferred->second.nodes.size() == calls[i].count) {
       inputs = inferred->second.inputs;
     }
@@ -561,7 +476,7 @@ std::optional<std::string> withFunctions(Bytes model, const facts::FileFacts& kn
     if (!alone) continue;
     std::optional<std::string> made;
     try {
-      const std::optional<std::string> changed = change(*std::move(alone), name);
+      const std::optional<std::string> changed = change(*std::move(alone), key.name);
       if (changed) made = body.functionOf(*changed);
     } catch (const std::system_error&) {
       throw;

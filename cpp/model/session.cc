@@ -19,6 +19,7 @@
 #include "model/simplify.h"
 #include "model/writing.h"
 #include "onnx/text/strings.h"
+#include "onnx/types/operator_sets.h"
 
 namespace passlib::model {
 
@@ -30,8 +31,7 @@ using mxnet::ext::host::quoted;
 constexpr int kMxnetVersion = 10901;
 
 /// The standard passes that are written in Python are not here.
-constexpr const char* kPythonPasses[] = {"decompose", "inlineFunctions", "outline",
-                                         "quantizeWeights", "toHalf"};
+constexpr const char* kPythonPasses[] = {"decompose", "quantizeWeights", "toHalf"};
 
 bool isOfPython(const std::string& name) {
   return std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=
@@ -262,6 +262,22 @@ std::string joined(const std::vector<std::string>& texts) {
   std::string made;
   for (const std::string& text : texts) made += (made.empty() ? "" : ", ") + text;
   return made;
+}
+
+/// Runs a pass that changes the message of a model; nothing if the model stays.
+std::optional<Model> changedMessage(const Model& model, const KnownPass& pass,
+                                    const OptionList& options) {
+  const std::string before = contentOf(model);
+  std::optional<std::string> made;
+  try {
+    made = pass.of_core->changedMessage(pass.number, before, options, onnx::sinceVersion);
+  } catch (const std::runtime_error& error) {
+    throw PassError("pass " + quoted(pass.declaration.name) + " failed: " + error.what());
+  }
+  if (!made) return std::nullopt;
+  Model after = modelOf(File::of(*std::move(made), *model.file));
+  after.operators = model.operators;
+  return after;
 }
 
 /// Whether a pass that is for a dialect runs here: the rules and algorithms of the core are for
@@ -530,7 +546,9 @@ std::optional<Model> Session::runKnown(Workspace* workspace, const Model& model,
   }
   std::optional<Model> after;
   std::string text;
-  if (pass.of_core != nullptr) {
+  if (pass.of_core != nullptr && pass.of_core->isOfMessages(pass.number)) {
+    after = changedMessage(model, pass, options);
+  } else if (pass.of_core != nullptr) {
     after = workspace->edited(model, "pass " + quoted(name), [&](Edit* edit) {
       // Operators on constants that rules make stay: nothing runs them here.
       pass.of_core->run(edit, pass.number, options, assumptions, nullptr);

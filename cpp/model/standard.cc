@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "header.h"
 #include "library/text_file.h"
+#include "model/outlining.h"
 
 namespace passlib::model {
 
@@ -33,6 +34,7 @@ StandardStep readStep(const JsonVal& object) {
   };
   for (const auto& [key, value] : object.map) {
     if (key.str == "move") made.move = value.str;
+    if (key.str == "message") made.message = value.str;
     if (key.str == "keeps") made.keeps = value.str;
     if (key.str == "groups") made.groups = namesIn(value);
     if (key.str == "if") made.with = byOption(value);
@@ -147,6 +149,21 @@ std::size_t StandardPasses::numberOf(const std::string& name) const {
   const auto found = std::find_if(declarations_.begin(), declarations_.end(), named);
   if (found == declarations_.end()) throw std::out_of_range("there is no pass " + quoted(name));
   return static_cast<std::size_t>(found - declarations_.begin());
+}
+
+std::optional<std::string> StandardPasses::changedMessage(std::size_t number, onnx::Bytes model,
+                                                          const OptionList& options,
+                                                          const SinceVersion& since) const {
+  const Declaration& declaration = declarations_[number];
+  const std::string& name = steps_[number].front().message;
+  const auto text = [&](const char* option) { return *textOf(declaration, options, option); };
+  if (name == "inlineFunctions") {
+    return inlineFunctions(model, listedIn({{"names", text("names")}}, "names"), since);
+  }
+  if (name == "outline") {
+    return outline(model, static_cast<std::size_t>(numberIn(text("least"))), text("domain"));
+  }
+  throw PassError("there is no algorithm " + quoted(name));
 }
 
 void StandardPasses::run(Edit* edit, std::size_t number, const OptionList& options,

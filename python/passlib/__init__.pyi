@@ -77,8 +77,8 @@ from passlib.passes import find as find
 from passlib.passes import graph_pass as graph_pass
 from passlib.passes import rewrite as rewrite
 from passlib.passes import why as why
-from passlib.passes.inlining import inline_functions as inline_functions
-from passlib.passes.outlining import outline as outline
+from passlib.passes.calls import inline_functions as inline_functions
+from passlib.passes.calls import outline as outline
 from passlib.passes.simplification import simplify as simplify
 from passlib.passes.standard.decompose import decompose as decompose
 from passlib.workbench.comparison import compare as compare

@@ -357,6 +357,14 @@ class StandardPasses:
     def run(
         self, name: str, edit: Edit, options: list[tuple[str, str]], assumptions: Assumptions
     ) -> str: ...
+    def is_of_messages(self, name: str) -> bool: ...
+    def changed_message(
+        self,
+        name: str,
+        model: bytes,
+        options: list[tuple[str, str]],
+        since: Callable[[str, str, int], int],
+    ) -> bytes | None: ...
 
 def compute(
     node: EditableNode,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import re
@@ -615,7 +616,11 @@ f (a) => (r) { b = Identity(a) r = Identity(b) }""",
 }
 
 
-@pytest.mark.parametrize("steps", ["simplify", "clean", "removeNoOps, mergeSigns", "foldConstants"])
+@pytest.mark.parametrize(
+    "steps",
+    ["simplify", "clean", "removeNoOps, mergeSigns", "foldConstants", "inlineFunctions",
+     "inlineFunctions{names=[local.f]}", "inlineFunctions, outline{least=2}, simplify"],
+)  # fmt: skip
 @pytest.mark.parametrize("text", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_local_functions(text: str, steps: str, tmp_path: Path) -> None:
     """Passes that join simplify enter local functions and write what the Python package does."""
@@ -627,6 +632,84 @@ def test_local_functions(text: str, steps: str, tmp_path: Path) -> None:
     if steps in ("simplify", "clean"):
         entered = text not in (FUNCTIONS["an input left out"], FUNCTIONS["not called"])
         assert (made != path.read_bytes()) == entered
+    if steps.startswith("inlineFunctions"):
+        assert {function.name for function in onnx.load(out).functions} <= {"h", "Layer"}
+
+
+LAYERS = "".join(
+    f"a{i} = Relu(h{i}) b{i} = MatMul(a{i}, w{i}) c{i} = Constant<value_float = 2.0>() "
+    f"d{i} = Mul(b{i}, c{i}) h{i + 1} = Tanh(d{i}) "
+    for i in range(4)
+)
+
+
+@pytest.mark.parametrize(
+    "steps", ["outline", "outline{least=2, domain=x}", "outline, inlineFunctions"]
+)
+def test_layers(steps: str, tmp_path: Path) -> None:
+    weights = ", ".join(f"float[2, 2] w{i} = {{{i}, 1, 2, 3}}" for i in range(4))
+    text = f"""<ir_version: 7, opset_import: ["" : 17]>
+g (float[2, 2] h0) => (float[2, 2] y) <{weights}> {{ {LAYERS} y = Neg(h4) }}"""
+    path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
+    assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+    onnx.checker.check_model(str(out), full_check=True)
+
+
+@pytest.mark.parametrize("steps", ["inlineFunctions{names=[g]}", "outline{least=1}"])
+def test_mistakes_of_whole_models(steps: str, tmp_path: Path) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17, "local" : 1]>\n'
+    path = write(head + FUNCTIONS["a body"], tmp_path / "model.onnx")
+    found = run(path, "-o", tmp_path / "out.onnx", "--passes", steps)
+    assert found.status in (1, 2)
+    wanted = {
+        "inlineFunctions{names=[g]}": "there is no function 'g'; the functions are local.f",
+        "outline{least=1}": "option 'least' takes a whole number from 2 to 4096, not '1'",
+    }
+    assert wanted[steps] in found.errors
+
+
+def model_of_set(inner: int, outer: int, domain: str, names: list[str]) -> onnx.ModelProto:
+    """Return a model of a set, with a function of operators of another version of it."""
+    sets = {domain: outer, "local": 1}
+    model = onnx.ModelProto(ir_version=10)
+    model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in sets.items())
+    nodes = [onnx.NodeProto(op_type=name, domain=domain, input=["a"], output=[f"r{number}"])
+             for number, name in enumerate(names)]  # fmt: skip
+    model.functions.append(onnx.helper.make_function(
+        "local", "f", ["a"], ["r0"], nodes, [onnx.helper.make_opsetid(domain, inner)]
+    ))  # fmt: skip
+    model.graph.name = "g"
+    model.graph.node.add(op_type="f", domain="local", input=["x"], output=["y"])
+    for field, name in ((model.graph.input, "x"), (model.graph.output, "y")):
+        field.add().CopyFrom(onnx.helper.make_tensor_value_info(name, 1, [2]))
+    return model
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx.ml"])
+def test_operator_sets_of_functions(domain: str, tmp_path: Path) -> None:
+    """The table of the core has the versions of all operators that package onnx has."""
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    since: dict[str, set[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == domain:
+            since.setdefault(schema.name, set()).add(schema.since_version)
+    newest = max(map(max, since.values()))
+    same: dict[tuple[int, int], list[str]] = {}
+    for name, versions in since.items():
+        for first, after in itertools.pairwise([*sorted(versions), newest + 1]):
+            if first < after - 1:
+                same.setdefault((first, after - 1), []).append(name)
+            if after > newest:
+                continue
+            path.write_bytes(model_of_set(first, after, domain, [name]).SerializeToString())
+            found = run(path, "-o", out, "--passes", "inlineFunctions", "--quiet")
+            assert f"and {name} differs in {after}" in found.errors
+    for (first, last), names in same.items():
+        path.write_bytes(model_of_set(first, last, domain, names).SerializeToString())
+        found = run(path, "-o", out, "--passes", "inlineFunctions", "--quiet")
+        assert found == (0, "", ""), names
+        assert [node.op_type for node in onnx.load(out).graph.node] == names
 
 
 def test_constants_that_an_old_operator_set_lacks(tmp_path: Path) -> None:

@@ -98,6 +98,19 @@ std::string runStandard(const StandardPasses& passes, const std::string& name, P
   return edit->edit().takePrinted();
 }
 
+/// The bytes of a model that a pass on messages changed; None if it stays. `since(operator, domain,
+/// version)`: see model::SinceVersion.
+py::object changedMessage(const StandardPasses& passes, const std::string& name,
+                          const py::bytes& model, const OptionList& options,
+                          const py::function& since) {
+  const auto asked = [&since](const std::string& op, const std::string& domain, int64_t version) {
+    return since(decode(op), decode(domain), version).cast<int64_t>();
+  };
+  const auto made = passes.changedMessage(passes.numberOf(name), py::cast<std::string_view>(model),
+                                          options, asked);
+  return made ? py::object(py::bytes(*made)) : py::none();
+}
+
 /// A lent array, with its dtype code, as a tensor.
 Edit::Tensor tensorOf(const py::array& array, int code) {
   return {const_cast<void*>(array.data()), Edit::Shape(array.shape(), array.shape() + array.ndim()),
@@ -243,7 +256,13 @@ void bindEdits(py::module_* m) {
   py::class_<StandardPasses>(*m, "StandardPasses")
       .def(py::init<const std::string&>(), py::arg("folder"))
       .def("run", &runStandard, py::arg("name"), py::arg("edit"), py::arg("options"),
-           py::arg("assumptions"));
+           py::arg("assumptions"))
+      .def("is_of_messages",
+           [](const StandardPasses& passes, const std::string& name) {
+             return passes.isOfMessages(passes.numberOf(name));
+           })
+      .def("changed_message", &changedMessage, py::arg("name"), py::arg("model"),
+           py::arg("options"), py::arg("since"));
   m->def("compute", &compute, py::arg("node"), py::arg("arrays"), py::arg("allocate"));
   m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));
   m->def("kernels", &moves::kernels);

@@ -34,8 +34,9 @@ constexpr uint32_t kKey = 1, kValue = 2;
 constexpr uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOpType = 4, kAttribute = 5,
                    kDocString = 6, kDomain = 7, kOverload = 8, kMetadata = 9;
 // FunctionProto
-constexpr uint32_t kFunctionName = 1, kFunctionInput = 4, kFunctionOutput = 5, kFunctionNode = 7,
-                   kFunctionImport = 9, kFunctionDomain = 10, kFunctionValueInfo = 12,
+constexpr uint32_t kFunctionName = 1, kFunctionInput = 4, kFunctionOutput = 5,
+                   kFunctionAttribute = 6, kFunctionNode = 7, kFunctionImport = 9,
+                   kFunctionDomain = 10, kFunctionAttributeProto = 11, kFunctionValueInfo = 12,
                    kFunctionOverload = 13;
 // AttributeProto
 constexpr uint32_t kName = 1, kF = 2, kI = 3, kS = 4, kT = 5, kG = 6, kFloats = 7, kInts = 8,

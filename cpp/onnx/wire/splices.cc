@@ -10,6 +10,13 @@ void Splices::replace(const Path& path, std::string body) {
   edits_.push_back({old.data(), old.size(), std::move(body), {}});
 }
 
+void Splices::remove(const Path& path) {
+  const Field& field = path.back();
+  const auto size = static_cast<std::size_t>(field.end - field.start);
+  grow(Path(path.begin(), path.end() - 1), -static_cast<int64_t>(size));
+  edits_.push_back({field.start, size, "", {}});
+}
+
 void Splices::append(const Path& path, uint32_t number, const Payload& payload) {
   std::string head;
   appendHead(number, payload.size(), &head);

@@ -38,6 +38,8 @@ class Splices {
 
   /// Replaces the body of the field at the end of a path.
   void replace(const Path& path, std::string body);
+  /// Removes the field at the end of a path.
+  void remove(const Path& path);
   /// Adds a field of bytes at the end of the message at the end of a path.
   void append(const Path& path, uint32_t number, const Payload& payload);
   /// Returns the changed message. Refers to the memory of the original and of payloads.

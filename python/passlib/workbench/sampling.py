@@ -22,7 +22,7 @@ from passlib.errors import (
 from passlib.graph.node import Entry, Node
 from passlib.lowering import TypeSpec
 from passlib.model import Model
-from passlib.passes.inlining import inline_functions
+from passlib.passes.calls import inline_functions
 from passlib.workbench.distances import Goal
 from passlib.workbench.flow import Flow, flow_of, scalars_of
 from passlib.workbench.goals import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of, graphs_within, refill
 from passlib.errors import FormatError, UnsupportedError
 from passlib.graph.names import NameSource
@@ -22,16 +21,6 @@ class Key(NamedTuple):
     def title(self) -> str:
         """The name with domain and overload, for messages."""
         return f"{self.domain}.{self.name}" + (f":{self.overload}" if self.overload else "")
-
-
-def key_of(function: Any) -> Key:
-    """Return the key of a function."""
-    return Key(schema.plain(function.domain), function.name, function.overload)
-
-
-def call_of(node: Any) -> Key:
-    """Return the key of the function that a node calls, if it is a call."""
-    return Key(schema.plain(node.domain), node.op_type, node.overload)
 
 
 def values_of(body: Any) -> Iterator[str]:

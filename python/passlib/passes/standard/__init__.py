@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from passlib.passes import inlining as inlining
-from passlib.passes import outlining as outlining
 from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
     decompose,

@@ -14,12 +14,13 @@ from typing import Any
 
 import passlib._core as _core
 from passlib.graph.plain import operators_of
-from passlib.library.backends import register
+from passlib.library.backends import register, register_pipeline
 from passlib.library.call import write_escaped
 from passlib.library.declared import Declaration, list_text, option_text, read_declarations
 from passlib.library.python import Graph, PythonPass
 from passlib.model import Model
 from passlib.model.graph import graph_of
+from passlib.passes.calls import MessagePass, Since
 from passlib.passes.rulebook import BOOKS, assumptions
 from passlib.passes.standard.facts.running import edit_of
 from passlib.passes.standard.families import linear, moves, no_ops
@@ -51,13 +52,22 @@ class _StandardPass:
         elif graph.dialect != "onnx" and self._name in _OTHER_DIALECTS:
             _OTHER_DIALECTS[self._name](graph)
         else:
-            texts = [
-                (key, list_text(value) if isinstance(value, (list, tuple)) else option_text(value))
-                for key, value in options.items()
-            ]
-            printed = _passes().run(self._name, edit_of(graph), texts, assumptions())
+            printed = _passes().run(self._name, edit_of(graph), _texts(options), assumptions())
             if printed:
                 write_escaped(printed)
+
+    def change(self, model: bytes, given: Mapping[str, Any], since: Since) -> bytes | None:
+        """Change the message of a model; None if it stays."""
+        options = _texts({**self._options, **given})
+        return _passes().changed_message(self._name, model, options, since)
+
+
+def _texts(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return options as the core's passes get them."""
+    return [
+        (key, list_text(value) if isinstance(value, (list, tuple)) else option_text(value))
+        for key, value in options.items()
+    ]
 
 
 @cache
@@ -69,8 +79,11 @@ def _register() -> None:
     text = (BOOKS / "passes.json").read_bytes()
     for name, declaration in read_declarations(text, __name__).items():
         body = _StandardPass(declaration)
-        made = PythonPass(declaration, body, f"{__name__}.{name}", drops_handles=True)
-        register({name: made})
+        if _passes().is_of_messages(name):
+            register_pipeline(MessagePass(declaration, declaration.exact, body.change))
+        else:
+            made = PythonPass(declaration, body, f"{__name__}.{name}", drops_handles=True)
+            register({name: made})
 
 
 _register()
