@@ -117,6 +117,29 @@ bool isInteger(const std::string& text) {
          text.find_first_not_of("0123456789", sign) == std::string::npos;
 }
 
+/// Whether a number, as text, is less than another one. Whole ones may be beyond what a double has.
+bool isLess(const std::string& left, const std::string& right) {
+  if (!isInteger(left) || !isInteger(right)) {
+    double one = 0;
+    double other = 0;
+    mxnet::ext::host::readReal(left, &one);
+    mxnet::ext::host::readReal(right, &other);
+    return one < other;
+  }
+  const auto digits = [](const std::string& text) {
+    const std::size_t first = text.find_first_of("123456789");
+    return first == std::string::npos ? std::string() : text.substr(first);
+  };
+  const std::string one = digits(left);
+  const std::string other = digits(right);
+  const bool negative = left[0] == '-' && !one.empty();
+  if (negative != (right[0] == '-' && !other.empty())) return negative;
+  const auto smaller = [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  };
+  return negative ? smaller(other, one) : smaller(one, other);
+}
+
 /// The text of a value of an option's kind. Whole numbers are real ones as well.
 std::string valueOf(const JsonVal& value, const std::string& kind, const std::string& place) {
   const bool number = value.type == mxnet::ext::NUM;
@@ -173,13 +196,11 @@ OptionDeclaration readOption(const JsonVal& object, std::string place) {
     for (const JsonVal& bound : range.list) {
       if (two) valueOf(bound, option.kind, place);
     }
-    if (!two || range.list[0].toDouble() > range.list[1].toDouble()) {
+    option.low = range.list[0].dump();
+    option.high = range.list.back().dump();
+    if (!two || isLess(option.high, option.low)) {
       throw FormatError(place + " has the range " + shortText(range) + ", which is none");
     }
-    option.low = range.list[0].toDouble();
-    option.high = range.list[1].toDouble();
-    option.low_text = range.list[0].dump();
-    option.high_text = range.list[1].dump();
   }
   option.is_list = isTrue(in(object, "list"));
   const JsonVal& preset = in(object, "default");
@@ -310,16 +331,18 @@ std::string OptionDeclaration::typeText() const {
   std::string text;
   if (!choices.empty()) {
     text = "one of ";
-    for (std::size_t i = 0; i < choices.size(); ++i) text += (i > 0 ? ", " : "") + choices[i];
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      text += (i > 0 ? ", " : "") + onnx::printable(choices[i]);
+    }
   } else {
     text = kind == "boolean"   ? "true or false"
            : kind == "integer" ? "a whole number"
            : kind == "real"    ? "a number"
                                : "text";
-    if (low && high) {
-      text += " from " + low_text + " to " + high_text;
-    } else if (low) {
-      text += " of at least " + low_text;
+    if (!low.empty() && !high.empty()) {
+      text += " from " + low + " to " + high;
+    } else if (!low.empty()) {
+      text += " of at least " + low;
     }
   }
   return is_list ? "a list, each item " + text : text;
@@ -360,16 +383,14 @@ std::string OptionDeclaration::checked(const std::string& text) const {
       } else {
         value = std::isinf(real) ? JsonVal(real > 0 ? "inf" : "-inf") : JsonVal::real(real);
       }
-      if ((low && real < *low) || (high && real > *high)) fail();
+      if (!low.empty() && isLess(number, low)) fail();
+      if (!high.empty() && isLess(high, number)) fail();
     }
     const auto is_it = [&](const std::string& choice) {
       if (kind == "text") return choice == value.str;
       if (kind == "boolean") return choice == textOf(value);
-      // Numbers have more than one text.
-      double one = 0, other = 0;
-      mxnet::ext::host::readReal(choice, &one);
-      mxnet::ext::host::readReal(trimmed(given), &other);
-      return one == other;
+      const std::string number = trimmed(given);  // which has more than one text
+      return !isLess(number, choice) && !isLess(choice, number);
     };
     if (!choices.empty() && std::none_of(choices.begin(), choices.end(), is_it)) fail();
     return value;

@@ -21,10 +21,8 @@ struct OptionDeclaration {
   std::string default_text;  ///< as pipelines spell it
   std::string description;
   std::vector<std::string> choices;
-  std::optional<double> low;
-  std::optional<double> high;
-  std::string low_text;
-  std::string high_text;
+  std::string low;   ///< the least number, or ""
+  std::string high;  ///< the greatest one, or ""
 
   /// The accepted values in words.
   std::string typeText() const;

@@ -153,14 +153,12 @@ KnownPass pipelineOf(const std::string& name, const std::string& description, bo
   growth.kind = "integer";
   growth.default_text = "None";
   growth.description = "maximum growth of the weights in bytes (default: 1 %, at most 1 MB)";
-  growth.low = 0;
-  growth.low_text = "0";
+  growth.low = "0";
   OptionDeclaration rounds = growth;
   rounds.name = "max_rounds";
   rounds.default_text = "16";
   rounds.description = "maximum number of rounds";
-  rounds.low = 1;
-  rounds.low_text = "1";
+  rounds.low = "1";
   OptionDeclaration target = cost;
   target.name = "target";
   target.default_text = "onnx";

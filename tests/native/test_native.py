@@ -796,6 +796,30 @@ MXReturnValue initialize(int) { return MX_SUCCESS; }
 """
 
 
+LIMITED = """#include "lib_api.h"
+using namespace mxnet::ext;
+MXReturnValue limited(Graph*, const OptionValues&) { return MX_SUCCESS; }
+REGISTER_PASS(limited).setBody(limited).dialects({"onnx"})
+    .option("size", int64_t(0), "A size.", int64_t(-9007199254740993), int64_t(9007199254740993));
+MXReturnValue initialize(int) { return MX_SUCCESS; }
+"""
+
+
+def test_ranges_beyond_what_doubles_have(tmp_path: Path, twice: Path) -> None:
+    source, library = tmp_path / "limited.cc", tmp_path / "limited.so"
+    source.write_text(LIMITED)
+    build_library([str(source)], str(library), "debug")
+    for size in ("9007199254740993", "-9007199254740993", "+007", "-0"):
+        steps = f"limited{{size={size}}}"
+        found = run(twice, "-o", tmp_path / "out.onnx", "-l", library, "--passes", steps, "--quiet")
+        assert found == (0, "", ""), size
+    for size in ("9007199254740994", "-9007199254740994", "1" + "0" * 29, "-1" + "0" * 29):
+        steps = f"limited{{size={size}}}"
+        found = run(twice, "-o", tmp_path / "out.onnx", "-l", library, "--passes", steps)
+        assert found.status == 1
+        assert "takes a whole number from -9007199254740993 to 9007199254740993" in found.errors
+
+
 def test_a_pass_that_joins_simplify_and_fails_in_a_function(tmp_path: Path) -> None:
     source, library = tmp_path / "failing.cc", tmp_path / "failing.so"
     source.write_text(FAILING)
