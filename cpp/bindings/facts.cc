@@ -233,21 +233,12 @@ class GraphFacts {
   std::unique_ptr<FileFacts> known_;
 };
 
-/// The operators of ONNX's own domain that no rule knows, nested graphs included: the name of the
-/// first node of each.
+/// The operators that ONNX lacks, and the first node of each.
 py::dict unknownOperators(GraphSource& source) {
   py::dict found;
-  const std::shared_ptr<const Graph> graph = source.get();
-  mxnet::ext::host::forEachNode(
-      const_cast<Graph*>(graph.get()), [](Graph*) {},
-      [&](Graph*, Node* node) {
-        if (node->op == "null") return;
-        const std::string_view domain = attributeOf(*node, "__domain__");
-        if (!domain.empty() && domain != "ai.onnx") return;
-        if (facts::findRule("", node->op) != nullptr) return;
-        const py::str op = decode(node->op);
-        if (!found.contains(op)) found[op] = decode(node->name);
-      });
+  for (const auto& [op, node] : facts::unknownOperators(*source.get())) {
+    found[decode(op)] = decode(node);
+  }
   return found;
 }
 

@@ -620,6 +620,19 @@ int passlib_model_count_operators(const passlib_model* model,
   });
 }
 
+int passlib_model_warnings(const passlib_model* model, const passlib_session* session,
+                           void (*visit)(const char* text, void* context), void* context,
+                           passlib_error** error) {
+  return guarded(error, [&] {
+    require(model, "model");
+    require(session, "session");
+    if (visit == nullptr) throw host::UsageError("visit is null");
+    for (const std::string& text : host::warningsOf(model->model, session->passes.operators())) {
+      visit(text.c_str(), context);
+    }
+  });
+}
+
 int passlib_model_weight(const passlib_model* model, const char* name, passlib_array_info* info,
                          passlib_error** error) {
   return guarded(error, [&] {

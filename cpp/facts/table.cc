@@ -1,6 +1,9 @@
 #include "facts/table.h"
 
+#include "graph/attributes.h"
 #include "graph/text_table.h"
+#include "header.h"
+#include "onnx/original/originals.h"
 
 namespace passlib::facts {
 namespace {
@@ -34,6 +37,22 @@ Rule findRule(std::string_view domain, std::string_view op) {
                                                                    : none;
   const auto found = rules.find(op);
   return found == rules.end() ? nullptr : found->second;
+}
+
+std::vector<std::pair<std::string, std::string>> unknownOperators(const Graph& graph) {
+  std::vector<std::pair<std::string, std::string>> found;
+  TextSet known;
+  // Only read here; the walk takes pointers that could be written to.
+  mxnet::ext::host::forEachNode(
+      const_cast<Graph*>(&graph), [](Graph*) {},
+      [&](Graph*, const Node* node) {
+        if (node->op == "null") return;
+        const std::string_view domain = attributeOf(*node, onnx::keys::kDomain);
+        if (!domain.empty() && domain != "ai.onnx") return;
+        if (findRule("", node->op) != nullptr || !known.insert(node->op).second) return;
+        found.emplace_back(node->op, node->name);
+      });
+  return found;
 }
 
 }  // namespace passlib::facts

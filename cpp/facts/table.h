@@ -2,7 +2,9 @@
 #ifndef PASSLIB_FACTS_TABLE_H_
 #define PASSLIB_FACTS_TABLE_H_
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "facts/node_view.h"
@@ -16,6 +18,10 @@ struct Entry {
   std::string_view op;
   Rule rule;
 };
+
+/// Returns the operators of ONNX's own domain that have no rule, nested graphs included, each with
+/// the name of its first node. ONNX has no such operators.
+std::vector<std::pair<std::string, std::string>> unknownOperators(const Graph& graph);
 
 /// Returns the rule of an operator; null if it has none. The domain `ai.onnx` is the empty one.
 Rule findRule(std::string_view domain, std::string_view op);

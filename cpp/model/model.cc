@@ -4,8 +4,10 @@
 
 #include "errors.h"
 #include "facts/onnx_source.h"
+#include "facts/table.h"
 #include "mxnet/operators.h"
 #include "onnx/text/strings.h"
+#include "onnx/types/operator_sets.h"
 #include "onnx/writing/model.h"
 
 namespace passlib::model {
@@ -199,6 +201,22 @@ std::map<std::string, std::size_t> countOperators(const Model& model) {
     }
   }
   return counts;
+}
+
+std::vector<std::string> warningsOf(const Model& model, const LibraryOperators& known) {
+  std::vector<std::string> found;
+  if (!model.isOnnx()) return found;
+  const auto version = model.file->opsets().find("");
+  if (version != model.file->opsets().end() && version->second > onnx::newestSet()) {
+    found.push_back("its operator set is " + std::to_string(version->second) +
+                    ", and the newest that passlib knows is " + std::to_string(onnx::newestSet()));
+  }
+  if (model.file->hasFunctions()) return found;
+  for (const auto& [op, node] : facts::unknownOperators(*model.graph->get())) {
+    if (known.count(op) != 0) continue;
+    found.push_back("ONNX has no operator " + op + " (node " + onnx::shown(node) + ")");
+  }
+  return found;
 }
 
 }  // namespace passlib::model

@@ -70,6 +70,7 @@ class Session {
   const std::vector<KnownPass>& passes() const { return passes_; }
   /// Throws UsageError.
   const KnownPass& find(const std::string& name) const;
+  const LibraryOperators& operators() const { return *operators_; }
   /// Whether passlib has a pass of this name, here or in Python.
   bool isStandard(const std::string& name) const;
 

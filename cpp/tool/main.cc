@@ -581,10 +581,22 @@ std::vector<std::string> save(const api::Model& model, const std::string& path) 
   return files;
 }
 
+std::vector<std::string> warningsOf(const api::Model& model, const api::Session& session) {
+  std::vector<std::string> texts;
+  api::call(
+      passlib_model_warnings, model.get(), session.get(),
+      [](const char* text, void* context) {
+        static_cast<std::vector<std::string>*>(context)->emplace_back(text);
+      },
+      static_cast<void*>(&texts));
+  return texts;
+}
+
 /// Returns the report of a run in the form of docs/json.md.
 std::string jsonOf(const Arguments& given, Counts before, Counts after,
-                   const std::vector<StepDone>& steps, const std::vector<std::string>& files,
-                   std::size_t size, std::size_t written, double seconds) {
+                   const std::vector<StepDone>& steps, const std::vector<std::string>& warnings,
+                   const std::vector<std::string>& files, std::size_t size, std::size_t written,
+                   double seconds) {
   Json json;
   json.begin('[').begin('{').key("status").quote("done").key("error").quote("");
   json.key("model").quote(given.model).key("output").quote(given.output);
@@ -606,7 +618,9 @@ std::string jsonOf(const Arguments& given, Counts before, Counts after,
   } else {
     json.plain("null");
   }
-  json.key("differences").begin('[').end(']').key("seconds").seconds(seconds);
+  json.key("warnings").begin('[');
+  for (const std::string& text : warnings) json.quote(text);
+  json.end(']').key("differences").begin('[').end(']').key("seconds").seconds(seconds);
   json.key("files").begin('[');
   for (const std::string& file : files) json.quote(std::filesystem::absolute(file));
   return json.end(']').end('}').end(']').text();
@@ -639,11 +653,13 @@ void run(const Arguments& given) {
   api::Model model(given.model);
   std::size_t size = passlib_model_file_bytes(model.get());
   const std::size_t size_of_path = sizeOf(given.model);
+  const std::vector<std::string> warnings = warningsOf(model, session);
   const bool prints = given.json || !given.quiet;
   const Counts before = prints ? countsOf(model) : Counts();
   std::vector<StepDone> steps;
   if (!pipeline.empty()) steps = runPipeline(given, session, pipeline, &model);
   const std::vector<std::string> files = save(model, given.output);
+  for (const std::string& text : warnings) report("warning: " + given.model + ": " + text);
   if (!prints) return;
   if (size == 0 && files.size() == 1) size = size_of_path;
   // Data files that are kept are not among those written.
@@ -654,7 +670,9 @@ void run(const Arguments& given) {
   const Counts after = countsOf(model);
   const double seconds = secondsSince(start);
   if (given.json) {
-    std::printf("%s\n", jsonOf(given, before, after, steps, files, size, written, seconds).c_str());
+    std::printf(
+        "%s\n",
+        jsonOf(given, before, after, steps, warnings, files, size, written, seconds).c_str());
     return;
   }
   printOperators(before, after);

@@ -192,10 +192,23 @@ def test_json(text: str, steps: str, tmp_path: Path) -> None:
         assert facts.pop("seconds") > 0
         for step in facts["steps"]:
             assert step.pop("seconds") >= 0
-    for key in ("more_layers", "warnings"):
-        expected.pop(key, None)
+    expected.pop("more_layers", None)
     assert found == expected
     assert native[3] == python[3]
+
+
+def test_warnings(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 99, "own" : 1]>
+g (float[2] x) => (float[2] y) { a = Cnov(x) b = own.Op(a) c = Cnov(b) y = Relu(c) }"""
+    model = write(text, tmp_path / "model.onnx")
+    native, python = both(tmp_path, model, "--passes", "removeDeadNodes", "--json")
+    texts = [json.loads(each[1])[0]["warnings"] for each in (native, python)]
+    assert texts[0] == [re.sub("the installed onnx", "passlib", each) for each in texts[1]]
+    assert texts[0][1] == "ONNX has no operator Cnov (node 'Cnov_0')"
+    for each, lines in zip((native, python), texts, strict=True):
+        assert [f"warning: {model}: {line}" for line in lines] == [
+            re.sub("^passlib[- ]opt: ", "", line) for line in each[2].splitlines()
+        ]
 
 
 def test_names_of_files_that_are_not_utf8(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ constexpr const char* kMl =
 
 }  // namespace
 
+int64_t newestSet() { return kNewest; }
+
 int64_t sinceVersion(const std::string& op, const std::string& domain, int64_t version) {
   const bool is_ml = domain == "ai.onnx.ml";
   if ((!is_ml && !plainDomain(domain).empty()) || version > (is_ml ? kNewestMl : kNewest)) return 0;
