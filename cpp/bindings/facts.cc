@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "facts/file_facts.h"
 #include "facts/node_view.h"
 #include "facts/table.h"
+#include "facts/work.h"
 #include "graph/attributes.h"
 #include "model/functions.h"
 #include "model/library_nodes.h"
@@ -95,6 +98,17 @@ FileFacts::Known arrayFacts(const Graph& graph, const py::dict& params) {
   return known;
 }
 
+/// Estimates for each node: flops, bytes read, written, of weights, and alive.
+using WorkTuples = std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>>;
+
+WorkTuples tuplesOf(const std::vector<facts::Work>& works) {
+  WorkTuples made;
+  for (const facts::Work& each : works) {
+    made.emplace_back(each.flops, each.read, each.written, each.weights, each.live);
+  }
+  return made;
+}
+
 /// Facts for Python.
 class GraphFacts {
  public:
@@ -133,6 +147,11 @@ class GraphFacts {
       nodes.append(outputs);
     }
     return nodes;
+  }
+
+  WorkTuples works(const std::set<std::string>& weights) const {
+    return tuplesOf(facts::worksOf(
+        *known_, [&weights](const Node& node) { return weights.count(node.name) != 0; }));
   }
 
   bool confirms(const std::vector<std::string>& names) const { return known_->confirms(names); }
@@ -233,6 +252,25 @@ class GraphFacts {
   std::unique_ptr<FileFacts> known_;
 };
 
+/// `sizes`: of the outputs of each node, its dimensions or None, and the bytes of an element.
+WorkTuples works(
+    GraphSource& source,
+    const std::vector<std::vector<std::pair<std::optional<std::vector<int64_t>>, int64_t>>>& sizes,
+    const std::set<std::string>& weights) {
+  const std::shared_ptr<const Graph> graph = source.get();
+  if (sizes.size() != graph->nodes.size()) throw py::value_error("sizes: one list for each node");
+  std::unordered_map<const Node*, std::size_t> places;
+  for (std::size_t i = 0; i < sizes.size(); ++i) places[graph->nodes[i]] = i;
+  const auto size_of = [&](const NodeEntry& entry) -> facts::ValueSize {
+    const auto& outputs = sizes[places.at(entry.node)];
+    const auto number = static_cast<std::size_t>(entry.entry);
+    if (entry.entry < 0 || number >= outputs.size()) return {};
+    return {outputs[number].first, outputs[number].second};
+  };
+  const auto is_weight = [&weights](const Node& node) { return weights.count(node.name) != 0; };
+  return tuplesOf(facts::worksOf(*graph, size_of, is_weight));
+}
+
 /// The operators that ONNX lacks, and the first node of each.
 py::dict unknownOperators(GraphSource& source) {
   py::dict found;
@@ -287,6 +325,7 @@ void bindFacts(py::module_* m) {
   m->def("library_nodes", &libraryNodes, py::arg("file"), py::arg("graph"), py::arg("opsets"),
          py::arg("params"), py::arg("given"), py::arg("operators"), py::arg("write"));
   m->def("with_nested_graphs", &withNestedGraphs, py::arg("file"), py::arg("change"));
+  m->def("works", &works, py::arg("graph"), py::arg("sizes"), py::arg("weights"));
   m->def("unknown_operators", &unknownOperators, py::arg("graph"));
   py::class_<GraphFacts>(*m, "GraphFacts")
       .def(py::init<py::object, GraphSource&, const facts::Opsets&, const py::dict&,
@@ -297,6 +336,7 @@ void bindFacts(py::module_* m) {
       .def("texts", &GraphFacts::texts, py::arg("codes"))
       .def("listed", &GraphFacts::listed)
       .def("printed", &GraphFacts::printed)
+      .def("works", &GraphFacts::works, py::arg("weights"))
       .def("confirms", &GraphFacts::confirms, py::arg("outputs"))
       .def("placed", &GraphFacts::placed)
       .def("wide", &GraphFacts::wide)

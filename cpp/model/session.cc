@@ -386,12 +386,6 @@ void Session::checkOptions(const Step& step, std::size_t* place) const {
   if (!pass.is_pipeline) return;
   skippedBy(options);
   readShapes(listedIn(options, "fixed"));
-  for (const auto& [key, text] : options) {
-    if (key == "cost" && (text == "flops" || text == "traffic")) {
-      throw UsageError("option 'cost': native hosts do not estimate " + text +
-                       ": run it with passlib's Python package, as passlib opt");
-    }
-  }
 }
 
 void Session::check(const std::vector<Step>& steps, const std::string& text,
@@ -415,6 +409,13 @@ void Session::check(const std::vector<Step>& steps, const std::string& text,
       if (!declaration.isFor(dialect)) {
         throw UsageError("pass " + quoted(step.name) + " is for models of " +
                          joined(declaration.dialects) + ", and this one is of " + dialect);
+      }
+      for (const auto& [key, value] : step.options) {
+        const bool estimates = key == "cost" && (value == "flops" || value == "traffic");
+        if (!pass.is_pipeline || !estimates || dialect == "onnx") continue;
+        throw UsageError("option 'cost': native hosts do not estimate " + value +
+                         " for models of " + dialect +
+                         ": run it with passlib's Python package, as passlib opt");
       }
       if (!runsOn(pass, dialect)) {
         throw UsageError("the pass " + quoted(step.name) +
@@ -500,7 +501,7 @@ Model Session::runPipeline(Model model, const KnownPass& pipeline, const OptionL
     if (key == "max_rounds") given.max_rounds = number;
     if (key == "max_growth") given.max_growth = static_cast<std::size_t>(number);
     if (key == "target") given.target = text;
-    if (key == "cost") given.lowers_bytes = text == "bytes";
+    if (key == "cost") given.cost = text;
   }
   for (const std::string& name : skippedBy(options)) {
     const auto named = [&name](const Declaration* each) { return each->name == name; };

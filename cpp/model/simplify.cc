@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "facts/file_facts.h"
+#include "facts/work.h"
 #include "library/rounds.h"
 #include "model/parts.h"
 
@@ -19,6 +21,16 @@ Cost costOf(const Model& model) {
   for (const auto& [name, array] : model.arrays) cost.bytes += array.size();
   cost.bytes += nestedBytes(model);
   return cost;
+}
+
+/// An estimate of one run of a model of ONNX, by the option `cost`.
+std::size_t workOf(const Model& model, const std::string& cost) {
+  const std::shared_ptr<const Graph> graph = model.graph->get();
+  facts::FileFacts known(model.file->originals(), graph, arrayFacts(model, *graph));
+  known.infer(opsetsOf(model), {}, true, true, false);
+  const auto is_weight = [&model](const Node& node) { return model.arrays.count(node.name) != 0; };
+  const facts::TotalWork total = facts::totalOf(*graph, facts::worksOf(known, is_weight));
+  return static_cast<std::size_t>(cost == "flops" ? total.flops : total.traffic);
 }
 
 /// The operators of the main graph.
@@ -89,6 +101,13 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
   Cost cost = start;
   std::optional<Model> made;
   Cost reached;
+  const auto rank_of = [&given](const Model& of, const Cost& price) {
+    return given.cost == "nodes"   ? price.nodes
+           : given.cost == "bytes" ? price.bytes
+                                   : workOf(of, given.cost);
+  };
+  std::size_t rank = rank_of(now, cost);
+  std::size_t reached_rank = rank;
   RoundsHost host;
   host.has_trigger = [&](std::size_t pass) { return hasTrigger(operators, *given.passes[pass]); };
   host.run = [&](std::size_t place, std::size_t room) -> std::optional<Cost> {
@@ -100,14 +119,15 @@ Model simplified(const Model& model, const Simplification& given, const RunPass&
     return reached;
   };
   host.is_cheaper = [&] {
-    if (given.lowers_bytes && reached.bytes != cost.bytes) return reached.bytes < cost.bytes;
-    return reached < cost;
+    reached_rank = made->graph == now.graph ? rank : rank_of(*made, reached);
+    return reached_rank != rank ? reached_rank < rank : reached < cost;
   };
   host.keep = [&] {
     const bool is_other = made->graph != now.graph;
     now = std::move(*made);
     if (is_other) operators = operatorsOf(now);
     cost = reached;
+    rank = reached_rank;
     return is_other;
   };
   runRounds(host, given.passes.size(), start, given.max_rounds, given.max_growth);

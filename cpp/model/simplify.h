@@ -20,7 +20,7 @@ namespace passlib::model {
 struct Simplification {
   std::vector<const Declaration*> passes;  ///< in their order
   bool exact = false;                      ///< whether every bit of the results stays
-  bool lowers_bytes = false;               ///< whether the size of the weights counts first
+  std::string cost = "nodes";              ///< lowered first, or "bytes", "flops", "traffic"
   int64_t max_rounds = 16;
   std::optional<std::size_t> max_growth;  ///< bytes; nothing for 1 %, at most 1 MB
   std::string target = "onnx";            ///< the runtime whose own operators are made

@@ -160,13 +160,20 @@ def test_cost_of_bytes_keeps_operators(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cost", ["flops", "traffic"])
 def test_cost_that_is_estimated(cost: str, tmp_path: Path) -> None:
-    model = write(SIZES, tmp_path / "model.onnx")
-    found = run(model, "-o", tmp_path / "out.onnx", "--passes", f"simplify{{cost={cost}}}")
+    """Estimates are those of the Python package, and of models of ONNX alone."""
+    model = write(WEIGHTS, tmp_path / "model.onnx")
+    words = ["--passes", f"simplify{{cost={cost}, max_growth=100000}}", "--quiet"]
+    native, python = both(tmp_path, model, *words)
+    assert native == python
+    assert native[0] == 0
+    mxnet = TESTS / "data/mxnet/models/squeezenet1.1"
+    found = run(mxnet, "-o", tmp_path / "out", "--passes", f"simplify{{cost={cost}}}")
     assert (found.status, found.errors) == (
         1,
         (
             f"passlib-opt: pipeline 'simplify{{cost={cost}}}', character 1: option 'cost': native "
-            f"hosts do not estimate {cost}: run it with passlib's Python package, as passlib opt\n"
+            f"hosts do not estimate {cost} for models of mxnet: run it with passlib's Python "
+            "package, as passlib opt\n"
         ),
     )
 
@@ -174,6 +181,8 @@ def test_cost_that_is_estimated(cost: str, tmp_path: Path) -> None:
 PIPELINES = [
     "simplify",
     "clean",
+    "simplify{cost=flops}",
+    "clean{cost=traffic}",
     "removeDeadNodes, mergeEqualNodes{parameters=true}",
     "repeat<3>(foldConstants, removeDeadNodes)",
     "removeDeadNodes",

@@ -248,16 +248,20 @@ class Model:
         Parameters
         ----------
         origins : bool
-            Whether nodes keep ``__origin__`` and ``__rules__``.
+            Whether ``__origin__`` and ``__rules__`` of nodes are written. They tell from which
+            nodes others get metadata in any case.
         whole : bool
             Whether all weights are in memory. Otherwise some may be `_core.ScaledArray`.
         """
         _core.check_files((*self._args.values(), *self._aux.values()))
         if whole:
             self._compute()
-        graph = self._symbol.graph
-        graph = graph if origins else without_origins(graph)
-        return self._parts(graph, _as_parts(self._args), _as_parts(self._aux))
+        graph, omitted = self._symbol.graph, ""
+        if not origins and self._format.omits_attributes:
+            omitted = ORIGIN
+        elif not origins:
+            graph = without_origins(graph)
+        return self._parts(graph, _as_parts(self._args), _as_parts(self._aux), omitted)
 
     def _written(self, *, origins: bool) -> ModelData:
         """Return the model as its dialect writes it to a file, which changes nothing in it."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import passlib as pl
+from passlib.dialects.onnx.nested import graphs_within
 from passlib.errors import UnsupportedError
 
 FLOAT = TensorProto.FLOAT
@@ -312,6 +314,38 @@ def test_merged_nodes_have_the_metadata_of_all(case: str, origins: bool, tmp_pat
     assert [each["namespace"] for each in texts] == wanted
     assert all(each["same"] == "one" for each in texts)
     assert any("__origin__" in each for each in texts) == origins
+
+
+SLICES = """<int64[1] i = {0}, int64[1] j = {2}, int64[1] k = {6}>
+    { a = Slice(x, i, j, i) b = Slice(x, j, k, i) c = Neg(a) d = Abs(b)
+      p = Concat<axis = 0>(c, d) }"""
+
+
+@pytest.mark.parametrize("way", ["save", "to_onnx", "to_onnx_proto", "outline", "nested"])
+def test_metadata_of_merged_nodes_on_all_ways(way: str, tmp_path: Path) -> None:
+    """No way out of a model, or into a nested graph, loses what new nodes stand for."""
+    text = f"g (float[6] x) => (float[6] p) {SLICES}"
+    if way == "nested":
+        text = f"""g (bool c, float[6] x) => (float[6] y) {{ y = If(c) <
+            then_branch = t () => (float[6] p) {SLICES},
+            else_branch = e () => (float[6] q) {{ q = Neg(x) }}> }}"""
+    made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 17]> {text}')
+    for graph in graphs_within(made.graph):
+        for each in graph.node:
+            each.name = f"{each.output[0]}_node"
+            each.metadata_props.add(key="namespace", value=each.output[0])
+    found = pl.load(made)
+    found = found.simplify(cost="bytes") if way == "nested" else found.optimize_for("mergeSlices")
+    path = tmp_path / "made.onnx"
+    if way == "to_onnx":
+        found.to_onnx(path)
+    elif way == "to_onnx_proto":
+        onnx.save(found.to_onnx_proto(), path)
+    else:
+        (pl.outline(found, least=2) if way == "outline" else found).save(path)
+    nodes = [each for graph in graphs_within(onnx.load(path).graph) for each in graph.node]
+    (split,) = (each for each in nodes if each.op_type == "Split")
+    assert [(each.key, each.value) for each in split.metadata_props] == [("namespace", "a\nb")]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from passlib.dialects.onnx.writing.assembly import Assembled, assemble, assemble
 from passlib.dialects.protocol import ModelData
 from passlib.errors import PasslibError, UnsupportedError, listed
 from passlib.graph.names import NameSource
-from passlib.graph.plain import whole
+from passlib.graph.plain import ORIGIN, whole
 from passlib.lowering import Graph
 from passlib.lowering.types import Lowered, TypeSpec, Value
 
@@ -79,7 +79,9 @@ def lower(
     # Opaque constants cannot be fed as arrays; keep them as initializers.
     fixed = {node.name for node in nodes if node.is_variable and OPAQUE in node.attrs}
     inputs = {name: spec for name, spec in inputs.items() if name not in fixed}
-    assembled = assemble(plain.graph, plain.attributes, document, dict(params), inputs)
+    assembled = assemble(
+        plain.graph, plain.attributes, document, dict(params), inputs, omitted=ORIGIN
+    )
     model = assembled.model
     weights = detached_weights(assembled, model)
     weights |= _place_others(model, document, set(weights))
