@@ -321,7 +321,7 @@ SLICES = """<int64[1] i = {0}, int64[1] j = {2}, int64[1] k = {6}>
       p = Concat<axis = 0>(c, d) }"""
 
 
-@pytest.mark.parametrize("way", ["save", "to_onnx", "to_onnx_proto", "outline", "nested"])
+@pytest.mark.parametrize("way", ["save", "to_onnx", "to_onnx_proto", "outline", "nested", "with_opset"])
 def test_metadata_of_merged_nodes_on_all_ways(way: str, tmp_path: Path) -> None:
     """No way out of a model, or into a nested graph, loses what new nodes stand for."""
     text = f"g (float[6] x) => (float[6] p) {SLICES}"
@@ -342,7 +342,8 @@ def test_metadata_of_merged_nodes_on_all_ways(way: str, tmp_path: Path) -> None:
     elif way == "to_onnx_proto":
         onnx.save(found.to_onnx_proto(), path)
     else:
-        (pl.outline(found, least=2) if way == "outline" else found).save(path)
+        found = pl.outline(found, least=2) if way == "outline" else found
+        (found.with_opset(22) if way == "with_opset" else found).save(path)
     nodes = [each for graph in graphs_within(onnx.load(path).graph) for each in graph.node]
     (split,) = (each for each in nodes if each.op_type == "Split")
     assert [(each.key, each.value) for each in split.metadata_props] == [("namespace", "a\nb")]

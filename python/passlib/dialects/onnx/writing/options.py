@@ -690,6 +690,7 @@ def _joined(assembled: Assembled, result: Any) -> Assembled:
         # The converter states types that it inferred, some of them wrongly.
         refill(graph.value_info, [value for value in graph.value_info if value.name in stated])
     _join_initializers(assembled, result.graph)
+    _restore_metadata(model.graph, result.graph)
     del model.graph.node[:]
     model.graph.node.extend(result.graph.node)
     values = {value.name for value in (*result.graph.input, *result.graph.initializer)}
@@ -703,6 +704,34 @@ def _joined(assembled: Assembled, result: Any) -> Assembled:
     least = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
     model.ir_version = max(model.ir_version, least)
     return assembled
+
+
+def _restore_metadata(before: Any, after: Any) -> None:
+    """Give nodes, and nested graphs and their values, the metadata that the converter loses.
+
+    A node is the one that computes the same value.
+    """
+    pending = [(before, after)]
+    while pending:
+        old, new = pending.pop()
+        makers = {name: node for node in old.node for name in node.output if name}
+        for node in new.node:
+            maker = next((makers[name] for name in node.output if name in makers), None)
+            if maker is None:
+                continue
+            refill(node.metadata_props, maker.metadata_props)
+            bodies = {each.name: each.g for each in maker.attribute if each.HasField("g")}
+            for attribute in node.attribute:
+                if attribute.HasField("g") and attribute.name in bodies:
+                    pending.append((bodies[attribute.name], attribute.g))
+        if new is after:
+            continue  # the main graph stays but for its nodes
+        refill(new.metadata_props, old.metadata_props)
+        refill(new.quantization_annotation, old.quantization_annotation)
+        stated = {value.name: value for value in (*old.input, *old.output, *old.value_info)}
+        for value in (*new.input, *new.output, *new.value_info):
+            if value.name in stated:
+                refill(value.metadata_props, stated[value.name].metadata_props)
 
 
 def _join_initializers(assembled: Assembled, graph: Any) -> None:
