@@ -166,6 +166,18 @@ def test_a_rule_comes_before_a_definition() -> None:
     assert text_of(made) == ["Div", "Add", "Min", "Max", "Mul"]
 
 
+def test_new_nodes_have_the_metadata_of_the_old_one(tmp_path: Path) -> None:
+    model = model_of(
+        "g (float[2, 3] x) => (float[2, 3] y) { a = HardSwish(x) b = Gelu(a) y = Neg(b) }"
+    )
+    for node in model.graph.node:
+        node.metadata_props.add(key="namespace", value=node.op_type)
+    pl.decompose(model, "opset=13").save(tmp_path / "made.onnx")
+    made = onnx.load(tmp_path / "made.onnx").graph.node
+    found = [each.value for node in made for each in node.metadata_props]
+    assert found == ["HardSwish"] * 5 + ["Gelu"] * 5 + ["Neg"]
+
+
 def test_only_what_is_refused_changes(tmp_path: Path) -> None:
     table = tmp_path / "t.json"
     kinds = {"Gelu": {"kernels": [{"types": {"T": ["float16"]}}]}}

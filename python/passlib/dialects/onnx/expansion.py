@@ -109,6 +109,8 @@ class _Expansion:
             return None
         call = _with_defaults(node, own)
         made = Call(call, Key("", node.op_type, ""), body, self._names, self._titles).nodes()
+        for each in made:
+            refill(each.metadata_props, node.metadata_props)
         alone = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
         alone.graph.node.extend(made)
         for name, kind in dict(zip(node.input, types, strict=True)).items():
