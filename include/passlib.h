@@ -261,8 +261,8 @@ typedef struct passlib_array_info {
   int32_t type; /* ONNX's number of the element type: 1 is float */
   size_t dim_count;
   const int64_t* dims;
-  const void* data; /* in C order, little endian, maybe not aligned; null while it is still to be
-                       computed */
+  const void* data; /* in C order, little endian, maybe not aligned, elements of 4 bits two in a
+                       byte; null while it is still to be computed */
   size_t byte_count;
 } passlib_array_info;
 

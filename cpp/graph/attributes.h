@@ -74,6 +74,12 @@ inline bool isOwnDomain(const Node& node) {
   return domain.empty() || domain == "ai.onnx";
 }
 
+/// The operator of a node, with its domain unless that is ONNX's own.
+inline std::string fullOperator(const Node& node) {
+  if (isOwnDomain(node)) return node.op;
+  return std::string(attributeOf(node, "__domain__")) + "." + node.op;
+}
+
 /// Whether a file that omits a key omits an attribute: without origins there are no rules either.
 inline bool isOmitted(std::string_view key, std::string_view omitted) {
   return key == omitted || (key == MX_STR_RULES && omitted == MX_STR_ORIGIN);

@@ -11,6 +11,7 @@
 #include "graph/text_table.h"
 #include "library/memory.h"
 #include "library/weights/scaled.h"
+#include "onnx/parts/tensor.h"
 #include "onnx/types/messages.h"
 #include "owned_alone.h"
 
@@ -20,13 +21,18 @@ namespace passlib::model {
 struct Array {
   int32_t type = 0;  ///< ONNX's number of the element type
   std::vector<int64_t> dims;
-  onnx::Bytes data;                        ///< in C order, little endian; maybe not aligned
+  /// In C order, little endian; maybe not aligned. Elements of 4 bits are two in a byte.
+  onnx::Bytes data;
   std::shared_ptr<const void> owner;       ///< of `data`, or of the source of `scaled`
   std::shared_ptr<const Scaled> scaled{};  ///< in place of `data`, unless null
   bool is_state = false;                   ///< an auxiliary state of MXNet
 
+  /// In bytes.
   std::size_t size() const { return scaled != nullptr ? scaled->size() : data.size(); }
 };
+
+/// Whether the elements of an array are smaller than a byte: passes do not see it.
+inline bool isSmall(const Array& array) { return onnx::elementType(array.type) == nullptr; }
 
 /// Arrays by name. Copies share them until one of them changes.
 class Arrays {

@@ -16,11 +16,12 @@ constexpr int kMostRounds = 16;
 }  // namespace
 
 Edit::Edit(std::shared_ptr<EditedGraph> editor, const GraphTexts& attributes,
-           std::shared_ptr<const onnx::Originals> file, Allocate allocate)
+           std::shared_ptr<const onnx::Originals> file, Allocate allocate, Take take)
     : editor_(std::move(editor)),
       graph_(editor_->root()),
       file_(std::move(file)),
-      allocate_(std::move(allocate)) {
+      allocate_(std::move(allocate)),
+      take_(std::move(take)) {
   editor_->requireOpen();
   graph_->attrs = parseAttributes(attributes);
 }
@@ -135,10 +136,6 @@ bool Edit::move(std::string_view name, const moves::Options& options,
   return known;
 }
 
-void Edit::liftConstants(const moves::Wanted& wanted) {
-  change({}, {}, [&wanted](moves::Model* model) { moves::liftConstants(model, wanted); });
-}
-
 void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
                   const std::function<void(moves::Model*)>& body) {
   moves::Hooks given;
@@ -159,6 +156,7 @@ void Edit::change(const rules::Assumptions& assumptions, const NodeNames& kept,
                       const std::shared_ptr<const void>& owner) {
     own(node, shape, type, {const_cast<char*>(data), owner});
   };
+  given.hand_over = [this](const Node* node) { handOver(node); };
   given.kept = &kept;
   given.file = file_;
   editor_->nodes(graph_);
@@ -176,6 +174,14 @@ void Edit::own(Node* node, const Shape& shape, MXDType type, Memory memory) {
   tensors_.emplace_back(memory.data, shape, type, 0, mxnet::ext::MXContext::CPU());
   node->tensor = &tensors_.back();
   made_.push_back({node, node->tensor, std::move(memory.owner)});
+}
+
+void Edit::handOver(const Node* node) {
+  const auto found = std::find_if(made_.rbegin(), made_.rend(),
+                                  [node](const NewWeight& each) { return each.node == node; });
+  NewWeight weight = std::move(*found);
+  made_.erase(std::next(found).base());
+  take_(std::move(weight));
 }
 
 std::vector<Edit::NewWeight> Edit::takeMade() {

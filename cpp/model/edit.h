@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "graph/attribute_texts.h"
+#include "graph/attributes.h"
 #include "graph/edited.h"
 #include "graph/text_table.h"
 #include "moves/moves.h"
@@ -45,11 +46,16 @@ class Edit {
     Node* node;
     const Tensor* tensor;
     std::shared_ptr<const void> owner;
+
+    /// "int4" or "uint4" if each element is in the lower half of a byte of the tensor; else "".
+    std::string smallType() const { return std::string(attributeOf(*node, "__opaque__")); }
   };
+  /// Gets a new weight that no pass reads any more.
+  using Take = std::function<void(NewWeight)>;
 
   /// `attributes`: of the graph. `file`: that which it came from, or null.
   Edit(std::shared_ptr<EditedGraph> editor, const GraphTexts& attributes,
-       std::shared_ptr<const onnx::Originals> file, Allocate allocate);
+       std::shared_ptr<const onnx::Originals> file, Allocate allocate, Take take);
   ~Edit();
   Edit(const Edit&) = delete;
   Edit& operator=(const Edit&) = delete;
@@ -67,14 +73,13 @@ class Edit {
   /// Runs an algorithm of moves/moves.h; false if there is none of the name.
   bool move(std::string_view name, const moves::Options& options,
             const rules::Assumptions& assumptions, const NodeNames& kept);
-  /// Turns constants of nested graphs into weights; see moves/moves.h.
-  void liftConstants(const moves::Wanted& wanted);
   /// The operators that moves/kept.h names.
   std::shared_ptr<const NodeNames> keptNames(const std::string& what);
   /// The facts of the values of the present graph.
   std::shared_ptr<rules::GraphKnowledge> knowledge(const rules::Assumptions& assumptions);
 
-  /// Takes the new weights that are still there. Their names may be those of removed ones.
+  /// Takes the new weights that are still there and were not handed over. Their names may be those
+  /// of removed ones.
   std::vector<NewWeight> takeMade();
   /// Takes the names of weights that are gone, for hosts that keep weights elsewhere.
   std::vector<std::string> takeGone();
@@ -85,6 +90,7 @@ class Edit {
   void change(const rules::Assumptions& assumptions, const NodeNames& kept,
               const std::function<void(moves::Model*)>& body);
   void allocate(Node* node, const Shape& shape, mxnet::ext::MXDType type);
+  void handOver(const Node* node);
   /// Makes memory the new weight of a variable.
   void own(Node* node, const Shape& shape, mxnet::ext::MXDType type, Memory memory);
   rules::Hooks hooks(const rules::Assumptions& assumptions);
@@ -96,6 +102,7 @@ class Edit {
   Graph* graph_;
   std::shared_ptr<const onnx::Originals> file_;
   Allocate allocate_;
+  Take take_;
   std::deque<Tensor> tensors_;  // nodes point to them
   std::vector<NewWeight> made_;
   std::vector<std::string> gone_;

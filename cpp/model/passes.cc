@@ -35,7 +35,8 @@ class Lent {
     block_.reserve(names.size());
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto found = model.arrays.find(std::string(names[i]));
-      if (found != model.arrays.end() && found->second.is_state == are_states) {
+      if (found != model.arrays.end() && found->second.is_state == are_states &&
+          !isSmall(found->second)) {
         add(found->first, found->second, lending);
       }
     }

@@ -6,14 +6,37 @@
 #include <vector>
 
 #include "errors.h"
+#include "facts/node_view.h"
 #include "graph/check.h"
 #include "graph/variables.h"
 #include "library/memory.h"
 #include "library/pass.h"
+#include "library/weights/written.h"
 
 namespace passlib::model {
 
 using mxnet::ext::MXDType;
+
+namespace {
+
+/// A new weight as models have it: of elements smaller than a byte, with two in a byte.
+Array arrayOf(Edit::NewWeight weight) {
+  const Edit::Tensor& tensor = *weight.tensor;
+  const std::size_t bytes = static_cast<std::size_t>(tensor.size()) * rules::bytesOf(tensor.dtype);
+  const onnx::Bytes data(static_cast<const char*>(tensor.data_ptr), bytes);
+  const std::string type = weight.smallType();
+  if (type.empty()) {
+    return {rules::onnxType(tensor.dtype), tensor.shape, data, std::move(weight.owner)};
+  }
+  const WrittenPacked packed(data);
+  Buffer buffer(packed.size(), false);
+  packed.compute(0, packed.size(), static_cast<char*>(buffer.data()));
+  const onnx::Bytes halves(static_cast<const char*>(buffer.data()), buffer.size());
+  return {facts::typeNamed(type), tensor.shape, halves,
+          std::shared_ptr<const void>(buffer.release())};
+}
+
+}  // namespace
 
 /// An edited model.
 struct Workspace::Open {
@@ -34,10 +57,13 @@ struct Workspace::Open {
           Buffer buffer(*bytes, false);
           void* const data = buffer.data();
           return {data, std::shared_ptr<void>(buffer.release())};
+        },
+        [this](Edit::NewWeight weight) {
+          handed_over.emplace_back(weight.node, arrayOf(std::move(weight)));
         });
     edit->lend([this](const std::string& name) -> std::optional<Edit::Tensor> {
       const auto found = before.arrays.find(name);
-      if (found == before.arrays.end()) return std::nullopt;
+      if (found == before.arrays.end() || isSmall(found->second)) return std::nullopt;
       const Array* read = &found->second;
       if (read->scaled != nullptr) {
         computed_arrays.push_back(computed(*read));
@@ -52,13 +78,11 @@ struct Workspace::Open {
     Model after = before;
     std::vector<std::pair<std::string, Array>> made;
     for (Edit::NewWeight& each : edit->takeMade()) {
-      const Edit::Tensor& tensor = *each.tensor;
-      const std::size_t bytes =
-          static_cast<std::size_t>(tensor.size()) * rules::bytesOf(tensor.dtype);
-      made.emplace_back(each.node->name,
-                        Array{rules::onnxType(tensor.dtype), tensor.shape,
-                              onnx::Bytes(static_cast<const char*>(tensor.data_ptr), bytes),
-                              std::move(each.owner)});
+      const std::string name = each.node->name;
+      made.emplace_back(name, arrayOf(std::move(each)));
+    }
+    for (auto& [node, array] : handed_over) {
+      if (!editor->isRemoved(node)) made.emplace_back(node->name, std::move(array));
     }
     edit.reset();
     std::unique_ptr<Graph> result = editor->close();
@@ -78,6 +102,7 @@ struct Workspace::Open {
   std::shared_ptr<EditedGraph> editor;
   NameList names;
   std::deque<Array> computed_arrays;
+  std::vector<std::pair<const Node*, Array>> handed_over;
   std::unique_ptr<Edit> edit;
 };
 

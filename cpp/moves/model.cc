@@ -140,6 +140,13 @@ std::string textOf(const Integers& numbers) {
   return text + "]";
 }
 
+std::string tupleOf(const Integers& numbers) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+  return text + (numbers.size() == 1 ? ",)" : ")");
+}
+
 Model::Model(const Hooks& hooks) : hooks_(hooks) {
   opset_ = rules::operatorSetsOf(*hooks.graph)[""];
 }
@@ -313,6 +320,20 @@ NodeEntry Model::addConstant(const std::string& wish, const std::vector<int64_t>
   Node* node = owner().addNode(hooks_.graph, "null", fresh(wish), {}, 0);
   hooks_.allocate(node, shape, type);
   return NodeEntry(node, 0);
+}
+
+NodeEntry Model::addSmallConstant(const std::string& wish, const std::vector<int64_t>& shape,
+                                  const std::string& type) {
+  const NodeEntry made =
+      addConstant(wish, shape, type == "int4" ? mxnet::ext::kInt8 : mxnet::ext::kUint8);
+  made.node->attrs["__opaque__"] = type;
+  made.node->attrs["__shape__"] = tupleOf(shape);
+  return made;
+}
+
+void Model::handOver(Node* weight) {
+  weight->tensor = nullptr;
+  hooks_.hand_over(weight);
 }
 
 NodeEntry Model::addCopy(const std::string& wish, const NestedElements& elements) {

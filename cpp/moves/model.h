@@ -38,6 +38,8 @@ struct Hooks {
   std::function<void(Node*, const std::vector<int64_t>&, MXDType, const char*,
                      const std::shared_ptr<const void>& owner)>
       lend;
+  /// Takes a complete weight, whose tensor nothing reads afterwards.
+  std::function<void(Node*)> hand_over;
   /// Names of operators that must stay; may be null.
   const std::unordered_set<std::string>* kept = nullptr;
   std::shared_ptr<const onnx::Originals> file{};  ///< that which the graph came from, or null
@@ -77,6 +79,8 @@ std::optional<Integers> permutationOf(const Node& node, std::size_t rank);
 bool isSorted(const Integers& numbers);
 /// As the text of an attribute.
 std::string textOf(const Integers& numbers);
+/// As Python shows a tuple.
+std::string tupleOf(const Integers& numbers);
 
 /// Answers questions about a graph, and changes it. Values that a pass adds have the facts of those
 /// that they equal.
@@ -157,6 +161,12 @@ class Model {
   /// Adds a weight under a free name like `wish`, whose elements the caller sets.
   NodeEntry addConstant(const std::string& wish, const std::vector<int64_t>& shape, MXDType type);
   NodeEntry addConstant(const std::string& wish, const Integers& numbers);
+  /// The same of elements of 4 bits: "int4" or "uint4". Until handOver, each is in the lower half
+  /// of a byte of the tensor, which has a type of 8 bits.
+  NodeEntry addSmallConstant(const std::string& wish, const std::vector<int64_t>& shape,
+                             const std::string& type);
+  /// Hands a complete weight over to the host, which may move it out of memory. Its tensor is gone.
+  void handOver(Node* weight);
   NodeEntry addCopy(const std::string& wish, const NestedElements& elements);
   /// Gives no new node of the main graph this name.
   void avoid(const std::string& name) { names_.use(name); }

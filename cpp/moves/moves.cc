@@ -51,6 +51,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     nameUniquely(model);
   } else if (name == "propagateCasts") {
     propagateCasts(model);
+  } else if (name == "quantizeWeights") {
+    quantizeWeights(model, options);
   } else if (name == "rebuildShapes") {
     rebuildShapes(model);
   } else if (name == "resolveIf") {

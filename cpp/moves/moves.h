@@ -100,6 +100,11 @@ void liftConstants(Model* model, const Wanted& wanted);
 /// Turns weights of at most `largest` elements into Constant nodes.
 void weightsToConstants(Model* model, int64_t largest);
 
+/// Stores constant weights of MatMul, Gemm, Gather and Conv in 8 or 4 bits, and prints their
+/// errors. Reads the options `bits`, `block`, `symmetric`, `target`, `keep_ops`, `keep_nodes` and
+/// `least`. Throws UnsupportedError if the operator set lacks the DequantizeLinear that this needs.
+void quantizeWeights(Model* model, const Options& options);
+
 /// Names operators without a name, and renames those whose name another node has; in a graph of an
 /// ONNX file those that its reader named.
 void nameUniquely(Model* model);

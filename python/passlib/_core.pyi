@@ -346,14 +346,14 @@ class Edit:
         file: OnnxFile | None,
         allocate: Callable[[list[int], int], np.ndarray[Any, Any]],
         settle: Callable[
-            [dict[str, np.ndarray[Any, Any]], list[str], list[EditableNode]], Lent | None
+            [dict[str, tuple[np.ndarray[Any, Any], str]], list[str], list[EditableNode]],
+            Lent | None,
         ],
     ) -> None: ...
     def apply(
         self, book: RuleBook, chosen: list[int], assumptions: Assumptions, kept: set[str]
     ) -> list[int]: ...
     def why(self, book: RuleBook, rule: int, node: EditableNode) -> str: ...
-    def lift_constants(self, wanted: Callable[[EditableNode], bool]) -> None: ...
     def facts(self, assumptions: Assumptions) -> EditedFacts: ...
 
 class StandardPasses:

@@ -372,6 +372,70 @@ def rule_examples() -> list[Any]:
     ]
 
 
+ROUNDED = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+g (float[3, 40] x, bool c, int64[2] i) => (float[A, B] y, float[C, D] z, float[E, F] t)
+{ a = MatMul(x, w) b = own.act(a) d = Gemm <transB = 1> (b, v) y = Relu(d)
+  z = If(c) <then_branch = p () => (q) { q = MatMul(x, w) },
+             else_branch = r () => (s) { k = Constant <value_int = 0> () s = MatMul(x, k) }>
+  t = Gather(h, i) }
+<domain: "own", opset_import: ["" : 21]> act (m) => (n) {
+  k = Constant <value_int = 0> () o = MatMul(m, k) n = Tanh(o) }"""
+ROUNDINGS = [
+    "quantizeWeights{least=1}",
+    "quantizeWeights{least=1, bits=4}",
+    "quantizeWeights{least=1, bits=4, symmetric=false, block=7}",
+    "quantizeWeights{least=1, block=0, symmetric=false}",
+    "quantizeWeights{least=1, bits=4, target=onnxruntime, block=16}",
+    'quantizeWeights{least=1, target=onnxruntime, symmetric=false, keep_nodes=["It\'s"]}',
+    "quantizeWeights{least=1, keep_ops=[Gather, Gemm]}",
+    "quantizeWeights{least=500}",
+    "quantizeWeights{least=1, bits=4}, simplify, quantizeWeights{least=1}",
+    "quantizeWeights{least=1, bits=4}, removeDeadNodes, mergeEqualWeights, nameUniquely",
+]
+
+
+@pytest.mark.parametrize("steps", ROUNDINGS)
+def test_same_rounded_weights(steps: str, tmp_path: Path) -> None:
+    """Files and printed lines, with weights in nested graphs and local functions."""
+    random = np.random.default_rng(3)
+    constant = onnx.numpy_helper.from_array
+    made = onnx.parser.parse_model(ROUNDED)
+    inner = [*made.graph.node[4].attribute[1].g.node[:1], made.functions[0].node[0]]
+    for node, size in zip(inner, (40, 24), strict=True):
+        array = random.standard_normal((size, 24)).astype(np.float32)
+        node.attribute[0].CopyFrom(onnx.helper.make_attribute("value", constant(array)))
+    for name, shape, dtype in (
+        ("w", (40, 24), np.float32), ("v", (17, 24), np.float32), ("h", (9, 33), np.float16),
+    ):  # fmt: skip
+        array = random.standard_normal(shape).astype(dtype)
+        made.graph.initializer.append(constant(array, name))
+    made.graph.output[2].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    made.graph.node[0].name = "It's"
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    onnx.save(made, path)
+    found = run(path, "-o", out, "--passes", steps)
+    assert (found.status, found.errors) == (0, "")
+    assert out.read_bytes() == by_python(path, steps)
+
+    def lines(printed: str) -> list[str]:
+        return [line for line in printed.splitlines() if line.startswith("quantizeWeights: ")]
+
+    words = ["passlib", "opt", "model.onnx", "-o", "other.onnx", "--passes", steps]
+    assert lines(found.printed) == lines(shell(tmp_path, words)) != []
+
+
+def test_operator_sets_that_lack_blocks(twice: Path) -> None:
+    made = onnx.load(twice)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((3, 64), np.float32), "w"))
+    made.graph.node.append(onnx.helper.make_node("MatMul", ["x", "w"], ["z"]))
+    onnx.save(made, twice)
+    found = run(twice, "-o", twice.with_name("out.onnx"), "--passes", "quantizeWeights{least=1}")
+    assert found.status == 2
+    assert "operator set 17 has no DequantizeLinear with blocks; raise it first, by opt" in (
+        found.errors
+    )
+
+
 @pytest.mark.sample(100)
 @pytest.mark.parametrize(("rule", "steps"), rule_examples())
 def test_same_bytes_of_rules(rule: Any, steps: str, tmp_path: Path) -> None:

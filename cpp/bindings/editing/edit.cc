@@ -1,10 +1,11 @@
 // passlib._core.Edit: rules and algorithms of the core, and facts, for graphs of Python's.
 #include "bindings/editing/edit.h"
 
-#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "bindings/arrays.h"
@@ -137,6 +138,12 @@ py::object compute(const NodeHandle& node, const std::vector<std::pair<py::array
   return moves::compute(*node.live(), inputs, give) ? made : py::none();
 }
 
+/// A new weight as `settle` gets it.
+py::tuple described(const Edit::NewWeight& weight) {
+  const auto& array = *static_cast<const py::array*>(weight.owner.get());
+  return py::make_tuple(array, weight.smallType());
+}
+
 void bindDim(py::module_* m) {
   const auto sum = [](const Dim& left, const py::object& right) {
     return objectOf(left + dimOf(right));
@@ -175,7 +182,8 @@ PythonEdit::PythonEdit(const GraphHandle& graph, const AttributeTexts& attribute
           [this](const Edit::Shape& shape, mxnet::ext::MXDType type) -> Edit::Memory {
             arrays_.push_back(allocate_(py::cast(shape), static_cast<int>(type)).cast<py::array>());
             return {arrays_.back().mutable_data(), ownerOf(arrays_.back())};
-          })) {
+          },
+          [this](const Edit::NewWeight& weight) { give(weight); })) {
   lend(params);
 }
 
@@ -202,10 +210,20 @@ Edit::Fold PythonEdit::fold() {
   };
 }
 
+void PythonEdit::give(const Edit::NewWeight& weight) {
+  const auto own = std::find_if(arrays_.rbegin(), arrays_.rend(), [&](const py::array& each) {
+    return each.data() == weight.tensor->data_ptr;
+  });
+  if (own != arrays_.rend()) arrays_.erase(std::next(own).base());
+  py::dict made;
+  made[decode(weight.node->name)] = described(weight);
+  settle_(made, py::list(), py::list());
+}
+
 py::object PythonEdit::settled(const std::vector<Node*>& folds) {
   py::dict made;
   for (const Edit::NewWeight& each : edit_->takeMade()) {
-    made[decode(each.node->name)] = *static_cast<const py::array*>(each.owner.get());
+    made[decode(each.node->name)] = described(each);
   }
   py::list gone;
   for (const std::string& name : edit_->takeGone()) gone.append(decode(name));
@@ -239,14 +257,6 @@ void bindEdits(py::module_* m) {
             return edit.edit().why(book, rule, node.live());
           },
           py::arg("book"), py::arg("rule"), py::arg("node"))
-      .def(
-          "lift_constants",
-          [](PythonEdit& edit, const std::function<bool(const NodeHandle&)>& wanted) {
-            edit.edit().liftConstants(
-                [&](Graph* graph, Node* node) { return wanted({edit.owner(), graph, node}); });
-            edit.settle();
-          },
-          py::arg("wanted"))
       .def(
           "facts",
           [](PythonEdit& edit, const Assumptions& assumptions) {

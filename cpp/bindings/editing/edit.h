@@ -19,8 +19,9 @@ class PythonEdit {
  public:
   /// `params`: name, array, dtype code of variables. `file`: an OnnxFile or None. `allocate(shape,
   /// code)` returns an array for a new parameter. `settle(made, gone, folds)` gets new parameters
-  /// by name, the names of those that are gone, and operators on constants to compute. It returns
-  /// all parameters, as in `params`, if it replaced any operator, else None.
+  /// by name, each with its element type if that has no code, the names of those that are gone, and
+  /// operators on constants to compute. It returns all parameters, as in `params`, if it replaced
+  /// any operator, else None.
   PythonEdit(const GraphHandle& graph, const AttributeTexts& attributes, const py::list& params,
              const py::object& file, py::function allocate, py::function settle);
 
@@ -33,6 +34,8 @@ class PythonEdit {
 
  private:
   py::object settled(const std::vector<Node*>& folds);
+  /// Passes a new parameter to Python, which then owns it alone.
+  void give(const model::Edit::NewWeight& weight);
   void lend(const py::list& params);
 
   std::shared_ptr<EditedGraph> owner_;

@@ -14,6 +14,7 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
 #include "bindings/editing/handles.h"
+#include "graph/attributes.h"
 #include "graph/variables.h"
 #include "library/pass.h"
 

@@ -19,9 +19,6 @@ struct GraphHandle {
   Graph* graph;
 };
 
-/// The operator of a node, with its domain unless that is ONNX's own.
-std::string fullOperator(const Node& node);
-
 struct NodeHandle {
   std::shared_ptr<EditedGraph> owner;
   Graph* graph;

@@ -150,11 +150,6 @@ std::string describeValue(const ValueHandle& value) {
 
 }  // namespace
 
-std::string fullOperator(const Node& node) {
-  if (isOwnDomain(node)) return node.op;
-  return std::string(attributeOf(node, "__domain__")) + "." + node.op;
-}
-
 void bindEditedNodes(py::module_* m) {
   py::class_<ValueHandle> values(*m, "EditableValue");
   py::class_<NodeHandle>(*m, "EditableNode")

@@ -92,6 +92,15 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     return resolved
 
 
+def without_code(name: str) -> np.dtype[Any]:
+    """Return the NumPy type of one of `WITHOUT_CODE`.
+
+    Raises `PasslibError` if ``ml_dtypes`` is not installed.
+    """
+    dtype: np.dtype[Any] = np.dtype(getattr(require("ml_dtypes", extra="bfloat16"), name))
+    return dtype
+
+
 def _bfloat16() -> np.dtype[Any]:
     dtype: np.dtype[Any] = np.dtype(require("ml_dtypes", extra="bfloat16").bfloat16)
     return dtype

@@ -43,14 +43,14 @@ def new_edit(graph: Graph, fold: Fold | None = None) -> _core.Edit:
     """Return the core's view of a graph with its weights, whose changes reach ``graph.args``."""
 
     def settle(
-        made: Mapping[str, np.ndarray[Any, Any]],
+        made: Mapping[str, tuple[np.ndarray[Any, Any], str]],
         gone: Sequence[str],
         folds: Sequence[_core.EditableNode],
     ) -> _core.Lent | None:
         for name in gone:
             graph.args.pop(name, None)
-        for name, array in made.items():  # which may have names of these
-            graph.args[name] = array
+        for name, (array, kind) in made.items():  # which may have names of these
+            graph.args[name] = array.view(dtypes.without_code(kind)) if kind else array
         return graph.lent() if folds and fold is not None and fold(graph, folds) else None
 
     return _core.Edit(graph, graph.attributes, lent_arrays(graph), file_of(graph), allocate, settle)

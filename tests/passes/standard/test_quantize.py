@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -184,6 +185,94 @@ def report(data: bytes, **options: Any) -> tuple[passlib.Model, str]:
 
 
 PRODUCT = "g (float[3, 40] x) => (float[A, B] y) { y = MatMul(x, w) }"
+
+
+def by_numpy(rows: Any, bits: int, symmetric: bool) -> tuple[Any, Any, Any]:
+    """Return integers, scales and zero points of rows that have one scale each."""
+    numbers = rows.astype(np.float64)
+    low, high = np.minimum(numbers.min(1), 0), np.maximum(numbers.max(1), 0)
+    lowest, highest = (1 - 2 ** (bits - 1), 2 ** (bits - 1) - 1) if symmetric else (0, 2**bits - 1)
+    wide = np.maximum(high, -low) / highest if symmetric else (high - low) / highest
+    scales = wide.astype(rows.dtype)
+    scales[~(scales > 0)] = 1
+    factors = scales.astype(np.float64)
+    zeros = np.zeros_like(factors) if symmetric else np.clip(np.rint(-low / factors), 0, highest)
+    made = np.rint(numbers / factors[:, None]) + zeros[:, None]
+    return np.clip(made, lowest, highest), scales, zeros
+
+
+def hard(shape: tuple[int, int], dtype: Any) -> Any:
+    """Return numbers of many sizes, with halves of steps, subnormal numbers and rows of zeros."""
+    made = RANDOM.standard_normal(shape) * 10.0 ** RANDOM.integers(-9, 3, (shape[0], 1))
+    made[::5] = np.rint(made[::5] * 64) / 2
+    made[1::7] = 0
+    made[2::11] *= 1e-7
+    return made.astype(dtype)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(24, 40), (40, 24), (2100, 520)])
+def test_numbers_are_numpys(shape: tuple[int, int], dtype: Any, bits: int, symmetric: bool) -> None:
+    """All bits are; arrays of more than a million elements are rounded in parts."""
+    for turned in (False, True):
+        rows = hard(shape, dtype)
+        weight = np.ascontiguousarray(rows.T) if turned else rows
+        operator = f"Gemm<transB = {int(not turned)}>"
+        text = f"g (float[A, B] x) => (float[C, D] y) {{ y = {operator}(x, w) }}"
+        kind = {np.float32: "float", np.float16: "float16"}.get(dtype, "bfloat16")
+        data = model(text.replace("float", kind), {"w": weight})
+        made, printed = report(data, bits=bits, symmetric=symmetric, block=0)
+        integers, scales, zeros = by_numpy(rows, bits, symmetric)
+        found = made.args["w_quantized"].astype(np.int16)
+        np.testing.assert_array_equal(found.T if turned else found, integers)
+        np.testing.assert_array_equal(made.args["w_scale"], scales)
+        if not symmetric:
+            np.testing.assert_array_equal(made.args["w_zero_point"].astype(np.int16), zeros)
+        again = (integers - zeros[:, None]).astype(np.float32) * scales.astype(np.float32)[:, None]
+        errors = np.abs(again.astype(dtype).astype(np.float64) - rows.astype(np.float64))
+        relative = np.sqrt(np.sum(errors**2) / np.sum(rows.astype(np.float64) ** 2))
+        assert f"largest error {errors.max():.3g}, relative {relative:.3g}\n" in printed
+
+
+def test_later_numbers_are_finite_too() -> None:
+    weight = normal(2100, 520)
+    weight[2099, 519] = np.nan
+    _, text = report(model("g (float[1, 2100] x) => (float[A, B] y) { y = MatMul(x, w) }",
+                           {"w": weight}))  # fmt: skip
+    assert "0 weights in 8 bits: 0 bytes became 0\n" in text
+    assert "1 weight kept: 'w' (2100, 520): has numbers that are not finite" in text
+
+
+@pytest.mark.parametrize("block", [32, 64, 65535])
+def test_blocks_may_be_larger_than_the_weight(block: int, tmp_path: Path) -> None:
+    data = model("g (float[3, 2] x) => (float[A, B] y) { y = MatMul(x, w) }", {"w": normal(2, 8)})
+    made = passlib.quantize_weights(data, block=block, least=1, target="onnxruntime")
+    made.save(tmp_path / "made.onnx")
+    name = "DequantizeLinear" if block == 65535 else "MatMulNBits"
+    assert name in operators((tmp_path / "made.onnx").read_bytes())
+
+
+@pytest.mark.parametrize("text", ["y = MatMul(w, w)", "y = Conv(x, w)", "y = Gemm(w, x)"])
+def test_weights_that_lack_the_axis_stay(text: str) -> None:
+    data = model(f"g (float[3] x) => (float[A] y) {{ {text} }}", {"w": np.float32(1)})
+    made, printed = report(data)
+    assert "1 weight kept: 'w' (): has too few dimensions" in printed
+    assert made.symbol.graph.equals(passlib.load(data).symbol.graph)
+
+
+def test_report_has_names_as_python_shows_them() -> None:
+    names = ["it's", 'a"b', "tab\t", "back\\", "über"]
+    text = "g (float[3, 40] x) => (float[A, B] y) { y = MatMul(x, w) }"
+    for name in names:
+        data = onnx.ModelProto.FromString(model(text, {name: normal(40, 24)}))
+        data.graph.node[0].input[1] = name
+        data.graph.node[0].name = name
+        _, printed = report(data.SerializeToString())
+        assert f"\nquantizeWeights: {name!r} (40, 24) of MatMul {name!r}: largest" in printed
+
+
 INFINITE = np.array([[np.inf] * 24] * 40, np.float32)
 KEPT: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
     "operator": (PRODUCT, {"w": normal(40, 24)}, {"keep_ops": ["MatMul"]}, "listed in keep_ops"),

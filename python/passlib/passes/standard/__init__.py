@@ -7,5 +7,4 @@ from passlib.passes.standard import (  # noqa: F401 (they register passes)
     decompose,
     groups,
     half,
-    quantize,
 )

@@ -21,17 +21,6 @@ def operator(node: EditableNode) -> str:
     return node.kind
 
 
-def integer(node: EditableNode, key: str, preset: int) -> int:
-    """Return an integer attribute."""
-    return int(node.attrs.get(key, preset))
-
-
-def integers(node: EditableNode, key: str) -> list[int] | None:
-    """Return an attribute that is a list of integers; None if absent."""
-    found = node.attrs.get(key)
-    return None if found is None else [int(item) for item in json.loads(found)]
-
-
 def is_constant(graph: Graph, node: EditableNode) -> bool:
     """Whether a node is a variable with a known value that callers cannot set."""
     if not node.is_variable or _DEFAULT in node.attrs or OUTER in node.attrs:
