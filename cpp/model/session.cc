@@ -31,7 +31,7 @@ using mxnet::ext::host::quoted;
 constexpr int kMxnetVersion = 10901;
 
 /// The standard passes that are written in Python are not here.
-constexpr const char* kPythonPasses[] = {"decompose", "toHalf"};
+constexpr const char* kPythonPasses[] = {"decompose"};
 
 bool isOfPython(const std::string& name) {
   return std::find(std::begin(kPythonPasses), std::end(kPythonPasses), name) !=

@@ -24,14 +24,6 @@ bool has(const Node& node, std::string_view key) {
   return attributeOf(node, key).data() != nullptr;
 }
 
-/// Whether a node is a variable with a known value that callers cannot set.
-bool isConstant(const Node& node) {
-  if (!isVariable(node) || has(node, "__default__") || has(node, "__outer__")) return false;
-  if (node.tensor != nullptr || has(node, "__opaque__")) return true;
-  const std::string_view id = attributeOf(node, "__id__");
-  return id.data() != nullptr && id.substr(0, 6) != "input.";
-}
-
 /// The original of a variable of a nested graph; null for other nodes.
 const onnx::Original* nestedOriginal(const onnx::Originals* file, const Node& node) {
   if (file == nullptr || !isVariable(node) || has(node, "__outer__")) return nullptr;
@@ -68,6 +60,13 @@ NestedElements listOf(int type, const std::vector<Number>& numbers) {
 }  // namespace
 
 bool isAbsent(const Node& node) { return node.name == kAbsent; }
+
+bool isConstant(const Node& node) {
+  if (!isVariable(node) || has(node, "__default__") || has(node, "__outer__")) return false;
+  if (node.tensor != nullptr || has(node, "__opaque__")) return true;
+  const std::string_view id = attributeOf(node, "__id__");
+  return id.data() != nullptr && id.substr(0, 6) != "input.";
+}
 
 const NodeEntry* outerValue(const Node& variable, const Node& node) {
   std::size_t place = 0;
@@ -357,6 +356,18 @@ void Model::noteOrigin(Node* made, const Node& node) {
   made->attrs[MX_STR_ORIGIN] = origin.data() == nullptr ? own.dump() : std::string(origin);
   const std::string_view rules = attributeOf(node, MX_STR_RULES);
   if (rules.data() != nullptr) made->attrs[MX_STR_RULES] = std::string(rules);
+}
+
+NodeEntry Model::capture(Graph* around, Node* node, Graph* nested, const NodeEntry& outer,
+                         const std::string& name) const {
+  const std::size_t slot = node->inputs.size();
+  const int64_t captured = integerOf(*node, "__captured_inputs__", 0).value_or(0);
+  node->attrs.emplace("__formal_inputs__", std::to_string(static_cast<int64_t>(slot) - captured));
+  node->attrs["__captured_inputs__"] = std::to_string(captured + 1);
+  owner().connect(around, outer, node, static_cast<int>(slot));
+  Node* const variable = owner().addNode(nested, "null", name, {}, 0);
+  variable->attrs["__outer__"] = std::to_string(slot);
+  return NodeEntry(variable, 0);
 }
 
 NodeEntry Model::absent() {

@@ -72,6 +72,8 @@ std::optional<int64_t> integerOf(const Node& node, std::string_view key, int64_t
 const NodeEntry* given(const Node& node, std::size_t number);
 /// Whether a node stands for omitted inputs.
 bool isAbsent(const Node& node);
+/// Whether a node is a variable with a known value that callers cannot set.
+bool isConstant(const Node& node);
 /// The input of a node that a variable of its nested graph stands for; null for other variables.
 const NodeEntry* outerValue(const Node& variable, const Node& node);
 /// The permutation of a Transpose of a value of this rank; nothing if it states another one.
@@ -173,6 +175,15 @@ class Model {
   void connect(const NodeEntry& value, Node* node, int input) {
     owner().connect(graph(), value, node, input);
   }
+  /// Makes memory of zeros the elements of a variable, a new one or another constant.
+  void allocate(Node* variable, const std::vector<int64_t>& shape, MXDType type) {
+    owner().noteChange();
+    hooks_.allocate(variable, shape, type);
+  }
+  /// Adds an input to a node of the graph `around`, and returns the variable of a nested graph that
+  /// represents it.
+  NodeEntry capture(Graph* around, Node* node, Graph* nested, const NodeEntry& outer,
+                    const std::string& name) const;
   /// The value that represents an omitted input.
   NodeEntry absent();
   /// Notes nodes that came from a nested graph, and sets the tensors of constants among them.

@@ -57,6 +57,8 @@ bool run(std::string_view name, Model* model, const Options& options) {
     rebuildShapes(model);
   } else if (name == "resolveIf") {
     resolveIf(model);
+  } else if (name == "toHalf") {
+    toHalf(model, options);
   } else if (name == "weightsToConstants") {
     weightsToConstants(model, options.largest);
   } else {

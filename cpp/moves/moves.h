@@ -88,6 +88,10 @@ void cancelTransposes(Model* model, bool empty_errors, bool reorder_sums);
 /// Moves Transposes behind their users if this reduces their number; a part of cancelTransposes.
 void sinkTransposes(Model* model, bool reorder_sums);
 
+/// Computes float32 models in half precision, by the options `dtype`, `keep_io`, `keep_ops`,
+/// `keep_nodes` and `clamp`.
+void toHalf(Model* model, const Options& options);
+
 /// Turns Constant nodes of the file into weights. `nested`: also constants and weights of nested
 /// graphs, as liftConstants does.
 void constantsToWeights(Model* model, bool nested);

@@ -81,23 +81,10 @@ class Lifting {
     const std::string name = outer.node->name;
     for (auto place = way.rbegin(); place != way.rend(); ++place) {
       const Inside& inside = inside_[*place];
-      outer = capture(graphAt(inside.outer), inside.node, inside.graph, outer, name);
+      outer = model_.capture(graphAt(inside.outer), inside.node, inside.graph, outer, name);
     }
     model_.owner().replace(graph, value, outer);
     model_.owner().remove(graph, {constant});
-  }
-
-  /// Adds an input to a node, and returns the variable of a nested graph that stands for it.
-  NodeEntry capture(Graph* around, Node* node, Graph* nested, const NodeEntry& outer,
-                    const std::string& name) {
-    const std::size_t slot = node->inputs.size();
-    const int64_t captured = integerOf(*node, "__captured_inputs__", 0).value_or(0);
-    node->attrs.emplace("__formal_inputs__", std::to_string(static_cast<int64_t>(slot) - captured));
-    node->attrs["__captured_inputs__"] = std::to_string(captured + 1);
-    model_.owner().connect(around, outer, node, static_cast<int>(slot));
-    Node* const variable = model_.owner().addNode(nested, "null", name, {}, 0);
-    variable->attrs["__outer__"] = std::to_string(slot);
-    return NodeEntry(variable, 0);
   }
 
   Model& model_;

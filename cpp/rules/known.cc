@@ -57,24 +57,46 @@ float halfToFloat(uint16_t bits) {
   return (bits & 0x8000) != 0 ? -size : size;
 }
 
-/// Rounds to the nearest, ties to even.
+/// Rounds to the nearest, ties to even, without branches, so that a loop takes many at once. NaN
+/// keeps the first bits of its payload, as in NumPy.
 uint16_t floatToHalf(float value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(static_cast<double>(value));
-  if (!(size < 65520)) return static_cast<uint16_t>(sign | (std::isnan(value) ? 0x7e00 : 0x7c00));
-  if (size == 0) return sign;
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  exponent = std::max(exponent - 11, -24);
-  const int bits = static_cast<int>(std::nearbyint(std::ldexp(size, -exponent)));
-  return static_cast<uint16_t>(sign | (exponent == -24 ? bits : ((exponent + 24) << 10) + bits));
+  constexpr uint32_t kInfinity = 0x7f800000;
+  constexpr uint32_t kLarge = 0x47800000;   // 65536
+  constexpr uint32_t kNormal = 0x38800000;  // 2^-14
+  constexpr float kLastBit = 0.5F;          // its last bit is worth 2^-24
+  const auto bitsOf = [](float number) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &number, sizeof(bits));
+    return bits;
+  };
+  const uint32_t sign = bitsOf(value) >> 31 << 15;
+  const uint32_t size = bitsOf(value) & 0x7fffffffU;
+  const uint32_t payload = (size >> 13) & 0x3ffU;
+  const uint32_t nan = 0x7c00U + (payload == 0 ? 1U : payload);
+  const uint32_t large = size > kInfinity ? nan : 0x7c00U;
+  const uint32_t normal = (size - (112U << 23) + 0xfffU + ((size >> 13) & 1U)) >> 13;
+  const uint32_t small = bitsOf(std::fabs(value) + kLastBit) - bitsOf(kLastBit);
+  const uint32_t made = size >= kLarge ? large : size < kNormal ? small : normal;
+  return static_cast<uint16_t>(sign | made);
 }
 
+/// The same for the upper half of a float. NaN has no payload, as in ml_dtypes.
 uint16_t floatToBfloat(float value) {
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  const uint32_t nan = 0x7fc0U | (bits >> 31 << 15);
+  const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  return static_cast<uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? nan : rounded);
+}
+
+template <uint16_t (*round)(float)>
+void roundAll(const char* from, std::size_t count, char* made) {
+  for (std::size_t pos = 0; pos < count; ++pos) {
+    float value = 0;
+    std::memcpy(&value, from + pos * sizeof(value), sizeof(value));
+    const uint16_t bits = round(value);
+    std::memcpy(made + pos * sizeof(bits), &bits, sizeof(bits));
+  }
 }
 
 /// Stores a number as an element.
@@ -195,6 +217,13 @@ void setElementAt(const MXTensor& tensor, std::size_t pos, double value) {
 
 void setIntegerAt(const MXTensor& tensor, std::size_t pos, int64_t value) {
   storeNumber(tensor, pos, value);
+}
+
+void roundToHalf(const char* from, const MXTensor& made) {
+  const auto count = static_cast<std::size_t>(std::max<int64_t>(made.size(), 0));
+  const auto round =
+      made.dtype == mxnet::ext::kFloat16 ? &roundAll<floatToHalf> : &roundAll<floatToBfloat>;
+  round(from, count, static_cast<char*>(made.data_ptr));
 }
 
 bool isFinite(const MXTensor& tensor) {

@@ -31,6 +31,9 @@ int64_t integerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos);
 void setElementAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, double value);
 /// A type of whole numbers keeps the lowest bits of a number that it lacks.
 void setIntegerAt(const mxnet::ext::MXTensor& tensor, std::size_t pos, int64_t value);
+/// Fills a dense tensor of float16 or bfloat16 with rounded elements in float32, of which there are
+/// as many.
+void roundToHalf(const char* from, const mxnet::ext::MXTensor& made);
 /// Whether a dense tensor has no infinite element and no NaN.
 bool isFinite(const mxnet::ext::MXTensor& tensor);
 /// Whether a type, by ONNX's code, has a number, real ones rounded.

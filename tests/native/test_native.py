@@ -182,7 +182,7 @@ class TestCommand:
             (("--passes", 'repeat<"">(a)'), 1, "character 8: expected a number of times, not"),
             (("--passes", 'a{x="\\ud800"}'), 1, "character 5: expected a value as a JSON string"),
             (("--passes", "nothing"), 1, "there is no pass or partitioner 'nothing'"),
-            (("--passes", "toHalf"), 1, "'toHalf' is not in native hosts yet"),
+            (("--passes", "decompose"), 1, "'decompose' is not in native hosts yet"),
             (
                 ("--passes", "simplify{skip=[nothing]}"),
                 1,
@@ -512,6 +512,51 @@ def test_same_bytes_of_algorithms(text: str, steps: str, tmp_path: Path) -> None
     path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
     assert run(path, "-o", out, "--passes", steps, "--quiet") == (0, "", "")
     assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+
+
+HALVED = {
+    "masked": """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2, 4] x, bool c, int64[4] m) => (float[2, 4] y, float[2, 4] z)
+<float[4] k = {-3.4e38, 0, 1, 2}, float tiny = {1e-12}, float[4] j = {1e5, 1, 1e-9, 0},
+ float[4, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}> {
+  a = MatMul(x, w) f = Cast<to = 1>(m) p = Mul(f, k) b = Add(a, p) s = Abs(b) t = Add(s, tiny)
+  l = Log(t) d = Div(l, j)
+  e = If(c) <
+    then_branch = t () => (float[2, 4] r) {
+      n = Constant <value = float[4] {1, 2, 3, 1e6}> () q = Add(a, n) r = MatMul(q, w) },
+    else_branch = e () => (float[2, 4] o) { o = Neg(d) }>
+  v = Celu(e) y = MatMul(v, w) u = Max(d, tiny) z = Identity(u) }""",
+    "in a function": """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+g (float[2, 2] x) => (float[2, 2] y) { a = MatMul(x, x) b = local.f(a) y = MatMul(b, x) }
+<domain: "local", opset_import: ["" : 17]>
+f (a) => (r) { n = Neg(a) g = MatMul(a, n) r = Exp(g) }""",
+    "filled": """<ir_version: 10, opset_import: ["" : 21]>
+g (float[4, 4] x, float[0] none) => (float[4, 4] y, float[0] z)
+<float[0] empty = {}, float infinite = {1e9}> {
+  n = Shape(x) a = ConstantOfShape<value = float[1] {3}>(n) b = ConstantOfShape(n)
+  c = MatMul(a, x) d = MatMul(c, b) e = Min(d, infinite) z = Add(none, empty)
+  f = Cast<to = 11>(e) h = Cast<to = 1>(f) y = Sub(h, d) }""",
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "{keep_io=false}", "{dtype=bfloat16, clamp=false}",
+     "{keep_ops=[Log, Exp], keep_nodes=[nothing]}"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", HALVED)
+def test_half_precision(
+    name: str, options: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Files and lines are those of the Python package."""
+    path, out = write(HALVED[name], tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    steps = f"toHalf{options}"
+    found = run(path, "-o", out, "--passes", steps)
+    assert (found.status, found.errors) == (0, "")
+    assert out.read_bytes() == by_python(path, steps) != path.read_bytes()
+    printed = capfd.readouterr().out
+    assert printed.startswith("toHalf: ")
+    assert found.printed.startswith(printed)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@
 #include "bindings/bindings.h"
 #include "bindings/files/onnx_file.h"
 #include "model/standard.h"
+#include "moves/half_types.h"
 #include "moves/kernels.h"
 #include "moves/moves.h"
 
@@ -276,6 +277,7 @@ void bindEdits(py::module_* m) {
   m->def("compute", &compute, py::arg("node"), py::arg("arrays"), py::arg("allocate"));
   m->def("has_kernel", &moves::hasKernel, py::arg("op"), py::arg("type"), py::arg("opset"));
   m->def("kernels", &moves::kernels);
+  m->def("half_types", &moves::halfTypes, py::arg("op"), py::arg("opset"), py::arg("type"));
 }
 
 }  // namespace passlib

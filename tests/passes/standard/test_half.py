@@ -14,6 +14,8 @@ from onnx import numpy_helper
 import control_graphs
 import passlib
 import random_graphs
+from passlib._core import half_types
+from passlib.arrays.dtypes import as_dtype
 from rewriting import after, operators, parsed, results, weights
 
 X = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
@@ -150,6 +152,46 @@ def test_nested_graphs_are_converted(tmp_path: Path) -> None:
     assert operators(made)["Cast"] <= 9
 
 
+def letters(schema: Any, half: str) -> str:
+    """Return a letter for each type parameter that can be float32 and the half type."""
+    open_types = [
+        each.type_param_str
+        for each in schema.type_constraints
+        if {f"tensor({half})", "tensor(float)"} <= set(each.allowed_type_strs)
+    ]
+    used: dict[str, str] = {}
+    sides = []
+    for formal in (schema.inputs, schema.outputs):
+        texts = [each.type_str for each in formal]
+        side = "".join(
+            used.setdefault(text, chr(ord("a") + len(used))) if text in open_types else "."
+            for text in texts
+        )
+        is_repeated = formal and formal[-1].option == type(formal[-1].option).Variadic
+        sides.append(side.rstrip(".") + "*" * bool(is_repeated and not side.endswith(".")))
+    return ">".join(sides) if used else ""
+
+
+def test_types_are_those_of_onnx() -> None:
+    names = {each.name for each in onnx.defs.get_all_schemas_with_history() if not each.domain}
+    for name in names:
+        for version in range(onnx.defs.onnx_opset_version() + 1):
+            schema = onnx.defs.get_schema(name, version, "") if has(name, version) else None
+            for half, code in (("float16", HALF), ("bfloat16", onnx.TensorProto.BFLOAT16)):
+                wanted = None if schema is None else letters(schema, half)
+                assert half_types(name, version, code) == wanted, (name, version, half)
+    assert half_types("Twice", 17, HALF) is None
+    assert half_types("Celu", 1 << 40, HALF) == "a>a"
+
+
+def has(name: str, version: int) -> bool:
+    """Whether an operator set has an operator."""
+    try:
+        return bool(onnx.defs.get_schema(name, version, ""))
+    except onnx.defs.SchemaError:
+        return False
+
+
 def test_a_value_has_one_cast_for_all_its_readers(tmp_path: Path) -> None:
     made = after(
         parsed(
@@ -256,6 +298,46 @@ def test_logarithms_of_small_numbers(text: str, tmp_path: Path) -> None:
         f"b = MatMul(x, w) a = Sub(b, b) {text} l = Log(z) m = MatMul(l, w) y = Identity(m) }}"
     )
     check(data, after(data, "toHalf", tmp_path), {"x": X}, 2e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_weights_are_rounded_as_by_numpy(dtype: str) -> None:
+    bits = np.random.default_rng(0).integers(0, 1 << 32, 80000, np.uint32)
+    with np.errstate(all="ignore"):
+        halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    ties = halves.view(np.uint32) + 0x1000
+    array = np.concatenate([bits.view(np.float32), halves, ties.view(np.float32)])
+    array = array[~(np.abs(array) > 65504)]
+    array = array[: array.size // 4 * 4].reshape(4, -1)
+    model = onnx.ModelProto.FromString(
+        parsed("g (float[2, 4] x) => (float[A, B] y) { y = MatMul(x, w) }")
+    )
+    model.graph.initializer.append(numpy_helper.from_array(array, "w"))
+    made = passlib.load(model).optimize_for("toHalf", dtype=dtype)
+    with np.errstate(all="ignore"):
+        wanted = array.astype(as_dtype(dtype))
+    assert made.args["w"].dtype == wanted.dtype
+    assert made.args["w"].tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nonsense", '{"dtype": "float32"}', '{"dtype": "float32", "shape": [1], "data": [[2]]}'],
+)
+def test_fillings_that_cannot_be_read_stay(text: str) -> None:
+    data = parsed(
+        f"g (float[2, 4] x) => (float[A, B] y) <{W}> {{ a = MatMul(x, w) n = Shape(a) "
+        "s = ConstantOfShape<value = float[1] {3}>(n) b = Add(a, s) y = MatMul(b, w) }"
+    )
+
+    @passlib.graph_pass(replace=True)
+    def fill(graph: passlib.Graph) -> None:
+        (node,) = graph.sorted("ConstantOfShape")
+        node.attrs["value"] = text
+
+    made = passlib.load(data).optimize_for("fill").optimize_for("toHalf")
+    values = [node.attrs["value"] for node in made.symbol.nodes() if node.op == "ConstantOfShape"]
+    assert values == [text]
 
 
 def test_masks_computed_from_integers_are_clamped(tmp_path: Path) -> None:

@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx import attributes
 from passlib.dialects.onnx.attributes import ID
 from passlib.dialects.onnx.reading import EXTERNAL, Content, Document, Folder, Held, location_of
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_array
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES
 from passlib.files.optional import require
 from passlib.graph.plain import WITH_GRAPHS
 
@@ -170,29 +168,6 @@ def _tensors(model: Any) -> Iterator[Any]:
             yield from (sparse.values, sparse.indices)
 
 
-_NUMBERS = {
-    "value_float": ("f", np.float32),
-    "value_floats": ("floats", np.float32),
-    "value_int": ("i", np.int64),
-    "value_ints": ("ints", np.int64),
-}
-"""The field and the element type of the attributes of Constant that hold numbers."""
-
-
-def constant_array(document: Document, key: str) -> np.ndarray[Any, Any] | None:
-    """Return the elements of a constant of a nested graph, which passes do not see as arrays.
-
-    ``key``: the `ID` of its variable. None if the file has no such constant, and for types that
-    NumPy cannot represent.
-    """
-    kind, message = _find(document, key)
-    if kind == "initializer":
-        return _of_tensor(document, message, key)
-    if kind == "node" and message.op_type == "Constant":
-        return _of_node(document, message, key)
-    return None
-
-
 def nested_bytes(document: Document, graph: _core.Graph) -> int:
     """Return the bytes of the weights and constants of the file in a graph's nested graphs."""
     total = 0
@@ -235,19 +210,3 @@ def _find(document: Document, key: str) -> tuple[str, Any]:
         graph = attributes.graphs_of(holder)[int(place or 0)]
     kind = parts[0] if len(parts) == 2 else "node"
     return kind, getattr(graph, kind)[int(parts[-1])] if kind != "sparse" else None
-
-
-def _of_tensor(document: Document, proto: Any, place: str) -> np.ndarray[Any, Any] | None:
-    if proto.data_location == EXTERNAL:
-        return document.folder.array(proto, f"tensor {place}")
-    return to_array(proto, f"tensor {place}")
-
-
-def _of_node(document: Document, proto: Any, place: str) -> np.ndarray[Any, Any] | None:
-    for value in proto.attribute:
-        if attributes.kind_of(value) == attributes.TENSOR:
-            return _of_tensor(document, value.t, place)
-        if value.name in _NUMBERS:
-            field, dtype = _NUMBERS[value.name]
-            return np.array(getattr(value, field), dtype)
-    return None

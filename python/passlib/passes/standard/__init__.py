@@ -6,5 +6,4 @@ from passlib.passes import simplification as simplification
 from passlib.passes.standard import (  # noqa: F401 (they register passes)
     decompose,
     groups,
-    half,
 )
