@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include "graph/name_source.h"
 #include "moves/half_types.h"
 #include "moves/moves.h"
+#include "moves/report.h"
 #include "onnx/text/strings.h"
 #include "rules/known.h"
 
@@ -51,7 +50,6 @@ const Ops kBounds = {"Clip", "Max", "Min"};
 const Ops kMasks = {"Add", "Mul", "Pad", "Sub", "Where"};
 /// A summand, or another result of a choice, beyond this one stands for infinity.
 constexpr double kInfinite = 1e6;
-constexpr std::size_t kMostLines = 20;
 /// The domain of operators that only the body of a function has, while it is changed.
 constexpr std::string_view kReferring = "referring";
 /// What ConstantOfShape fills with if nothing is stated.
@@ -139,21 +137,6 @@ float floatAt(const char* data, std::size_t pos) {
   float value = 0;
   std::memcpy(&value, data + pos * sizeof(value), sizeof(value));
   return value;
-}
-
-/// A number with so many digits, as Python's format `g`.
-std::string shortNumber(double value, int digits) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                 std::chars_format::general, digits);
-  return std::string(text.data(), end.ptr);
-}
-
-/// A number with commas between thousands, and the noun.
-std::string counted(std::size_t count, const std::string& word) {
-  std::string digits = std::to_string(count);
-  for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
-  return digits + " " + word + (count == 1 ? "" : "s");
 }
 
 /// A letter of halfTypes as a bit of a set.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include "errors.h"
 #include "graph/attributes.h"
 #include "moves/moves.h"
+#include "moves/report.h"
 #include "moves/rounding.h"
 #include "onnx/text/strings.h"
 #include "rules/known.h"
@@ -36,8 +36,6 @@ constexpr int64_t kWithAxis = 13, kWithBlocks = 21;
 /// The smallest block of MatMulNBits; all are powers of two.
 constexpr int64_t kLeastBlock = 16;
 
-constexpr std::size_t kMostLines = 20;
-
 /// The names that a line of the report shows.
 constexpr std::size_t kMostNames = 3;
 
@@ -58,27 +56,6 @@ std::size_t numberOf(const Node& node) {
 bool isWeight(const Node& node, std::size_t slot) {
   const std::size_t number = numberOf(node);
   return number < std::size(kSlots) && slot >= kSlots[number].least && slot <= kSlots[number].most;
-}
-
-/// A number with three digits.
-std::string shortText(double number) {
-  char text[32];
-  const auto made = std::to_chars(text, text + sizeof text, number, std::chars_format::general, 3);
-  return {text, made.ptr};
-}
-
-/// A number with commas between its thousands.
-std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t place = text.size(); place > 3;) {
-    place -= 3;
-    text.insert(place, ",");
-  }
-  return text;
-}
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 /// The first names, and whether there are more.
@@ -170,8 +147,9 @@ class Quantization {
       if (readers.size() > kMostNames) break;
     }
     made_.emplace_back(made->relative_error, title + " of " + fewOf(readers) + ": largest error " +
-                                                 shortText(made->largest_error) + ", relative " +
-                                                 shortText(made->relative_error));
+                                                 shortNumber(made->largest_error, 3) +
+                                                 ", relative " +
+                                                 shortNumber(made->relative_error, 3));
     before_ += before;
     half_bytes_ += halves;
     if (std::all_of(users.begin(), users.end(), [&](const User& each) {
