@@ -362,9 +362,8 @@ class Conversion {
     const bool is_cast = made->op == "Cast";
     if ((is_cast || made->op == "ConstantOfShape") && !made->results.empty() &&
         typeOf(made->results[0]->value) == facts::kFloat) {
-      // Casts of double stay as well.
       const int from = is_cast && !node.inputs.empty() ? typeOf(node.inputs[0]) : 0;
-      if (is_cast && (from == 0 || from == facts::kFloat || from == facts::kDouble)) return 0;
+      if (is_cast && (from == 0 || from == facts::kFloat)) return 0;
       results.push_back(made->results[0]);
     }
     for (Source* each : results) each->follows = true;

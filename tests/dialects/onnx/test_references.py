@@ -321,7 +321,9 @@ SLICES = """<int64[1] i = {0}, int64[1] j = {2}, int64[1] k = {6}>
       p = Concat<axis = 0>(c, d) }"""
 
 
-@pytest.mark.parametrize("way", ["save", "to_onnx", "to_onnx_proto", "outline", "nested", "with_opset"])
+@pytest.mark.parametrize(
+    "way", ["save", "to_onnx", "to_onnx_proto", "outline", "nested", "with_opset"]
+)
 def test_metadata_of_merged_nodes_on_all_ways(way: str, tmp_path: Path) -> None:
     """No way out of a model, or into a nested graph, loses what new nodes stand for."""
     text = f"g (float[6] x) => (float[6] p) {SLICES}"

@@ -360,6 +360,18 @@ def test_bfloat16(tmp_path: Path) -> None:
     assert {t.data_type for t in graph.initializer} == {onnx.TensorProto.BFLOAT16}
 
 
+def test_doubles_are_cast_once(tmp_path: Path) -> None:
+    text = (
+        f"g (double[4, 4] x) => (double[4, 4] y) <{W}>"
+        + """
+        { a = Cast<to = 1>(x) b = MatMul(a, w) y = Cast<to = 11>(b) }"""
+    )
+    passlib.to_half(parsed(text)).save(tmp_path / "half.onnx")
+    found = onnx.load(tmp_path / "half.onnx").graph.node
+    assert [node.op_type for node in found] == ["Cast", "MatMul", "Cast"]
+    assert [found[place].attribute[0].i for place in (0, 2)] == [10, 11]
+
+
 def test_simplify_does_not_convert(tmp_path: Path) -> None:
     data = parsed(f"g (float[2, 4] x) => (float[A, B] y) <{W}> {{ y = MatMul(x, w) }}")
     assert not computed_in_half(after(data, "simplify", tmp_path))

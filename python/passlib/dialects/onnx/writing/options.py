@@ -721,9 +721,11 @@ def _restore_metadata(before: Any, after: Any) -> None:
                 continue
             refill(node.metadata_props, maker.metadata_props)
             bodies = {each.name: each.g for each in maker.attribute if each.HasField("g")}
-            for attribute in node.attribute:
-                if attribute.HasField("g") and attribute.name in bodies:
-                    pending.append((bodies[attribute.name], attribute.g))
+            pending += [
+                (bodies[each.name], each.g)
+                for each in node.attribute
+                if each.HasField("g") and each.name in bodies
+            ]
         if new is after:
             continue  # the main graph stays but for its nodes
         refill(new.metadata_props, old.metadata_props)
