@@ -361,11 +361,8 @@ def test_bfloat16(tmp_path: Path) -> None:
 
 
 def test_doubles_are_cast_once(tmp_path: Path) -> None:
-    text = (
-        f"g (double[4, 4] x) => (double[4, 4] y) <{W}>"
-        + """
-        { a = Cast<to = 1>(x) b = MatMul(a, w) y = Cast<to = 11>(b) }"""
-    )
+    nodes = "a = Cast<to = 1>(x) b = MatMul(a, w) y = Cast<to = 11>(b)"
+    text = f"g (double[4, 4] x) => (double[4, 4] y) <{W}> {{ {nodes} }}"
     passlib.to_half(parsed(text)).save(tmp_path / "half.onnx")
     found = onnx.load(tmp_path / "half.onnx").graph.node
     assert [node.op_type for node in found] == ["Cast", "MatMul", "Cast"]
