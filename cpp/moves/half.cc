@@ -55,6 +55,9 @@ constexpr std::string_view kReferring = "referring";
 /// What ConstantOfShape fills with if nothing is stated.
 constexpr const char* kZero = R"({"shape": [1], "data": [0.0], "dtype": ")";
 
+/// Before the element type of a tensor, as passlib writes it.
+constexpr std::string_view kTypeKey = "\"dtype\":";
+
 struct Operation;
 
 /// A graph, and where it is nested.
@@ -544,7 +547,8 @@ class Conversion {
     const std::string_view text = attributeOf(*made.node, "value");
     if (text.data() == nullptr) return true;
     const std::optional<facts::Fact> stated = facts::parseTensor(text);
-    if (!stated || stated->content == nullptr) return false;
+    const bool has_type = text.find(kTypeKey) != std::string_view::npos;  // see withType
+    if (!stated || stated->content == nullptr || !has_type) return false;
     const std::vector<double>& reals = stated->content->reals;
     return std::all_of(reals.begin(), reals.end(), [this](double each) {
       return std::fabs(each) <= static_cast<double>(largest_) || std::isinf(each);
@@ -688,8 +692,7 @@ class Conversion {
 
   /// The text of a tensor with another element type.
   std::string withType(const std::string& text) const {
-    const std::string key = "\"dtype\":";
-    const std::size_t from = text.find('"', text.find(key) + key.size()) + 1;
+    const std::size_t from = text.find('"', text.find(kTypeKey) + kTypeKey.size()) + 1;
     return text.substr(0, from) + half_name_ + text.substr(text.find('"', from));
   }
 

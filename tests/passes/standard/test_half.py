@@ -322,8 +322,9 @@ def test_weights_are_rounded_as_by_numpy(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["nonsense", '{"dtype": "float32"}', '{"dtype": "float32", "shape": [1], "data": [[2]]}'],
-)
+    ["nonsense", '{"dtype": "float32"}', '{"dtype": "float32", "shape": [1], "data": [[2]]}',
+     '{"dtype" : "float32", "shape": [1], "data": [2.0]}'],
+)  # fmt: skip
 def test_fillings_that_cannot_be_read_stay(text: str) -> None:
     data = parsed(
         f"g (float[2, 4] x) => (float[A, B] y) <{W}> {{ a = MatMul(x, w) n = Shape(a) "
