@@ -776,6 +776,9 @@ def test_mistakes_of_whole_models(steps: str, tmp_path: Path) -> None:
         "outline{least=1}": "option 'least' takes a whole number from 2 to 4096, not '1'",
     }
     assert wanted[steps] in found.errors
+    if steps.startswith("inlineFunctions"):
+        errors = passlib_command("opt", path, "-o", tmp_path / "out.onnx", "--passes", steps).stderr
+        assert found.errors.partition(": ")[2] == errors.partition(": ")[2]
 
 
 def model_of_set(inner: int, outer: int, domain: str, names: list[str]) -> onnx.ModelProto:

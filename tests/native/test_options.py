@@ -185,6 +185,7 @@ PIPELINES = [
     "clean{cost=traffic}",
     "removeDeadNodes, mergeEqualNodes{parameters=true}",
     "repeat<3>(foldConstants, removeDeadNodes)",
+    "inlineFunctions, outline{least=2, domain=x}",
     "removeDeadNodes",
     "",
 ]

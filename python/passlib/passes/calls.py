@@ -10,7 +10,7 @@ from typing import Any
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.reading import Content
 from passlib.library.backends import NamedPipeline
-from passlib.library.declared import OptionError, names_of
+from passlib.library.declared import OptionError, names_of, option_text
 from passlib.library.pipeline import Step
 from passlib.model import Model
 from passlib.model.edits import content_of, of_content
@@ -97,7 +97,9 @@ class MessagePass(NamedPipeline):
     def run(self, model: Model, options: Mapping[str, Any], watch: Any = None) -> Model:
         """Return the changed model; the same object if nothing changes."""
         body = partial(self._changed, model, dict(options))
-        made: Model = body() if watch is None else watch(Step(self.declaration.name), model, body)
+        texts = tuple((key, option_text(value)) for key, value in options.items())
+        step = Step(self.declaration.name, texts)
+        made: Model = body() if watch is None else watch(step, model, body)
         return made
 
     def _changed(self, model: Model, options: Mapping[str, Any]) -> Model:
