@@ -280,6 +280,10 @@ py::dict unknownOperators(GraphSource& source) {
   return found;
 }
 
+std::size_t nestedBytes(OnnxFile& file, GraphSource& source) {
+  return model::nestedBytes(*source.get(), *file.originals());
+}
+
 /// The file with other nested graphs of the nodes of its main graph; None if all stay. `change`
 /// gets the bytes of a model, and returns those of another one or None.
 py::object withNestedGraphs(OnnxFile& file, const py::function& change) {
@@ -324,6 +328,7 @@ void bindFacts(py::module_* m) {
   py::class_<model::LibraryNodes, std::shared_ptr<model::LibraryNodes>>(*m, "LibraryNodes");
   m->def("library_nodes", &libraryNodes, py::arg("file"), py::arg("graph"), py::arg("opsets"),
          py::arg("params"), py::arg("given"), py::arg("operators"), py::arg("write"));
+  m->def("nested_bytes", &nestedBytes, py::arg("file"), py::arg("graph"));
   m->def("with_nested_graphs", &withNestedGraphs, py::arg("file"), py::arg("change"));
   m->def("works", &works, py::arg("graph"), py::arg("sizes"), py::arg("weights"));
   m->def("unknown_operators", &unknownOperators, py::arg("graph"));

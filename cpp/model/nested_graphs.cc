@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "facts/file_facts.h"
+#include "graph/attributes.h"
+#include "header.h"
 #include "onnx/naming/fresh_names.h"
 #include "onnx/parts/attribute.h"
 #include "onnx/parts/bodies.h"
+#include "onnx/parts/tensor.h"
 #include "onnx/wire/splices.h"
 
 namespace passlib::model {
@@ -28,6 +31,15 @@ using onnx::Fields;
 
 /// Before this operator set, the inputs of Scan have an axis for the batch.
 constexpr int64_t kScanWithoutBatch = 9;
+
+/// The bytes of the elements of a TensorProto.
+std::size_t bytesOfTensor(Bytes message) {
+  const onnx::Tensor tensor = onnx::readTensor(message);
+  const onnx::ElementType* const type = onnx::elementType(tensor.type);
+  if (type == nullptr) return 0;
+  return type->size *
+         onnx::countElements(tensor.dims, [&tensor] { return std::string(tensor.name); });
+}
 
 /// Returns a ValueInfoProto of a tensor with other dimensions, each a message; null for none.
 std::string withDims(Bytes value, const std::vector<Bytes>* dims) {
@@ -257,6 +269,27 @@ class NestedModels {
 bool hasNodes(Bytes graph) { return bodiesOf(graph, kNode).size() > 1; }
 
 }  // namespace
+
+std::size_t nestedBytes(const Graph& graph, const onnx::Originals& file) {
+  std::size_t sum = 0;
+  // Only read here; the walk takes pointers that could be written to.
+  mxnet::ext::host::forEachNode(
+      const_cast<Graph*>(&graph), [](Graph*) {},
+      [&](const Graph* around, const Node* node) {
+        if (around == &graph || node->op != "null") return;
+        const std::string_view id = attributeOf(*node, onnx::keys::kId);
+        const onnx::Original* const original = id.empty() ? nullptr : file.find(id);
+        if (original == nullptr) return;
+        if (original->what == onnx::Original::kInitializer) {
+          sum += bytesOfTensor(original->message());
+        } else if (original->what == onnx::Original::kConstant) {
+          for (const Bytes attribute : bodiesOf(original->message(), kAttribute)) {
+            for (const Bytes tensor : bodiesOf(attribute, kT)) sum += bytesOfTensor(tensor);
+          }
+        }
+      });
+  return sum;
+}
 
 std::optional<std::string> withNestedGraphs(const NestedSource& source, const ChangeGraph& change) {
   NestedModels models(source);

@@ -12,6 +12,9 @@
 
 namespace passlib::model {
 
+/// The bytes of the weights and constants of a file that the nested graphs of a graph have.
+std::size_t nestedBytes(const Graph& graph, const onnx::Originals& file);
+
 /// A model with nested graphs, as it was read.
 struct NestedSource {
   onnx::Bytes bytes;

@@ -18,9 +18,6 @@ using ChangePart = std::function<std::optional<Model>(const Model&)>;
 /// Whether a node of the main graph of a model of ONNX has nested graphs.
 bool hasNested(const Model& model);
 
-/// The bytes of the weights and constants of the file that nested graphs have.
-std::size_t nestedBytes(const Model& model);
-
 /// Changes the nested graphs of the nodes of a model's main graph, with the values that they
 /// capture as inputs and weights. Returns nothing if all stay. Throws as `save`.
 std::optional<Model> withNested(const Model& model, const ChangePart& change);

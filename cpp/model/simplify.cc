@@ -9,6 +9,7 @@
 #include "facts/file_facts.h"
 #include "facts/work.h"
 #include "library/rounds.h"
+#include "model/nested_graphs.h"
 #include "model/parts.h"
 
 namespace passlib::model {
@@ -19,7 +20,7 @@ Cost costOf(const Model& model) {
   Cost cost;
   for (const auto& [op, count] : countOperators(model)) cost.nodes += count;
   for (const auto& [name, array] : model.arrays) cost.bytes += array.size();
-  cost.bytes += nestedBytes(model);
+  if (hasNested(model)) cost.bytes += nestedBytes(*model.graph->get(), *model.file->originals());
   return cost;
 }
 

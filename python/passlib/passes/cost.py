@@ -10,7 +10,6 @@ import numpy as np
 
 import passlib._core as _core
 from passlib.dialects.inference import infer
-from passlib.dialects.onnx.nested import nested_bytes
 from passlib.dialects.onnx.reading import document_of
 from passlib.graph.node import Entry, Node
 from passlib.graph.plain import WITH_GRAPHS, PlainGraph, operators_of
@@ -44,7 +43,7 @@ def cost_of(model: Model) -> Cost:
     weights: list[Any] = [model.args, model.aux]
     size = sum(each.nbytes for each in weights)
     if model.dialect == "onnx" and has_nested(model.symbol):
-        size += nested_bytes(document_of(model.symbol.attributes), model.symbol.graph)
+        size += _core.nested_bytes(document_of(model.symbol.attributes).file, model.symbol.graph)
     return Cost(nodes, size)
 
 

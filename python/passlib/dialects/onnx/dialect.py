@@ -262,12 +262,10 @@ class ONNX(Dialect):
         return sum({id(file): len(file) for file in files}.values())
 
     def about(self, model: ModelData) -> dict[str, Any]:
-        from passlib.dialects.onnx.nested import nested_bytes
-
         document = document_of(model.attributes)
         sets = {domain or "ai.onnx": version for domain, version in document.import_list}
         producer = " ".join(filter(None, document.file.producer))
-        nested = nested_bytes(document, model.graph)
+        nested = _core.nested_bytes(document.file, model.graph)
         return {
             "opsets": sets,
             "ir_version": document.ir_version,

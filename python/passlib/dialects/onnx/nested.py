@@ -1,19 +1,12 @@
-"""The weights, constants and types in nested graphs of a file, by `ID`."""
+"""Messages of ONNX models: copies, nested graphs, and the tensors in them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import passlib._core as _core
-from passlib.arrays import dtypes
-from passlib.dialects.onnx import attributes
-from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.reading import EXTERNAL, Content, Document, Folder, Held, location_of
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES
+from passlib.dialects.onnx.reading import EXTERNAL, Content, Folder, Held, location_of
 from passlib.files.optional import require
-from passlib.graph.plain import WITH_GRAPHS
 
 
 def copy_of(message: Any) -> Any:
@@ -166,47 +159,3 @@ def _tensors(model: Any) -> Iterator[Any]:
             sparse_tensors.append(value.sparse_tensor)
         for sparse in sparse_tensors:
             yield from (sparse.values, sparse.indices)
-
-
-def nested_bytes(document: Document, graph: _core.Graph) -> int:
-    """Return the bytes of the weights and constants of the file in a graph's nested graphs."""
-    total = 0
-    pending = [graph]
-    while pending:
-        for *_, nested in pending.pop().nodes_with(WITH_GRAPHS):
-            pending += nested
-            for each in nested:
-                keys = [key for _, key in each.variables_with(ID)]
-                total += sum(_bytes_of(document, key) for key in keys)
-    return total
-
-
-def _bytes_of(document: Document, key: str) -> int:
-    sizes = document.nested_bytes
-    if key not in sizes:
-        kind, message = _find(document, key)
-        tensors = [message] if kind == "initializer" else []
-        if kind == "node":
-            tensors = [value.t for value in message.attribute if value.HasField("t")]
-        sizes[key] = sum(map(_size_of, tensors))
-    return sizes[key]
-
-
-def _size_of(tensor: Any) -> int:
-    name = ELEMENT_TYPES.get(tensor.data_type)
-    return 0 if name is None else math.prod(tensor.dims) * dtypes.as_dtype(name).itemsize
-
-
-def _find(document: Document, key: str) -> tuple[str, Any]:
-    """Return the kind and the message of what is at a place such as ``12.body.3``."""
-    graph = document.model.graph
-    parts = key.split(".")
-    if len(parts) < 3:
-        return "", None
-    while len(parts) > 2:
-        number, name, *parts = parts
-        name, _, place = name.rstrip("]").partition("[")
-        holder = {held.name: held for held in graph.node[int(number)].attribute}[name]
-        graph = attributes.graphs_of(holder)[int(place or 0)]
-    kind = parts[0] if len(parts) == 2 else "node"
-    return kind, getattr(graph, kind)[int(parts[-1])] if kind != "sparse" else None

@@ -327,8 +327,6 @@ class Document:
         Whether any tensor states a place for its data in another file.
     is_apart : bool
         Whether these places are not in files, but in memory.
-    nested_bytes : dict of str to int
-        The sizes of constants of nested graphs that were asked for, by `ID`.
     """
 
     def __init__(
@@ -352,7 +350,6 @@ class Document:
         self.imports: dict[str, int] = dict(self.import_list)
         self.has_external: bool = file.has_external
         self.is_apart = isinstance(folder, Held)
-        self.nested_bytes: dict[str, int] = {}
 
     def check(self) -> None:
         """Raise a FormatError if a file of the model was changed after it was read."""
