@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/attributes.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
 
@@ -12,8 +13,12 @@ void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_s
                       bool large_sizes, bool believe_stated,
                       decltype(Settings::of_others) of_others) {
   for (const Node* node : graph_->nodes) {
-    const auto stated = node->op == "null" ? given.find(node->name) : given.end();
-    if (stated == given.end()) continue;
+    if (node->op != "null") continue;
+    const auto stated = given.find(node->name);
+    if (stated == given.end()) {
+      if (known_.count(node) == 0) noteStated(*node);
+      continue;
+    }
     const auto& [code, dims] = stated->second;
     Fact fact = source_->describe(*node);
     const bool other = fact.constant || fact.content != nullptr;
@@ -42,6 +47,16 @@ void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_s
   };
   facts_ = std::make_unique<Facts>(graph_.get(), std::move(settings));
   facts_->infer();
+}
+
+void FileFacts::noteStated(const Node& input) {
+  if (attributeOf(input, "__id__").substr(0, 6) != "input.") return;
+  if (attributeOf(input, "__shape__").data() == nullptr) return;
+  Fact fact = source_->describe(input);
+  std::optional<Shape> stated = statedShape(input, fact.shape);
+  if (!stated) return;
+  fact.shape = std::move(stated);
+  known_[&input] = std::move(fact);
 }
 
 bool FileFacts::confirms(const std::vector<std::string>& names) const {

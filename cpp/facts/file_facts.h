@@ -57,6 +57,8 @@ class FileFacts {
   std::vector<std::pair<std::string, std::string>> texts(const std::map<int, int>& codes) const;
 
  private:
+  /// Notes the shape that an input states in place of that of the file.
+  void noteStated(const Node& input);
   bool appendTexts(const std::map<int, int>& codes,
                    std::vector<std::pair<std::string, std::string>>* made) const;
   /// Whether the file states another type of a value.

@@ -1,5 +1,6 @@
 #include "facts/onnx_source.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -296,6 +297,29 @@ struct OnnxSource::Read {
   std::unique_ptr<OnnxSource> source;
   Function function;
 };
+
+std::optional<Shape> statedShape(const Node& variable, const std::optional<Shape>& of_file) {
+  const auto stated = mxnet::ext::shapeOf(NodeEntry(const_cast<Node*>(&variable), 0));
+  if (!stated.known) return std::nullopt;
+  const std::size_t rank = stated.extents.size();
+  std::string_view names = attributeOf(variable, "__dim_params__");  // with a comma between two
+  Shape shape;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::size_t end = std::min(names.find(','), names.size());
+    const std::string_view name = names.substr(0, end);
+    names.remove_prefix(std::min(end + 1, names.size()));
+    if (stated.extents[i] >= 0) {
+      shape.emplace_back(stated.extents[i]);
+    } else if (!name.empty()) {
+      shape.push_back(Dim::named(name));
+    } else if (of_file && of_file->size() == rank && (*of_file)[i].isSymbolic()) {
+      shape.push_back((*of_file)[i]);
+    } else {
+      shape.emplace_back();
+    }
+  }
+  return shape;
+}
 
 OnnxSource::OnnxSource(std::shared_ptr<const onnx::Originals> originals)
     : originals_(std::move(originals)) {}

@@ -5,15 +5,21 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "facts/facts.h"
 #include "graph/text_table.h"
 #include "onnx/original/originals.h"
 
 namespace passlib::facts {
+
+/// The shape that a variable states over that of the file, if it is known. Open sizes have the
+/// names that the variable states, else those of the file.
+std::optional<Shape> statedShape(const Node& variable, const std::optional<Shape>& of_file);
 
 /// Answers what Facts ask of an ONNX file. Keeps the file's originals.
 class OnnxSource {

@@ -16,18 +16,16 @@ bool isConstant(const Node& node) {
          attributeOf(node, "__id__").substr(0, 6) != "input.";
 }
 
-/// The type that a pass states for a variable that is new to the file.
-facts::Fact statedFact(const Node& node) {
+/// The type that a pass states for a variable, over that of the file.
+facts::Fact statedFact(const Node& node, const facts::Fact& of_file) {
   const NodeEntry entry(const_cast<Node*>(&node), 0);
   facts::Fact fact;
   fact.type = static_cast<facts::Type>(onnxType(mxnet::ext::typeOf(entry)));
   const auto opaque = node.attrs.find("__opaque__");  // a type without a number of MXNet's
   if (opaque != node.attrs.end()) fact.type = facts::typeNamed(opaque->second);
-  const mxnet::ext::ValueShape shape = mxnet::ext::shapeOf(entry);
-  if (!shape.known) return fact;
-  fact.shape.emplace();
-  for (const int64_t size : shape.extents)
-    fact.shape->push_back(size < 0 ? facts::Dim() : facts::Dim(size));
+  if (fact.type == facts::kUnknownType) fact.type = of_file.type;
+  fact.shape = facts::statedShape(node, of_file.shape);
+  if (node.attrs.count("__shape__") == 0 && !fact.shape) fact.shape = of_file.shape;
   return fact;
 }
 
@@ -80,8 +78,8 @@ void GraphKnowledge::add(const Graph* graph, const Node* node) {
 facts::Fact GraphKnowledge::describe(const Node& node) {
   if (isConstant(node)) return ofConstant(*node.tensor);
   const bool stated = node.attrs.count("__shape__") != 0 || node.attrs.count("__dtype__") != 0;
-  if (source_ == nullptr || stated) return statedFact(node);
-  return source_->describe(node);
+  const facts::Fact of_file = source_ == nullptr ? facts::Fact() : source_->describe(node);
+  return source_ == nullptr || stated ? statedFact(node, of_file) : of_file;
 }
 
 }  // namespace passlib::rules

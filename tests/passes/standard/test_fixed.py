@@ -12,6 +12,7 @@ from onnx import parser
 
 import passlib as pl
 from onnx_models import HEAD
+from passlib.passes.cost import work_of
 
 FLAT = (
     HEAD
@@ -38,6 +39,32 @@ def shapes(model: pl.Model, folder: Path) -> dict[str, list[Any]]:
         value.name: [d.dim_value or d.dim_param for d in value.type.tensor_type.shape.dim]
         for value in graph.input
     }
+
+
+def test_fixed_inputs_keep_their_types_and_names() -> None:
+    """Rules that ask for types, and for equal open sizes, still apply."""
+    text = """(float[N, 4] x, float[N, 3] b) => (float[A, 3] y) {
+        a = MatMul(x, w) y = Add(a, b) w = Constant<value = float[4, 3] {1, 2, 3, 4, 5, 6,
+        7, 8, 9, 8, 7, 6}>() }"""
+    made = parser.parse_model(HEAD + text)
+    made.graph.node.insert(0, made.graph.node.pop())
+    for fixed in (None, {"x": (None, 4)}, {"x": (2, 4), "b": (2, 3)}):
+        assert operators(pl.simplify(made, fixed=fixed)) == {"Gemm": 1}, fixed
+
+
+def test_facts_of_changed_inputs() -> None:
+    """Tables and estimates are those of the shapes that the model states now."""
+    model = pl.load(parser.parse_model(HEAD + "(float[N, 3] x) => (float[N, 3] y) { y = Neg(x) }"))
+    for given, shown, flops in (
+        ((2, 3), [2, 3], 6),
+        (("M", 3), ["M", 3], 3),
+        ((None, 3), ["N", 3], 3),
+        ((7, "?"), [7, None], 7),
+    ):
+        found = model.with_shapes({"x": given})
+        assert pl.inspect(found)["inputs"][0]["shape"] == shown
+        assert pl.inspect(found)["outputs"][0]["shape"] == shown
+        assert work_of(found.symbol, found.args).flops == flops
 
 
 FIXED: dict[str, tuple[dict[str, Any], dict[str, list[Any]], set[str]]] = {
