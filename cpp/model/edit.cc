@@ -1,6 +1,8 @@
 #include "model/edit.h"
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
 
 #include "moves/kept.h"
 #include "moves/model.h"
@@ -179,6 +181,7 @@ void Edit::own(Node* node, const Shape& shape, MXDType type, Memory memory) {
 void Edit::handOver(const Node* node) {
   const auto found = std::find_if(made_.rbegin(), made_.rend(),
                                   [node](const NewWeight& each) { return each.node == node; });
+  if (found == made_.rend()) throw std::logic_error("a weight was handed over that is not new");
   NewWeight weight = std::move(*found);
   made_.erase(std::next(found).base());
   take_(std::move(weight));

@@ -30,8 +30,9 @@ using onnx::Fields;
 using onnx::FunctionKey;
 using onnx::Path;
 
-/// Bodies within bodies can grow without bound.
+/// Bodies within bodies can grow without bound. A message has at most 2 GiB.
 constexpr std::size_t kMostNodes = 1000000;
+constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 
 /// The functions that a message for unknown names lists.
 constexpr std::size_t kMostListed = 8;
@@ -85,15 +86,21 @@ std::string nodesIn(Bytes message, uint32_t number) {
   return made;
 }
 
+/// NamedAttributes by name.
+using NamedAttributes = std::map<Bytes, Bytes>;
+
 /// A call, which is replaced by the nodes of the function.
 class Call {
  public:
-  Call(Bytes node, const FunctionKey& key, Bytes function, NameSource* names, NameSource* titles)
-      : key_(key), function_(function), titles_(titles), prefix_(bodyOf(node, kNodeName)) {
+  Call(Bytes node, const FunctionKey& key, Bytes function, const NamedAttributes& defaults,
+       NameSource* names, NameSource* titles)
+      : key_(key),
+        function_(function),
+        defaults_(defaults),
+        titles_(titles),
+        prefix_(bodyOf(node, kNodeName)),
+        metadata_(bodiesOf(node, kMetadata)) {
     if (prefix_.empty()) prefix_ = bodyOf(node, kOpType);
-    for (const Bytes each : bodiesOf(function, kFunctionAttributeProto)) {
-      attributes_[bodyOf(each, kName)] = each;
-    }
     for (const Bytes each : bodiesOf(node, kAttribute)) attributes_[bodyOf(each, kName)] = each;
     nameInputs(bodiesOf(node, kNodeInput));
     nameResults(bodiesOf(node, kNodeOutput));
@@ -123,7 +130,9 @@ class Call {
       }
     });
     const std::string made = splices.finish().copy();
-    for (const Bytes node : bodiesOf(made, kFunctionNode)) onnx::appendBody(kNode, node, out);
+    for (const Bytes node : bodiesOf(made, kFunctionNode)) {
+      onnx::appendBody(kNode, withMetadata(node), out);
+    }
     for (const auto& [source, result] : copies_) {
       if (source.empty()) refuse("an input that is an output of the function");
       std::string copied;
@@ -144,11 +153,28 @@ class Call {
     throw UnsupportedError(title() + " leaves out " + what + "; pass it");
   }
 
+  /// A node with the metadata of the call that it has none of its own for.
+  std::string withMetadata(Bytes node) const {
+    std::set<Bytes> own;
+    for (const Bytes entry : bodiesOf(node, kMetadata)) own.insert(bodyOf(entry, kKey));
+    std::string made(node);
+    for (const Bytes entry : metadata_) {
+      if (own.count(bodyOf(entry, kKey)) == 0) onnx::appendBody(kMetadata, entry, &made);
+    }
+    return made;
+  }
+
+  void requireAtMost(std::size_t given, std::size_t most, const char* what) const {
+    if (given <= most) return;
+    throw FormatError(title() + " has " + std::to_string(given) + " " + what +
+                      ", and the function has " + std::to_string(most));
+  }
+
   void nameInputs(const std::vector<Bytes>& given) {
     const std::vector<Bytes> inputs = bodiesOf(function_, kFunctionInput);
-    if (given.size() > inputs.size()) {
-      throw FormatError(title() + " has " + std::to_string(given.size()) +
-                        " inputs, and the function has " + std::to_string(inputs.size()));
+    requireAtMost(given.size(), inputs.size(), "inputs");
+    if (std::find(inputs.begin(), inputs.end(), Bytes()) != inputs.end()) {
+      throw FormatError("function " + key_.title() + " has an input without a name");
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       names_[inputs[i]] = i < given.size() ? std::string(given[i]) : "";
@@ -163,7 +189,8 @@ class Call {
       for (const Bytes name : bodiesOf(node, kNodeOutput)) computed.insert(name);
     }
     const std::vector<Bytes> outputs = bodiesOf(function_, kFunctionOutput);
-    const std::size_t count = std::min(outputs.size(), given.size());
+    requireAtMost(given.size(), outputs.size(), "outputs");
+    const std::size_t count = given.size();
     std::map<Bytes, Bytes> last;
     for (std::size_t i = 0; i < count; ++i) {
       if (!given[i].empty()) last[outputs[i]] = given[i];
@@ -244,20 +271,24 @@ class Call {
     const Bytes attribute = path.back().body;
     const Bytes reference = bodyOf(attribute, kRefAttrName);
     if (reference.empty()) return;
-    const auto found = attributes_.find(reference);
-    if (found == attributes_.end()) {
+    const auto own = attributes_.find(reference);
+    const auto preset = defaults_.find(reference);
+    if (own == attributes_.end() && preset == defaults_.end()) {
       splices->remove(path);
     } else {
+      const Bytes found = own != attributes_.end() ? own->second : preset->second;
       const Bytes name = bodyOf(attribute, kName);
-      splices->replace(path, onnx::withItems(found->second, {{kName, {name}}}));
+      splices->replace(path, onnx::withItems(found, {{kName, {name}}}));
     }
   }
 
   const FunctionKey& key_;
   Bytes function_;
+  const NamedAttributes& defaults_;
   NameSource* titles_;
   std::string prefix_;
-  std::map<Bytes, Bytes> attributes_;
+  std::vector<Bytes> metadata_;
+  NamedAttributes attributes_;                    ///< of the call
   std::unordered_map<Bytes, std::string> names_;  ///< of the function's values in the caller
   std::vector<std::pair<std::string, std::string>> copies_;
 };
@@ -270,6 +301,14 @@ class Inliner {
       keys_.push_back(onnx::keyOfFunction(function));
     }
     checkNames(names);
+    defaults_.resize(keys_.size());
+    for (const Bytes function : bodiesOf(model, kFunctions)) {  // of equal ones the last counts
+      NamedAttributes& defaults = defaults_[*functions_.find(onnx::keyOfFunction(function))];
+      defaults.clear();
+      for (const Bytes each : bodiesOf(function, kFunctionAttributeProto)) {
+        defaults[bodyOf(each, kName)] = each;
+      }
+    }
     for (const FunctionKey& key : keys_) {
       const auto isKey = [&key](const std::string& name) {
         return name == key.name || name == key.domain + "." + key.name;
@@ -364,18 +403,26 @@ class Inliner {
     return order;
   }
 
-  /// Checks how many nodes there will be, before any is made. `order`: see calledFirst().
+  /// Checks how large the bodies will be, before any is made. `order`: see calledFirst().
   void checkSize(const std::vector<std::size_t>& order) const {
-    std::vector<std::size_t> sizes(keys_.size());
+    struct Size {
+      std::size_t nodes = 0;
+      std::size_t bytes = 0;
+    };
+    std::vector<Size> sizes(keys_.size());
     const auto size = [&](const onnx::Body& body) {
-      std::size_t sum = 0;
-      onnx::forEachNodeWithin(body, [&sum](const Path&) { ++sum; });
+      Size sum;
+      sum.bytes = body.message.size();
+      onnx::forEachNodeWithin(body, [&sum](const Path&) { ++sum.nodes; });
       for (const std::size_t called : callsIn(body)) {
         if (!is_chosen_[called]) continue;
-        sum += sizes[called];
-        if (sum <= kMostNodes) continue;
-        throw UnsupportedError("inlining makes more than " + std::to_string(kMostNodes) +
-                               " nodes, at function " + keys_[called].title() +
+        sum.nodes += sizes[called].nodes;
+        sum.bytes += sizes[called].bytes;
+        const bool is_long = sum.nodes > kMostNodes;
+        if (!is_long && sum.bytes < kMostBytes) continue;
+        throw UnsupportedError("inlining makes more than " +
+                               (is_long ? std::to_string(kMostNodes) + " nodes" : "2 GiB") +
+                               ", at function " + keys_[called].title() +
                                "; choose other functions with names=");
       }
       return sum;
@@ -415,12 +462,8 @@ class Inliner {
     const auto number = functions_.find(onnx::keyOfCall(node));
     if (!number || !is_chosen_[*number]) return std::nullopt;
     if (!caller.function) return number;
-    std::set<Bytes> defaults;
-    for (const Bytes each : bodiesOf(functions_.at(*number), kFunctionAttributeProto)) {
-      defaults.insert(bodyOf(each, kName));
-    }
     for (const Bytes each : bodiesOf(node, kAttribute)) {
-      const bool waits = defaults.count(bodyOf(each, kName)) != 0 &&
+      const bool waits = defaults_[*number].count(bodyOf(each, kName)) != 0 &&
                          caller.parameters.count(std::string(bodyOf(each, kRefAttrName))) != 0;
       if (waits) return std::nullopt;
     }
@@ -464,7 +507,8 @@ class Inliner {
           continue;
         }
         matchSets(caller, *number);
-        Call(node, keys_[*number], functions_.at(*number), &names, &titles).appendNodes(&made.text);
+        Call(node, keys_[*number], functions_.at(*number), defaults_[*number], &names, &titles)
+            .appendNodes(&made.text);
       }
       const auto isOther = [](const Field& each) { return each.number != kNode; };
       onnx::appendFields(body->message, isOther, &made.text);
@@ -494,9 +538,7 @@ class Inliner {
   /// Checks that operators of a function are the same in the graph that gets them.
   void matchSets(Caller* caller, std::size_t number) {
     const FunctionKey& key = keys_[number];
-    if (!matched_.emplace(caller->function ? caller->function->title() : "", number).second) {
-      return;
-    }
+    if (!matched_.emplace(caller->function, number).second) return;
     const Bytes function = functions_.at(number);
     const onnx::OperatorSets own = onnx::setsOf(bodiesOf(function, kFunctionImport));
     onnx::OperatorSets& sets = caller->function ? caller->sets : sets_;
@@ -606,13 +648,14 @@ class Inliner {
   const SinceVersion& since_;
   onnx::Functions functions_;
   std::vector<FunctionKey> keys_;
+  std::vector<NamedAttributes> defaults_;  ///< of the attributes of each function
   std::vector<bool> is_chosen_;
   onnx::Arena arena_;
   Bytes graph_;
   onnx::OperatorSets sets_;           ///< of the model
   std::vector<std::string> imports_;  ///< that the model gets
   std::vector<Caller> callers_;       ///< the graph, and those of training information
-  std::set<std::pair<std::string, std::size_t>> matched_;
+  std::set<std::pair<std::optional<FunctionKey>, std::size_t>> matched_;  ///< callers, called
 };
 
 }  // namespace

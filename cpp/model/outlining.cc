@@ -27,8 +27,10 @@ using onnx::Bytes;
 /// Equal constants of at most so many bytes become a part of the function.
 constexpr std::size_t kSmall = 512;
 
-/// Nodes that are compared; the best layers found until then are taken.
+/// Nodes that are compared with their inputs, and by their kinds alone; the best layers found until
+/// then are taken.
 constexpr std::size_t kMostSteps = 3000000;
+constexpr std::size_t kMostScanned = 400000000;
 
 /// Layers of more operators are not looked for.
 constexpr std::size_t kLongest = 4096;
@@ -172,11 +174,12 @@ class Outliner {
     std::optional<Layers> best;
     const std::size_t count = operators_.size();
     for (std::size_t length = least_; length <= std::min(count / 2, kLongest); ++length) {
-      if (steps_ > kMostSteps) break;
+      if (isTired()) break;
       // Layers of this length repeat at most so many operators, longer ones fewer.
       if (best && count - length <= best->repeated()) break;
       std::set<std::size_t> known;  // places of layers that were compared with all
       for (const auto& [first, end] : runs(length)) {
+        if (isTired()) break;
         for (const std::size_t start : starts(first, end, length)) {
           if (known.count(start + length) != 0) continue;
           Layers found = equalTo(start, length);
@@ -190,8 +193,11 @@ class Outliner {
     return best;
   }
 
+  bool isTired() const { return steps_ > kMostSteps || scanned_ > kMostScanned; }
+
   /// The spans where each node is of the kind of that a length before it.
-  std::vector<std::pair<std::size_t, std::size_t>> runs(std::size_t length) const {
+  std::vector<std::pair<std::size_t, std::size_t>> runs(std::size_t length) {
+    scanned_ += operators_.size();
     std::vector<std::pair<std::size_t, std::size_t>> found;
     const std::size_t most = operators_.size() - length;
     std::size_t first = 0;
@@ -223,6 +229,7 @@ class Outliner {
     const std::size_t first = start + length;
     const std::size_t end = start + 2 * length;
     const std::size_t round = ++rounds_;
+    scanned_ += 8 * length;  // which take as long
     std::size_t count = 0;
     for (std::size_t place = first; place < end; ++place) {
       for (const Name name : operators_[place].outputs) {
@@ -252,6 +259,7 @@ class Outliner {
       while (same < length && operators_[place + same].kind == operators_[start + same].kind) {
         ++same;
       }
+      scanned_ += same + 1;
       if (same == length && formOf(place, length) == wanted) {
         made.starts.push_back(place);
         place += length;
@@ -525,6 +533,7 @@ class Outliner {
   std::vector<Seen> seen_;
   std::size_t rounds_ = 0;
   std::size_t steps_ = 0;
+  std::size_t scanned_ = 0;
   std::vector<std::string> functions_;
   std::string import_;
 };

@@ -79,7 +79,11 @@ struct Source {
   /// Computed from truth values and constants alone, such as masks.
   bool is_flag = false;
   bool fixed_half = false;
-  bool follows = false;  ///< half if the producer is
+  bool follows = false;             ///< half if the producer is
+  bool is_used = false;             ///< of a result
+  bool is_replaced = false;         ///< a user has other elements instead
+  std::optional<double> extreme{};  ///< of a constant: see extremeOf
+  std::optional<float> least{};     ///< of a constant: see leastOf
   /// Operators that read one of the types only, and null for each output of a graph.
   std::vector<Operation*> users{};
   std::size_t half_users = 0;  ///< how many of them read half precision
@@ -273,6 +277,7 @@ class Conversion {
       note(value, &sources_.back());
       made.results.push_back(&sources_.back());
     }
+    noteUsed(made);
     const auto inputs = static_cast<int64_t>(node->inputs.size());
     const int64_t captured = integerOf(*node, "__captured_inputs__", 0).value_or(0);
     const auto own = static_cast<std::size_t>(std::clamp<int64_t>(inputs - captured, 0, inputs));
@@ -352,7 +357,7 @@ class Conversion {
     std::vector<Source*> results;
     for (std::size_t place = 0; place < made->results.size(); ++place) {
       Source* const result = made->results[place];
-      const bool is_used = isUsed(*result);
+      const bool is_used = result->is_used;
       if (is_used && typeOf(result->value) == 0) return 0;  // of unknown type, or a sequence
       char letter = letterAt(outputs, place);
       // The type of an attribute, or else of the scale.
@@ -374,14 +379,18 @@ class Conversion {
     return flips;
   }
 
-  bool isUsed(const Source& source) const {
-    const NodeEntry& value = source.value;
-    const std::vector<NodeEntry>& uses = model_.owner().consumersOf(value.node);
-    return model_.owner().isOutput(*source.scope->graph, value) ||
-           std::any_of(uses.begin(), uses.end(), [&](const NodeEntry& use) {
-             const auto slot = static_cast<std::size_t>(use.entry);
-             return use.node->inputs[slot].entry == value.entry && !model_.isGone(use.node);
-           });
+  /// Notes which results of an operator something uses.
+  void noteUsed(const Operation& made) const {
+    const Graph& graph = *made.scope->graph;
+    for (Source* result : made.results) {
+      result->is_used = model_.owner().isOutput(graph, result->value);
+    }
+    for (const NodeEntry& use : model_.owner().consumersOf(made.node)) {
+      if (model_.isGone(use.node)) continue;
+      const auto output =
+          static_cast<std::size_t>(use.node->inputs[static_cast<std::size_t>(use.entry)].entry);
+      if (output < made.results.size()) made.results[output]->is_used = true;
+    }
   }
 
   void readOutputs(Scope* scope) {
@@ -430,7 +439,7 @@ class Conversion {
     if (kByAttribute.count(made.op) != 0) return "the type of its results is an attribute";
     if (!lettersOf(made)) return "a local function, or not an operator of ONNX";
     for (const Source* each : made.results) {
-      if (isUsed(*each) && typeOf(each->value) == 0)
+      if (each->is_used && typeOf(each->value) == 0)
         return "its results are sequences, or of unknown type";
     }
     return "operator set " + std::to_string(model_.opset()) + " does not have it in " + half_name_;
@@ -444,7 +453,8 @@ class Conversion {
   /// Whether a constant fits; if not, the operator may have one of its own instead.
   bool fits(Operation* made, std::size_t slot, Source* source) {
     if (!source->isConstant() || source->count == 0) return true;
-    const double extreme = extremeOf(*source);
+    if (!source->extreme) source->extreme = extremeOf(*source);
+    const double extreme = *source->extreme;
     const std::string_view op = made->op;
     if (std::fabs(extreme) > static_cast<double>(largest_)) {
       bool stands =
@@ -458,12 +468,13 @@ class Conversion {
         return keep(*made, "a constant is out of range");
       }
       made->instead[slot] = Instead::kClamped;
+      source->is_replaced = true;
       const auto kept = static_cast<double>(extreme < 0 ? -largest_ : largest_);
       say(*made, *source, shortNumber(extreme, 4) + " becomes " + shortNumber(kept, 5));
       return true;
     }
     const bool is_bound = isBound(*made, slot, *source);
-    return (!is_bound && !isSensitive(op, slot)) || isNoZero(made, slot, *source, is_bound);
+    return (!is_bound && !isSensitive(op, slot)) || isNoZero(made, slot, source, is_bound);
   }
 
   /// The number of the largest magnitude; the largest finite one if it is infinite, and 0 if there
@@ -507,14 +518,21 @@ class Conversion {
     return op == "Mul" || (op == "BatchNormalization" && slot == 4);
   }
 
-  bool isNoZero(Operation* made, std::size_t slot, const Source& source, bool is_bound) {
-    const bool is_scale = made->op == "DequantizeLinear" || made->op == "QuantizeLinear";
-    const float least = is_scale && half_ == facts::kFloat16 ? std::ldexp(1.0F, -14) : smallest_;
+  /// The least magnitude of a number that is not 0; infinity if there is none.
+  static float leastOf(const Source& source) {
     float found = std::numeric_limits<float>::infinity();
     for (std::size_t pos = 0; pos < source.count; ++pos) {
       const float size = std::fabs(floatAt(source.elements->data, pos));
       if (size > 0) found = std::min(found, size);
     }
+    return found;
+  }
+
+  bool isNoZero(Operation* made, std::size_t slot, Source* source, bool is_bound) {
+    const bool is_scale = made->op == "DequantizeLinear" || made->op == "QuantizeLinear";
+    const float least = is_scale && half_ == facts::kFloat16 ? std::ldexp(1.0F, -14) : smallest_;
+    if (!source->least) source->least = leastOf(*source);
+    const float found = *source->least;
     if (!(found < least)) return true;
     bool has_logarithms = false;
     for (const Source* result : made->results) {
@@ -527,11 +545,12 @@ class Conversion {
     const std::string text = shortNumber(static_cast<double>(found), 4);
     if (is_bound && !has_logarithms) {
       made->instead[slot] = Instead::kLeast;
-      say(*made, source, text + " becomes " + shortNumber(static_cast<double>(smallest_), 4));
+      source->is_replaced = true;
+      say(*made, *source, text + " becomes " + shortNumber(static_cast<double>(smallest_), 4));
       return true;
     }
-    if (source.count > 1 && made->op == "Mul") return true;
-    say(*made, source, text + " is too small; stays in float32");
+    if (source->count > 1 && made->op == "Mul") return true;
+    say(*made, *source, text + " is too small; stays in float32");
     return keep(*made, "a constant is too small");
   }
 
@@ -635,12 +654,7 @@ class Conversion {
       return;
     }
     if (source->scope != main_ || source->isReadAsFloat() || source->users.empty()) return;
-    for (const Operation* user : source->users) {
-      if (user == nullptr) continue;
-      for (const auto& [slot, read] : user->half_inputs) {
-        if (read == source && user->instead.count(slot) != 0) return;
-      }
-    }
+    if (source->is_replaced) return;
     setHalf(node, *source, std::nullopt);
     source->fixed_half = true;
   }

@@ -134,11 +134,14 @@ class Quantization {
     const std::optional<Grouping> grouping = groupingOf(array.shape, users);
     if (!grouping) return keep(title, "has too few dimensions");
     const Lines lines = linesOf(array.shape, *grouping);
+    const bool multiplies = std::all_of(users.begin(), users.end(), [&](const User& each) {
+      return fitsOperator(array.shape, *grouping, lines, each);
+    });
+    const int64_t before = array.size() * static_cast<int64_t>(rules::bytesOf(array.dtype));
+    const int64_t halves = halfBytes(lines, multiplies, array.dtype);
+    if (halves >= 2 * before) return keep(title, "would not be smaller");
     std::optional<RoundedWeight> made = roundedWeight(array, lines, form_);
     if (!made) return keep(title, "has numbers that are not finite, or too large");
-    const int64_t before = array.size() * static_cast<int64_t>(rules::bytesOf(array.dtype));
-    const int64_t halves = halfBytes(*made, array.dtype);
-    if (halves >= 2 * before) return keep(title, "would not be smaller");
     std::vector<std::string> readers;
     for (const User& each : users) {
       std::string reader = each.node->op + " " + onnx::shown(each.node->name);
@@ -152,9 +155,7 @@ class Quantization {
                                                  shortNumber(made->relative_error, 3));
     before_ += before;
     half_bytes_ += halves;
-    if (std::all_of(users.begin(), users.end(), [&](const User& each) {
-          return fitsOperator(array.shape, *grouping, *made, each);
-        })) {
+    if (multiplies) {
       multiply(weight, array, &*made, users);
     } else {
       dequantize(weight, array, *grouping, &*made);
@@ -240,26 +241,28 @@ class Quantization {
     return axis < rank ? std::optional(axis) : std::nullopt;
   }
 
-  /// Twice the bytes of a rounded weight.
-  int64_t halfBytes(const RoundedWeight& made, MXDType type) const {
+  /// Twice the bytes of a rounded weight. MatMulNBits has complete blocks.
+  int64_t halfBytes(const Lines& lines, bool multiplies, MXDType type) const {
     const int64_t element = form_.bits == 4 ? 1 : 2;
-    return made.lines.size() * element + static_cast<int64_t>(made.zeros.size()) * element +
-           2 * made.lines.blocks() * static_cast<int64_t>(rules::bytesOf(type));
+    const int64_t zeros = form_.symmetric ? 0 : lines.blocks();
+    const int64_t elements = multiplies ? lines.blocks() * lines.block : lines.size();
+    return (elements + zeros) * element +
+           2 * lines.blocks() * static_cast<int64_t>(rules::bytesOf(type));
   }
 
   // ---- the changes ----
 
   /// Whether scales are for blocks: ONNX Runtime takes one element for the scale of all, and then
   /// refuses blocks.
-  static bool hasBlocks(const Grouping& grouping, const RoundedWeight& made) {
-    return grouping.block != 0 && (grouping.block < made.lines.size() || made.lines.blocks() != 1);
+  static bool hasBlocks(const Grouping& grouping, const Lines& lines) {
+    return grouping.block != 0 && (grouping.block < lines.size() || lines.blocks() != 1);
   }
 
   /// Uses up the integers.
   void dequantize(Node* weight, const MXTensor& array, const Grouping& grouping,
                   RoundedWeight* rounded) {
     const RoundedWeight& made = *rounded;
-    const bool has_blocks = hasBlocks(grouping, made);
+    const bool has_blocks = hasBlocks(grouping, made.lines);
     requireSet(has_blocks);
     Integers shape = {made.lines.blocks()};
     if (has_blocks) {
@@ -331,12 +334,12 @@ class Quantization {
   // ---- MatMulNBits ----
 
   /// Whether MatMulNBits computes what an operator does.
-  bool fitsOperator(const Integers& shape, const Grouping& grouping, const RoundedWeight& made,
+  bool fitsOperator(const Integers& shape, const Grouping& grouping, const Lines& lines,
                     const User& user) const {
     const int64_t block = grouping.block;
     return for_runtime_ && user.is_main && isOperator(*user.node, "MatMul") && user.slot == 1 &&
            shape.size() == 2 && block >= kLeastBlock && (block & (block - 1)) == 0 &&
-           hasBlocks(grouping, made);
+           hasBlocks(grouping, lines);
   }
 
   /// Uses up the integers.

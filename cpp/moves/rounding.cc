@@ -157,12 +157,13 @@ class Rounding {
   Rounding(const char* data, const Lines& lines, const IntegerForm& form)
       : data_(data),
         lines_(lines),
+        block_(std::min(lines.block, lines.length)),
         lowest_(form.lowest()),
         highest_(form.highest()),
         symmetric_(form.symmetric) {}
 
   std::optional<RoundedWeight> run() {
-    const int64_t padded = lines_.blocksOfLine() * lines_.block;
+    const int64_t padded = lines_.blocksOfLine() * block_;
     const int64_t step = std::min(std::max<int64_t>(kAtOnce / padded, 1), lines_.count());
     const auto most = static_cast<std::size_t>(step * padded);
     numbers_.reset(new float[most]);
@@ -235,12 +236,12 @@ class Rounding {
   /// finite.
   bool roundLine(int64_t line, int64_t place) {
     unsigned char* const integers = made_.integers.get() + line * lines_.length;
-    for (int64_t start = 0; start < lines_.length; start += lines_.block) {
-      const int64_t used = std::min(lines_.block, lines_.length - start);
+    for (int64_t start = 0; start < lines_.length; start += block_) {
+      const int64_t used = std::min(block_, lines_.length - start);
       const float* const numbers = numbers_.get() + place + start;
       float* const again = again_.get() + place + start;
       if (!roundBlock(numbers, used, integers + start, again)) return false;
-      std::fill(again + used, again + lines_.block, 0.0F);
+      std::fill(again + used, again + block_, 0.0F);
     }
     return true;
   }
@@ -282,6 +283,7 @@ class Rounding {
 
   const char* data_;
   const Lines lines_;
+  const int64_t block_;  ///< not larger than a line
   const double lowest_;
   const double highest_;
   const bool symmetric_;

@@ -107,6 +107,8 @@ class MessagePass(NamedPipeline):
         try:
             made = self.change(content, options, since_version)
         except ValueError as error:
+            if "names" not in options:
+                raise
             raise OptionError(str(error), "names") from None
         return model if made is None else of_content(model, Content.of(made, content.weights))
 

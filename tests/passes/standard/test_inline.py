@@ -257,6 +257,14 @@ ERRORS = {
              ("one (p, s) => (s, q) { q = Neg(p) }",), {}),
         [], "leaves out an input that is an output",
     ),
+    "empty name": (
+        Case(UNARY + "{ y = f.one(x, x) }", ("one (p, e) => (q) { q = Neg(p) }",), {}),
+        [], r"f\.one has an input without a name",
+    ),
+    "more outputs": (
+        Case(UNARY + "{ y, z = f.one(x) }", ("one (p) => (q) { q = Neg(p) }",), {}),
+        [], "has 2 outputs, and the function has 1",
+    ),
     "too many": (
         Case(UNARY + "{ y = f.f20(x) }", (
             "f0 (p) => (q) { q = Neg(p) }",
@@ -269,8 +277,62 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_name_the_function(name: str) -> None:
     case, names, message = ERRORS[name]
+    made = onnx.ModelProto.FromString(model(case))
+    for function in made.functions:
+        function.input[:] = ["" if each == "e" else each for each in function.input]
     with pytest.raises(passlib.PasslibError, match=message):
-        passlib.inline_functions(model(case), names=names)
+        passlib.inline_functions(made, names=names)
+
+
+def test_bodies_that_would_not_fit_in_a_message() -> None:
+    case = Case(
+        UNARY + "{ y = f.f12(x) }",
+        (
+            "f0 (p) => (q) { k = Constant<value = float[1] {0}>() q = Add(p, k) }",
+            *(f"f{i + 1} (p) => (q) {{ a = f.f{i}(p) q = f.f{i}(a) }}" for i in range(12)),
+        ),
+        {},
+    )
+    made = onnx.ModelProto.FromString(model(case))
+    large = numpy_helper.from_array(np.zeros((1, 1 << 18), np.float32))
+    made.functions[0].node[0].attribute[0].t.CopyFrom(large)
+    with pytest.raises(passlib.UnsupportedError, match=r"more than 2 GiB, at function f\.f1\d"):
+        passlib.inline_functions(made)
+
+
+def test_functions_whose_titles_are_equal_get_their_operator_sets() -> None:
+    sets = {"": 17, "ai.onnx.ml": 3, "d": 1, "a.b": 1, "a": 1}
+    made = onnx.ModelProto(ir_version=10)
+    made.opset_import.extend(onnx.helper.make_opsetid(*each) for each in sets.items())
+    inner = onnx.helper.make_node("Binarizer", ["p"], ["q"], domain="ai.onnx.ml")
+    call = onnx.helper.make_node("F", ["p"], ["q"], domain="d")
+
+    def function(domain: str, name: str, node: Any, *domains: str) -> Any:
+        imports = [onnx.helper.make_opsetid(each, sets[each]) for each in domains]
+        return onnx.helper.make_function(domain, name, ["p"], ["q"], [node], imports)
+
+    made.functions.append(function("d", "F", inner, "ai.onnx.ml"))
+    made.functions.append(function("a.b", "c", call, "", "d"))
+    made.functions.append(function("a", "b.c", call, "", "d"))
+    graph = parser.parse_graph(UNARY + "{ h = Neg(x) y = Neg(h) }")
+    for node, (domain, name) in zip(graph.node, (("a.b", "c"), ("a", "b.c")), strict=True):
+        node.domain, node.op_type = domain, name
+    made.graph.CopyFrom(graph)
+    found = passlib.inline_functions(made, names=["F"]).to_onnx_proto()
+    for each in found.functions:
+        assert "ai.onnx.ml" in {entry.domain for entry in each.opset_import}, each.name
+
+
+def test_nodes_get_the_metadata_of_the_call(tmp_path: Path) -> None:
+    made = onnx.ModelProto.FromString(model(CASES["twice"]))
+    made.functions[0].node[0].metadata_props.add(key="own", value="inner")
+    for number, node in enumerate(made.graph.node):
+        node.metadata_props.add(key="own", value="outer")
+        node.metadata_props.add(key="layer", value=str(number))
+    proto = saved(passlib.inline_functions(made), tmp_path)
+    texts = [{each.key: each.value for each in node.metadata_props} for node in proto.graph.node]
+    assert texts == [{"own": own, "layer": str(layer)}
+                     for layer in range(2) for own in ("inner", "outer")]  # fmt: skip
 
 
 def test_other_dialects_have_no_functions() -> None:

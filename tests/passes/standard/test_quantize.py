@@ -245,13 +245,22 @@ def test_later_numbers_are_finite_too() -> None:
     assert "1 weight kept: 'w' (2100, 520): has numbers that are not finite" in text
 
 
-@pytest.mark.parametrize("block", [32, 64, 65535])
-def test_blocks_may_be_larger_than_the_weight(block: int, tmp_path: Path) -> None:
-    data = model("g (float[3, 2] x) => (float[A, B] y) { y = MatMul(x, w) }", {"w": normal(2, 8)})
-    made = passlib.quantize_weights(data, block=block, least=1, target="onnxruntime")
+@pytest.mark.parametrize(
+    ("rows", "block", "operator", "size"),
+    [(20, 32, "MatMulNBits", 2304), (20, 4096, "MatMul", 0), (2, 32, "MatMul", 0),
+     (2, 65535, "DequantizeLinear", 384)],
+)  # fmt: skip
+def test_blocks_may_be_larger_than_the_weight(
+    rows: int, block: int, operator: str, size: int, tmp_path: Path
+) -> None:
+    """MatMulNBits has complete blocks, which must not make the weight larger."""
+    text = f"g (float[3, {rows}] x) => (float[A, B] y) {{ y = MatMul(x, w) }}"
+    data = model(text, {"w": normal(rows, 64)})
+    made, printed = report(data, block=block, target="onnxruntime")
     made.save(tmp_path / "made.onnx")
-    name = "DequantizeLinear" if block == 65535 else "MatMulNBits"
-    assert name in operators((tmp_path / "made.onnx").read_bytes())
+    assert operator in operators((tmp_path / "made.onnx").read_bytes())
+    assert f"{rows * 256:,} bytes became {size:,}\n" in printed or not size
+    assert sum(each.nbytes for each in made.args.values()) == (size or rows * 256)
 
 
 @pytest.mark.parametrize("text", ["y = MatMul(w, w)", "y = Conv(x, w)", "y = Gemm(w, x)"])
