@@ -835,7 +835,10 @@ class Conversion {
   void print(const std::string& line) { model_.print("toHalf: " + line); }
 
   static bool isMark(const std::string& op) {
-    return op.compare(0, kReferring.size(), kReferring) == 0;
+    // Underscores follow where a function has the domain, too.
+    const std::size_t end = op.find_first_not_of('_', kReferring.size());
+    return op.compare(0, kReferring.size(), kReferring) == 0 && end != std::string::npos &&
+           op[end] == '.';
   }
 
   struct Captured {
