@@ -140,9 +140,9 @@ PASSLIB_API const char* passlib_model_dialect(const passlib_model* model);
    included, or of the memory; 0 for MXNet, and without a model. Passes may change the result. */
 PASSLIB_API size_t passlib_model_file_bytes(const passlib_model* model);
 
-/* Calls `visit` with what a runtime may not know of a model that was read, each in a clause: a
-   newer operator set, an operator that ONNX lacks and no library of the session has. The text lives
-   for the call of `visit`, which must not throw. */
+/* Calls `visit` with each warning about a model that was read, a clause: a newer operator set, or
+   an operator that ONNX lacks and no library of the session has. The text lives for the call of
+   `visit`, which must not throw. */
 PASSLIB_API int passlib_model_warnings(const passlib_model* model, const passlib_session* session,
                                        void (*visit)(const char* text, void* context),
                                        void* context, passlib_error** error);

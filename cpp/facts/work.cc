@@ -226,7 +226,7 @@ int64_t ValueSize::elements() const {
   return all;
 }
 
-int64_t ValueSize::bytesOf(int64_t elements) const { return product(elements, item); }
+int64_t ValueSize::bytes() const { return dims ? product(elements(), item) : 0; }
 
 std::vector<Work> worksOf(const Graph& graph,
                           const std::function<ValueSize(const NodeEntry&)>& sizeOf,

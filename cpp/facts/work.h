@@ -18,10 +18,7 @@ struct ValueSize {
   int64_t item = 4;                          ///< bytes of an element
 
   int64_t elements() const;
-  int64_t bytes() const { return dims ? bytesOf(elements()) : 0; }
-
- private:
-  int64_t bytesOf(int64_t elements) const;
+  int64_t bytes() const;
 };
 
 /// Estimates for a node; numbers beyond int64 are its largest.

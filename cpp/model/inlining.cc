@@ -28,6 +28,7 @@ using onnx::Bytes;
 using onnx::Field;
 using onnx::Fields;
 using onnx::FunctionKey;
+using onnx::joined;
 using onnx::Path;
 
 /// Bodies within bodies can grow without bound. A message has at most 2 GiB.
@@ -36,11 +37,6 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 
 /// The functions that a message for unknown names lists.
 constexpr std::size_t kMostListed = 8;
-
-Path joined(Path path, const Field& field) {
-  path.push_back(field);
-  return path;
-}
 
 /// Calls `visit` for the name of each value of a graph outside of its nodes.
 template <typename Visit>
@@ -522,15 +518,15 @@ class Inliner {
 
   /// A message with the changed graphs in it. `depth`: of the message in their paths.
   static std::string withChanged(Bytes message, std::size_t depth, const ChangedGraphs& changed) {
-    onnx::Splices splices(message);
     const char* const end = message.data() + message.size();
-    const char* cursor = message.data();
-    for (auto each = changed.lower_bound(cursor); each != changed.end() && each->first < end;) {
+    auto each = changed.lower_bound(message.data());
+    if (each == changed.end() || each->first >= end) return std::string(message);  // most nodes
+    onnx::Splices splices(message);
+    while (each != changed.end() && each->first < end) {
       const Path& path = each->second.path;
       splices.replace(Path(path.begin() + static_cast<std::ptrdiff_t>(depth), path.end()),
                       each->second.text);
-      cursor = path.back().end;
-      each = changed.lower_bound(cursor);
+      each = changed.lower_bound(path.back().end);
     }
     return splices.finish().copy();
   }

@@ -63,8 +63,8 @@ std::unordered_map<const Node*, facts::Fact> arrayFacts(const Model& model, cons
 /// Applies `claimLibraryNodes` to a graph that became one of a model of ONNX.
 void claimNodes(const Model& model, Graph* graph);
 
-/// What a runtime may not know of a model that was read, each as a clause. `known`: operators of
-/// libraries.
+/// Returns warnings about a model that was read, each a clause: operators and operator sets that a
+/// runtime may not know. `known`: operators of libraries.
 std::vector<std::string> warningsOf(const Model& model, const LibraryOperators& known);
 
 /// How often each operator occurs, without variables: in a model of ONNX with those of nested

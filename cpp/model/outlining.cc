@@ -147,7 +147,7 @@ class Outliner {
     return kinds_.try_emplace(key, static_cast<int64_t>(kinds_.size())).first->second;
   }
 
-  // ---- the layers ----
+  // The layers.
 
   /// Notes the producers and readers of values.
   void index() {
@@ -294,7 +294,7 @@ class Outliner {
     return form;
   }
 
-  // ---- the functions ----
+  // The functions.
 
   void replace(const Layers& layers) {
     std::vector<std::vector<Name>> given;

@@ -52,7 +52,7 @@ const Ops kMasks = {"Add", "Mul", "Pad", "Sub", "Where"};
 constexpr double kInfinite = 1e6;
 /// The domain of operators that only the body of a function has, while it is changed.
 constexpr std::string_view kReferring = "referring";
-/// What ConstantOfShape fills with if nothing is stated.
+/// The value of ConstantOfShape where none is stated.
 constexpr const char* kZero = R"({"shape": [1], "data": [0.0], "dtype": ")";
 
 /// Before the element type of a tensor, as passlib writes it.
@@ -100,7 +100,7 @@ struct Source {
   }
 };
 
-/// What an operator has instead of the elements of a constant.
+/// The elements that an operator gets in place of those of a constant.
 enum class Instead { kClamped, kLeast };
 
 using Slots = std::vector<std::pair<std::size_t, Source*>>;
@@ -175,7 +175,7 @@ class Conversion {
   }
 
  private:
-  // What is there.
+  // Reading.
 
   /// Reads all nodes, those of nested graphs at the place of the node that has them.
   void read() {
@@ -405,7 +405,7 @@ class Conversion {
     }
   }
 
-  // What is to be half.
+  // The choice of operators.
 
   bool canBeHalf(Operation* made) {
     const Node& node = *made->node;
@@ -801,7 +801,7 @@ class Conversion {
     }
   }
 
-  // What is said.
+  // The report.
 
   void report() {
     std::size_t halves = 0;

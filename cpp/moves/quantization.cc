@@ -119,7 +119,7 @@ class Quantization {
   }
 
  private:
-  // ---- what may be quantized ----
+  // The choice of weights.
 
   void quantize(Node* weight, const MXTensor& array) {
     const std::vector<User> users = usersOf(weight);
@@ -250,7 +250,7 @@ class Quantization {
            2 * lines.blocks() * static_cast<int64_t>(rules::bytesOf(type));
   }
 
-  // ---- the changes ----
+  // The changes.
 
   /// Whether scales are for blocks: ONNX Runtime takes one element for the scale of all, and then
   /// refuses blocks.
@@ -331,7 +331,7 @@ class Quantization {
     return made;
   }
 
-  // ---- MatMulNBits ----
+  // MatMulNBits.
 
   /// Whether MatMulNBits computes what an operator does.
   bool fitsOperator(const Integers& shape, const Grouping& grouping, const Lines& lines,
@@ -402,7 +402,7 @@ class Quantization {
     }
   }
 
-  // ---- what is said ----
+  // The report.
 
   void print(const std::string& line) { model_.print("quantizeWeights: " + line); }
 

@@ -23,11 +23,6 @@ void forEachBytes(Bytes message, Visit visit) {
   }
 }
 
-Path joined(Path path, const Field& field) {
-  path.push_back(field);
-  return path;
-}
-
 bool isNameOfValue(uint32_t number) {
   return number == kInput || number == kOutput || number == kInitializer;
 }
@@ -57,6 +52,11 @@ std::vector<Bytes> bodiesOf(Bytes message, uint32_t number) {
   std::vector<Bytes> found;
   forEachBody(message, number, [&found](Bytes body) { found.push_back(body); });
   return found;
+}
+
+Path joined(Path path, const Field& field) {
+  path.push_back(field);
+  return path;
 }
 
 std::vector<Path> graphsOf(Bytes node) {

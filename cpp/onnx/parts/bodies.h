@@ -25,6 +25,9 @@ struct Body {
 /// Returns the bodies of a repeated field of bytes.
 std::vector<Bytes> bodiesOf(Bytes message, uint32_t number);
 
+/// Returns a path with one more field.
+Path joined(Path path, const Field& field);
+
 /// Calls `visit` for a body and the graphs nested in it, in a fixed order.
 void forEachBodyWithin(const Body& body, const std::function<void(const Body&)>& visit);
 

@@ -44,9 +44,7 @@ void forEachNodeWithin(const Body& body, const std::function<void(const Path&)>&
     Field field;
     for (Fields fields(each.message); fields.next(&field);) {
       if (field.number != each.nodes || field.type != kBytes) continue;
-      Path path = each.path;
-      path.push_back(field);
-      visit(path);
+      visit(joined(each.path, field));
     }
   });
 }

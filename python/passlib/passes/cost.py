@@ -105,7 +105,7 @@ def work_of(symbol: PlainGraph, weights: Mapping[str, Any]) -> Work:
     Raises
     ------
     GraphError
-        The shapes are inconsistent.
+        The shapes are inconsistent, in a model of another dialect than ONNX.
     """
     found = works_of(symbol, weights)
     return Work(sum(w.flops for w in found), sum(w.read + w.written for w in found))
