@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/array_facts.h"
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/calls/exit_gate.h"
@@ -85,7 +86,8 @@ class ArrayFacts {
   std::vector<py::object> kept_;
 };
 
-/// The facts of variables that have arrays.
+}  // namespace
+
 FileFacts::Known arrayFacts(const Graph& graph, const py::dict& params) {
   NamedArrays arrays(params);
   ArrayFacts describer;
@@ -97,6 +99,8 @@ FileFacts::Known arrayFacts(const Graph& graph, const py::dict& params) {
   }
   return known;
 }
+
+namespace {
 
 /// Estimates for each node: flops, bytes read, written, of weights, and alive.
 using WorkTuples = std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>>;
@@ -153,8 +157,6 @@ class GraphFacts {
     return tuplesOf(facts::worksOf(
         *known_, [&weights](const Node& node) { return weights.count(node.name) != 0; }));
   }
-
-  bool confirms(const std::vector<std::string>& names) const { return known_->confirms(names); }
 
   /// The same as `listed` by the places of nodes in the file, for nested graphs too.
   py::dict placed() const {
@@ -342,7 +344,6 @@ void bindFacts(py::module_* m) {
       .def("listed", &GraphFacts::listed)
       .def("printed", &GraphFacts::printed)
       .def("works", &GraphFacts::works, py::arg("weights"))
-      .def("confirms", &GraphFacts::confirms, py::arg("outputs"))
       .def("placed", &GraphFacts::placed)
       .def("wide", &GraphFacts::wide)
       .def("with_functions", &GraphFacts::withFunctions, py::arg("change"), py::arg("cheaper"),

@@ -40,6 +40,12 @@ void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_s
   Settings settings = source_->settings(opsets, with_stated);
   settings.large_sizes = large_sizes;
   settings.believe_stated = believe_stated;
+  if (with_stated && !doubtful_.empty()) {
+    settings.stated = [this, stated = std::move(settings.stated)](const Node& node,
+                                                                  std::size_t output) {
+      return doubtful_.count({&node, output}) == 0 ? stated(node, output) : nullptr;
+    };
+  }
   settings.of_others = std::move(of_others);
   settings.describe = [this](const Node& node) {
     const auto found = known_.find(&node);
@@ -161,6 +167,19 @@ std::string typeMessage(const Fact& fact, const std::function<bool(const Dim&)>&
   }
   std::string type;
   onnx::appendBody(numbers::kTensorType, tensor, &type);
+  for (auto wrapper = fact.wrappers.rbegin(); wrapper != fact.wrappers.rend(); ++wrapper) {
+    const bool is_map = *wrapper == Wrapper::kMap;
+    std::string container;
+    if (is_map) {
+      onnx::appendNumber(numbers::kKeyType, static_cast<uint64_t>(fact.key), &container);
+    }
+    onnx::appendBody(is_map ? numbers::kMapValueType : numbers::kElementType, type, &container);
+    type.clear();
+    onnx::appendBody(is_map                           ? numbers::kMapType
+                     : *wrapper == Wrapper::kSequence ? numbers::kSequenceType
+                                                      : numbers::kOptionalType,
+                     container, &type);
+  }
   return type;
 }
 

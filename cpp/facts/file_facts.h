@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -35,6 +36,11 @@ class FileFacts {
         known_(std::move(known)) {}
   FileFacts(const FileFacts&) = delete;
   FileFacts& operator=(const FileFacts&) = delete;
+
+  /// Passes over what the file states of these values.
+  void doubt(std::set<std::pair<const Node*, std::size_t>> values) {
+    doubtful_ = std::move(values);
+  }
 
   /// `of_others`: see Settings.
   void infer(const Opsets& opsets, const GivenTypes& given, bool with_stated, bool large_sizes,
@@ -67,10 +73,11 @@ class FileFacts {
   std::shared_ptr<const Graph> graph_;
   std::unique_ptr<OnnxSource> source_;
   Known known_;
+  std::set<std::pair<const Node*, std::size_t>> doubtful_;
   std::unique_ptr<Facts> facts_;
 };
 
-/// Returns the TypeProto of a tensor of a known element type. Of the open sizes, those that `named`
+/// Returns the TypeProto of a value of a known element type. Of the open sizes, those that `named`
 /// accepts have a name.
 std::string typeMessage(const Fact& fact, const std::function<bool(const Dim&)>& named);
 

@@ -22,12 +22,14 @@ constexpr const char* kLibraryDomain = "passlib";
 /// The operators of loaded libraries by name.
 using LibraryOperators = std::map<std::string, std::shared_ptr<const CustomOp>, std::less<>>;
 
+/// Types of the results of nodes of libraries' operators, as far as they are known.
+using LibraryResults = std::unordered_map<const Node*, std::vector<onnx::StatedType>>;
+
 /// A copy of a graph in which nodes of libraries' operators have the form that libpasslib_ort
 /// reads (docs/onnxruntime.md, *The node*).
 struct LibraryNodes {
   std::shared_ptr<const Graph> graph;
-  /// Types of the results of these nodes, as far as they are known.
-  std::unordered_map<const Node*, std::vector<onnx::StatedType>> results;
+  LibraryResults results;
 };
 
 /// The inputs of type inference; see FileFacts.

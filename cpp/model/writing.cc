@@ -22,6 +22,7 @@
 #include "model/attributes.h"
 #include "model/data_files.h"
 #include "model/new_file.h"
+#include "model/renewal.h"
 #include "model/symbol_writing.h"
 #include "onnx/external/relocation.h"
 #include "onnx/text/strings.h"
@@ -100,19 +101,17 @@ class ArrayHost : public onnx::WriteHost {
     return found == results_.end() ? nullptr : &found->second;
   }
 
+  const LibraryResults& results() const { return results_; }
+
   /// Sets the types of the results of libraries' operators by node.
-  void setResults(std::unordered_map<const Node*, std::vector<onnx::StatedType>> results) {
-    results_ = std::move(results);
-  }
+  void setResults(LibraryResults results) { results_ = std::move(results); }
 
   const onnx::RenewedTypes* renewed(const std::string& place) override {
     const auto found = renewed_.find(place);
     return found == renewed_.end() ? nullptr : &found->second;
   }
 
-  void setRenewed(std::map<std::string, onnx::RenewedTypes> renewed) {
-    renewed_ = std::move(renewed);
-  }
+  void setRenewed(RenewedTypes renewed) { renewed_ = std::move(renewed); }
 
  private:
   static const Array* find(const Arrays& arrays, Bytes name) {
@@ -122,24 +121,10 @@ class ArrayHost : public onnx::WriteHost {
 
   const Model& model_;
   const facts::Opsets& opsets_;
-  std::map<std::string, onnx::RenewedTypes> renewed_;
-  std::unordered_map<const Node*, std::vector<onnx::StatedType>> results_;
+  RenewedTypes renewed_;
+  LibraryResults results_;
   std::deque<WrittenScaled> computed_;
 };
-
-/// The types of those inputs of the file for which a pass stated one.
-facts::GivenTypes restatedTypes(const Graph& graph) {
-  facts::GivenTypes types;
-  for (const Node* node : graph.nodes) {
-    if (node->op != "null") continue;
-    if (attributeOf(*node, onnx::keys::kId).substr(0, 6) != "input.") continue;
-    const bool has_type = !attributeOf(*node, "__dtype__").empty();
-    if (!has_type && attributeOf(*node, "__shape__").empty()) continue;
-    const onnx::StatedType stated = statedType(*node, facts::kUnknownType);
-    types[node->name] = {has_type ? stated.code : std::nullopt, stated.dims};
-  }
-  return types;
-}
 
 /// A changed model in pieces.
 class Assembly {
@@ -156,7 +141,8 @@ class Assembly {
   void finish() {
     writer_->requireReferences();
     checkOperators();
-    if (!writer_->writer().doubtful.empty()) renewTypes();
+    renewTypes();
+    checkOutputs();
   }
 
   onnx::Pieces pieces() const { return writer_->assemble(onnx::kWhole); }
@@ -245,99 +231,37 @@ class Assembly {
     writer_->setImports(std::move(changed), std::move(added));
   }
 
-  /// Changes make what the file states of values doubtful. Outputs keep it unless facts contradict
-  /// it; of other values, only what is known for certain is stated.
   void renewTypes() {
-    facts::FileFacts found(model_.file->originals(), graph_, arrayFacts(model_, *graph_));
-    const facts::GivenTypes restated = restatedTypes(*graph_);
-    found.infer(inferredSets(), restated, false, true, false,
-                [this](const Node& node, const auto& /*inputs*/) { return resultsOf(node); });
-    const std::vector<Bytes>& outputs = writer_->graph().names.outputs;
-    if (!writer_->writer().doubts_more && restated.empty() &&
-        found.confirms({outputs.begin(), outputs.end()})) {
-      return;
-    }
-    std::map<std::string, onnx::RenewedTypes> renewed;
-    for (const onnx::DoubtfulValue& each : writer_->writer().doubtful) {
-      const std::string name(each.name);
-      const facts::Fact& fact = found.facts().of(each.value);
-      onnx::RenewedTypes& types = renewed[each.place];
-      if (each.output.data() != nullptr) {
-        std::optional<std::string> type = newType(fact, each, !restated.empty());
-        if (type) types.outputs[name] = *std::move(type);
-      }
-      types.values[name] = fact.shape ? typeOf(fact) : std::nullopt;
-    }
+    Renewal renewal;
+    renewal.graph = graph_;
+    renewal.sources = {model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(), {}};
+    renewal.results = &host_.results();
+    RenewedTypes renewed = renewedTypes(*writer_, std::move(renewal));
+    if (renewed.empty()) return;
     host_.setRenewed(std::move(renewed));
     write();
   }
 
-  /// The known types of the results of a library's node.
-  std::vector<facts::Fact> resultsOf(const Node& node) {
-    std::vector<facts::Fact> made;
-    const std::vector<onnx::StatedType>* const types = host_.results(node);
-    if (types == nullptr) return made;
-    for (const onnx::StatedType& type : *types) {
-      made.push_back(facts::Fact::tensor(static_cast<facts::Type>(type.code.value_or(0))));
-      if (!type.dims) continue;
-      made.back().shape.emplace();
-      for (const int64_t size : *type.dims) {
-        made.back().shape->push_back(size < 0 ? facts::Dim() : facts::Dim(size));
-      }
+  /// Refuses outputs without a type, unless the file has them so.
+  void checkOutputs() const {
+    const onnx::WrittenGraph& graph = writer_->graph();
+    std::set<Bytes> known;
+    for (const Bytes old : graph.file->outputs) {
+      if (!isTyped(old)) known.insert(onnx::bodyOf(old, onnx::numbers::kValueName));
     }
-    return made;
-  }
-
-  /// The type of an output, serialized, if it is not what the file states. `restated`: whether a
-  /// pass stated types of inputs.
-  std::optional<std::string> newType(const facts::Fact& fact, const onnx::DoubtfulValue& value,
-                                     bool restated) {
-    const bool is_main = value.place.empty();
-    facts::Fact stated = facts::typeFact(onnx::bodyOf(value.output, onnx::numbers::kValueType));
-    if (std::optional<std::string> type = typeOf(fact)) {
-      const bool agrees = stated.shape && !facts::FileFacts::disagree(stated, fact);
-      if (agrees && !restated) return std::nullopt;
-      if (fact.shape) return type;
-      stated.type = fact.type;
-      return serialized(stated);
+    for (const Bytes output : graph.outputs) {
+      const Bytes name = onnx::bodyOf(output, onnx::numbers::kValueName);
+      if (isTyped(output) || known.count(name) != 0) continue;
+      throw UnsupportedError("output " + shown(name) +
+                             " cannot be written: its type is not known; let the pass keep the "
+                             "output, or follow the node by an operator that fixes the type, such "
+                             "as Cast");
     }
-    const bool is_stated = stated.type != facts::kUnknownType || !stated.wrappers.empty();
-    if (!is_main || (is_stated && !restated)) return std::nullopt;
-    throw UnsupportedError(
-        "the type of output " + shown(value.name) +
-        (is_stated ? " is another one than in the file" : " is not in the file") +
-        ", and native hosts do not infer it: run the pipeline with passlib's "
-        "Python package, as passlib opt");
   }
 
-  /// The type of a value, serialized; nothing unless it is a tensor of a known type.
-  std::optional<std::string> typeOf(const facts::Fact& fact) {
-    if (!fact.isTensor() || fact.type == facts::kUnknownType) return std::nullopt;
-    return serialized(fact);
-  }
-
-  /// A TypeProto. Sizes that have a name in the file keep it; others that are open have none.
-  std::string serialized(const facts::Fact& fact) {
-    if (!named_) named_ = namesOfSizes();
-    return facts::typeMessage(fact, [this](const facts::Dim& dim) {
-      return dim.name() != nullptr && named_->count(*dim.name()) != 0;
-    });
-  }
-
-  /// The names that the file gives to sizes of inputs.
-  std::set<std::string> namesOfSizes() const {
-    namespace numbers = onnx::numbers;
-    std::set<std::string> names;
-    for (const Bytes input : model_.file->originals()->main().inputs) {
-      const Bytes type = onnx::bodyOf(input, numbers::kValueType);
-      const Bytes tensor = onnx::bodyOf(type, numbers::kTensorType);
-      onnx::forEachBody(onnx::bodyOf(tensor, numbers::kShape), numbers::kDim, [&](Bytes dim) {
-        const Bytes name = onnx::bodyOf(dim, numbers::kDimParam);
-        // Names with '/' are those that inference gives to unknown sizes.
-        if (!name.empty() && name.find('/') == name.npos) names.emplace(name);
-      });
-    }
-    return names;
+  static bool isTyped(Bytes output) {
+    const facts::Fact type = facts::typeFact(onnx::bodyOf(output, onnx::numbers::kValueType));
+    return type.type != facts::kUnknownType || !type.wrappers.empty();
   }
 
   const Model& model_;
@@ -345,7 +269,6 @@ class Assembly {
   facts::Opsets opsets_;
   ArrayHost host_;
   std::optional<onnx::ModelWriter> writer_;
-  std::optional<std::set<std::string>> named_;
 };
 
 bool isFile(const Model& model) {

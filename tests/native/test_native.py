@@ -860,6 +860,53 @@ Outer <slope> (a) => (b) { c = LeakyRelu<alpha : float = @slope>(a) d = Tanh(c) 
 Layer (a) => (b) { s = Sigmoid(a) c = Mul(a, s) d = Tanh(c) b = Neg(d) }"""
 
 
+RENEWED = {
+    "names of sizes": """(float[n, 4] x) => (float[k, 4] y)
+        <float[k, 4] a, int64[1] zero = {0}, int64[1] one = {1}>
+        { a = Slice(x, zero, one) y = Neg(a) }""",
+    "a sequence": """(float[n, 4] x) => (float[n, 4] y) <seq(float[n, 4]) a, int64 zero = {0}>
+        { a = SequenceConstruct(x, x) y = SequenceAt(a, zero) }""",
+    "an output without a shape": """(float[n, 4] x) => (float y)
+        { a = Neg(x) y = Neg(a) }""",
+    "nested graphs": """(float[n, 4] x, bool c) => (float[n, 4] y)
+        { a = Relu(x) y = If(c) <
+          then_branch = then () => (float t) <float[n, 4] s> { s = Exp(a) t = Neg(s) },
+          else_branch = otherwise () => (float[n, 4] e) { e = Identity(a) }> }""",
+}
+
+
+@pytest.mark.parametrize("what", RENEWED)
+def test_types_behind_a_new_node(
+    what: str, tmp_path: Path, load_plugin: Callable[[str], Any]
+) -> None:
+    library = load_plugin("onnx_edits")
+    text = '<ir_version: 8, opset_import: ["" : 17]> g ' + RENEWED[what]
+    first = f"{onnx.parser.parse_model(text).graph.node[0].op_type}_0"
+    steps = f"putBefore{{node={first}, op=Abs}}"
+    path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    assert run(path, "-o", out, "-l", library.path, "--passes", steps, "--quiet") == (0, "", "")
+    assert out.read_bytes() == by_python(path, steps)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("putBefore{node=F_1, op=Abs}", ""),
+        ("reverseOutputs", "passlib-opt: output 'y' cannot be written: its type is not known; "),
+    ],
+)
+def test_outputs_without_a_known_type(
+    steps: str, message: str, tmp_path: Path, load_plugin: Callable[[str], Any]
+) -> None:
+    library = load_plugin("onnx_edits")
+    text = """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+        g (float[2] x) => (float[2] y, z) { y = Relu(x) z = own.F(x) }"""
+    path, out = write(text, tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    found = run(path, "-o", out, "-l", library.path, "--passes", steps, "--quiet")
+    assert found.errors.startswith(message)
+    assert out.exists() == (not message)
+
+
 @pytest.mark.parametrize("steps", ["swishInFunctions", "dropTanhInFunctions", "dropTanhOutside"])
 def test_passes_of_libraries_enter_functions(
     steps: str, tmp_path: Path, load_plugin: Callable[[str], Any]

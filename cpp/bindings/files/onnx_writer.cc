@@ -1,9 +1,11 @@
 // passlib._core.OnnxWriter: ONNX models written from memory.
 
+#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/array_facts.h"
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/common.h"
@@ -24,6 +27,7 @@
 #include "library/weights/written.h"
 #include "model/attributes.h"
 #include "model/library_nodes.h"
+#include "model/renewal.h"
 #include "onnx/acceptance/kinds.h"
 #include "onnx/text/strings.h"
 #include "onnx/wire/file_output.h"
@@ -40,8 +44,13 @@ using onnx::StatedType;
 using StatedTuple = std::tuple<std::optional<int32_t>, std::optional<std::vector<int64_t>>>;
 using OutputTuple = std::tuple<std::string, std::string, std::string, uint32_t>;
 using PresentTuple = std::tuple<bool, std::optional<std::vector<OutputTuple>>>;
-using RenewedTuple =
-    std::tuple<std::map<std::string, std::optional<py::bytes>>, std::map<std::string, py::bytes>>;
+
+/// What `renewed_types` returns, for a writer.
+struct Renewed {
+  model::RenewedTypes types;
+};
+
+StatedType statedOf(const StatedTuple& type) { return {std::get<0>(type), std::get<1>(type)}; }
 
 onnx::Present makePresent(const PresentTuple& given) {
   onnx::Present present;
@@ -67,19 +76,11 @@ class PythonHost : public onnx::WriteHost {
         kind_of_(std::move(kind_of)),
         omitted_(std::move(omitted)) {
     for (const auto& [name, type] : fed) {
-      fed_[name] = StatedType{std::get<0>(type), std::get<1>(type)};
+      fed_[name] = statedOf(type);
     }
   }
 
-  void setRenewed(const std::map<std::string, RenewedTuple>& renewed) {
-    for (const auto& [place, types] : renewed) {
-      onnx::RenewedTypes& made = renewed_[place];
-      for (const auto& [name, type] : std::get<0>(types)) {
-        made.values[name] = type ? std::optional<std::string>(std::string(*type)) : std::nullopt;
-      }
-      for (const auto& [name, type] : std::get<1>(types)) made.outputs[name] = std::string(type);
-    }
-  }
+  void setRenewed(model::RenewedTypes renewed) { renewed_ = std::move(renewed); }
 
   /// `nodes`: of the graph that is written; may be null, and outlives this object.
   void setLibraryNodes(const model::LibraryNodes* nodes) { library_nodes_ = nodes; }
@@ -204,7 +205,7 @@ class PythonHost : public onnx::WriteHost {
   std::string omitted_;
   std::map<std::string, StatedType> fed_;
   const model::LibraryNodes* library_nodes_ = nullptr;
-  std::map<std::string, onnx::RenewedTypes> renewed_;
+  model::RenewedTypes renewed_;
   std::map<PyObject*, int32_t> codes_;  ///< by element type, which `kept_` keeps
   std::vector<py::object> kept_;
   std::deque<WrittenScaled> scaled_;
@@ -254,7 +255,25 @@ class OnnxWriter {
     return list;
   }
 
-  bool doubtsMore() const { return model_.writer().doubts_more; }
+  /// The types of these values, inferred again; null if what the file states holds. The parameters
+  /// are those of model::Renewal.
+  std::shared_ptr<Renewed> renewedTypes(const facts::Opsets& opsets, const py::dict& params,
+                                        facts::GivenTypes given,
+                                        const std::map<std::string, StatedTuple>& outputs,
+                                        std::function<std::set<std::string>()> disputed) const {
+    if (model_.writer().doubtful.empty()) return nullptr;
+    auto& file = owner_.cast<OnnxFile&>();
+    model::Renewal renewal;
+    renewal.graph = graph_;
+    renewal.sources = {file.originals(), arrayFacts(*graph_, params), opsets, std::move(given)};
+    if (library_nodes_ != nullptr) renewal.results = &library_nodes_->results;
+    for (const auto& [name, type] : outputs) renewal.outputs[name] = statedOf(type);
+    renewal.disputed = std::move(disputed);
+    const ReleasedGil released;
+    auto made = std::make_shared<Renewed>();
+    made->types = model::renewedTypes(model_, std::move(renewal));
+    return made->types.empty() ? nullptr : made;
+  }
 
   /// The initializers whose elements are not in the message: number, array, whether that is a
   /// parameter, and if its data is in another file, whether it changed.
@@ -325,27 +344,29 @@ void bindOnnxWriter(py::module_* m) {
         return {stated.code, stated.dims};
       },
       py::arg("variable"), py::arg("dtype"), py::arg("shape"), py::arg("code"));
+  py::class_<Renewed, std::shared_ptr<Renewed>>(*m, "RenewedTypes");
   py::class_<OnnxWriter>(*m, "OnnxWriter")
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
                        const py::dict& params, const py::dict& constants,
                        const std::map<std::string, StatedTuple>& fed,
-                       const std::map<std::string, RenewedTuple>& renewed, py::function code_of,
+                       const std::shared_ptr<Renewed>& renewed, py::function code_of,
                        py::function kind_of, std::string omitted,
                        std::shared_ptr<model::LibraryNodes> nodes) {
              auto host = std::make_unique<PythonHost>(params, constants, fed, std::move(code_of),
                                                       std::move(kind_of), std::move(omitted));
-             host->setRenewed(renewed);
+             if (renewed != nullptr) host->setRenewed(renewed->types);
              host->setLibraryNodes(nodes.get());
              std::shared_ptr<const Graph> written = nodes ? nodes->graph : graph.get();
              return std::make_unique<OnnxWriter>(std::move(file), std::move(written),
                                                  std::move(host), present, std::move(nodes));
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
-           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("code_of"),
+           py::arg("constants"), py::arg("fed"), py::arg("renewed").none(true), py::arg("code_of"),
            py::arg("kind_of"), py::arg("omitted"), py::arg("library_nodes").none(true))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
-      .def_property_readonly("doubts_more", &OnnxWriter::doubtsMore)
+      .def("renewed_types", &OnnxWriter::renewedTypes, py::arg("opsets"), py::arg("params"),
+           py::arg("given"), py::arg("outputs"), py::arg("disputed"))
       .def_property_readonly(
           "domains", [](OnnxWriter& writer) { return writer.model().writer().nodes.domains; })
       .def_property_readonly("aside", &OnnxWriter::aside)

@@ -22,10 +22,10 @@ constexpr uint32_t kNode = 1, kGraphName = 2, kInitializer = 5, kInput = 11, kOu
                    kValueInfo = 13, kAnnotation = 14, kSparseInitializer = 15, kGraphMetadata = 16;
 // ValueInfoProto
 constexpr uint32_t kValueName = 1, kValueType = 2;
-// TypeProto, TypeProto.Tensor, TensorShapeProto, its Dimension
+// TypeProto, TypeProto.Tensor, TensorShapeProto, its Dimension, TypeProto.Map
 constexpr uint32_t kTensorType = 1, kSequenceType = 4, kMapType = 5, kOpaqueType = 7,
                    kSparseType = 8, kOptionalType = 9, kElementType = 1, kShape = 2, kDim = 1,
-                   kDimValue = 1, kDimParam = 2;
+                   kDimValue = 1, kDimParam = 2, kKeyType = 1, kMapValueType = 2;
 // TensorAnnotation
 constexpr uint32_t kTensorNameOf = 1, kParameterNames = 2;
 // StringStringEntryProto

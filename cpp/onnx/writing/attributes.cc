@@ -136,19 +136,19 @@ class AttributeWriter {
       used_[number] = true;
     }
     const Range before = was == nullptr ? Range() : was->levels;
+    const bool several =
+        numbers.several || (was != nullptr && was->attribute.kind == Kind::kGraphs);
     std::vector<Bytes> graphs;
     bool kept = was != nullptr && numbers.end - numbers.first == before.count;
     for (std::size_t i = 0; i < numbers.end - numbers.first; ++i) {
       const OriginalGraph* graph =
           i < before.count ? &originals_.graphAt(before.first + i) : nullptr;
-      const NestedGraph made =
-          nested_(numbers.first + i, graph, std::string(key) + "[" + std::to_string(i) + "]");
+      const std::string number = several ? "[" + std::to_string(i) + "]" : "";
+      const NestedGraph made = nested_(numbers.first + i, graph, std::string(key) + number);
       kept = kept && made.same;
       graphs.push_back(made.message);
     }
     if (kept) return was->attribute.message;
-    const bool several =
-        numbers.several || (was != nullptr && was->attribute.kind == Kind::kGraphs);
     std::string made;
     if (was == nullptr) {
       appendBody(kName, key, &made);

@@ -17,7 +17,7 @@ struct NestedGraph {
 };
 
 /// Writes a nested graph of a node: its number, that of the file or null, and the place in the
-/// written node, such as `body[0]`.
+/// written node, such as `body` or `branches[1]`.
 using NestedWriter = std::function<NestedGraph(std::size_t number, const OriginalGraph* original,
                                                const std::string& place)>;
 

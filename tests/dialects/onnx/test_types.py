@@ -83,6 +83,66 @@ def test_types_are_those_of_the_values(what: str, tmp_path: Path) -> None:
     assert {name: found[name] for name in expected} == expected
 
 
+RENEWED = {
+    "a name of the file": (
+        """(float[n, 4] x) => (float[n, 4] y) <float[n, 4] a>
+        { a = Relu(x) y = Neg(a) }""",
+        "float32 (n, 4)",
+    ),
+    "a size without a name in the file": (
+        """(float[n, 4] x) => (float[k, 4] y)
+        <float[k, 4] a, int64[1] zero = {0}, int64[1] one = {1}>
+        { a = Slice(x, zero, one) y = Neg(a) }""",
+        "float32 (?, 4)",
+    ),
+    "a sequence": (
+        """(float[n, 4] x) => (float[n, 4] y) <seq(float[n, 4]) a, int64 zero = {0}>
+        { a = SequenceConstruct(x, x) y = SequenceAt(a, zero) }""",
+        "seq(float32 (n, 4))",
+    ),
+    "an optional value": (
+        """(float[n, 4] x) => (float[n, 4] y) <optional(float[n, 4]) a>
+        { a = Optional(x) y = OptionalGetElement(a) }""",
+        "optional(float32 (n, 4))",
+    ),
+    "a map": (
+        """(float[n, 4] x) => (float[n, 4] y, seq(map(int64, float)) a)
+        { a = ai.onnx.ml.ZipMap<classlabels_int64s = [1, 2, 3, 4]>(x) y = Neg(x) }""",
+        "seq(map(int64, float32 ()))",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RENEWED)
+def test_types_behind_a_new_node(what: str, tmp_path: Path) -> None:
+    text, expected = RENEWED[what]
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g ' + text
+    )
+    (tmp_path / "a.onnx").write_bytes(made.SerializeToString())
+    first = f"{made.graph.node[0].op_type}_0"
+    passlib.load(tmp_path / "a.onnx").optimize_for("putBefore", node=first, op="Abs").save(
+        tmp_path / "b.onnx"
+    )
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    (kind,) = [v.type for v in (*graph.value_info, *graph.output) if v.name == "a"]
+    assert shown(kind) == expected
+
+
+def shown(kind: onnx.TypeProto) -> str:
+    """Return a type as text, such as ``seq(float32 (n, ?))``."""
+    which = kind.WhichOneof("value")
+    if which == "tensor_type":
+        name = onnx.helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type).name
+        sizes = [dim.dim_param or dim.dim_value or "?" for dim in kind.tensor_type.shape.dim]
+        return f"{name} ({', '.join(map(str, sizes))})"
+    if which == "map_type":
+        key = onnx.helper.tensor_dtype_to_np_dtype(kind.map_type.key_type).name
+        return f"map({key}, {shown(kind.map_type.value_type)})"
+    short = which.removesuffix("_type").replace("sequence", "seq")
+    return f"{short}({shown(getattr(kind, which).elem_type)})"
+
+
 NOT_ARRAYS = {
     "strings": "string[2]",
     "sequences": "seq(float[2])",

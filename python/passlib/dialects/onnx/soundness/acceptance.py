@@ -11,7 +11,7 @@ from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.nested import copy_of, empty, external_tensors, graphs_within
 from passlib.dialects.onnx.soundness.corrected import questionable
 from passlib.dialects.onnx.soundness.inference import (
-    inferred_with_disputes,
+    disputes,
     open_sizes,
     unsafe_to_infer,
     without_disputes,
@@ -61,7 +61,7 @@ def is_accepted(model: Any) -> bool:
     open_sizes(model)
     if _objection(_infer_strictly, model) or _objection(_check, model):
         return False
-    return not (questionable([model.graph]) and inferred_with_disputes(model)[1])
+    return not (questionable([model.graph]) and disputes(model))
 
 
 def objection_to_types(model: Any, arrays: Mapping[int, Any]) -> str:
@@ -77,11 +77,6 @@ def objection_to_types(model: Any, arrays: Mapping[int, Any]) -> str:
 def lacks_type(value: Any) -> bool:
     """Whether ONNX's checker misses something in the type of an output."""
     return bool(_missing(value.type))
-
-
-def states_elements(kind: Any) -> bool:
-    """Whether a type states that of its elements, with or without the number of dimensions."""
-    return _missing(kind) in ("", "number of dimensions")
 
 
 def loses_captured_casts(model: Any) -> bool:

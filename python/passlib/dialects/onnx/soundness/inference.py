@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import passlib._core as _core
@@ -240,15 +240,28 @@ def inferred(model: Any) -> Any:
     return _with_types(model)
 
 
-def inferred_with_disputes(model: Any) -> tuple[Any, frozenset[str]]:
-    """Return what `inferred` does, and the values for which ONNX's inference finds other types.
+def disputes(model: Any, doubtful: Iterable[tuple[str, str]] = ()) -> frozenset[str]:
+    """Return the values for which ONNX's inference finds other types than facts.
 
-    Parameters and errors are those of `inferred`.
+    ``doubtful``: places of graphs in the model, as `placed_graphs` has them, and names of values of
+    which it states no type. ``model``: loses its negative sizes. None for a model that is not
+    sound.
     """
-    found = inferred(model)
-    if not _wrong(model, found):
-        return found, frozenset()
-    return found, _different(inferred_by_onnx(model), found)
+    wanted: dict[str, set[str]] = {}
+    for place, name in doubtful:
+        wanted.setdefault(place, set()).add(name)
+    bare = copy_of(model)
+    for place, graph in placed_graphs(bare.graph):
+        names = wanted.get(place, set())
+        refill(graph.value_info, [each for each in graph.value_info if each.name not in names])
+        for value in graph.output:
+            if value.name in names:
+                value.ClearField("type")
+    try:
+        found = inferred(bare)
+        return _different(inferred_by_onnx(bare), found) if _wrong(bare, found) else frozenset()
+    except GraphError:
+        return frozenset()
 
 
 def inferred_by_onnx(model: Any) -> Any:

@@ -29,9 +29,9 @@ from passlib.dialects.onnx.reading import (
     parse_model,
     present_outputs,
 )
+from passlib.dialects.onnx.soundness.inference import disputes
 from passlib.dialects.onnx.tensors import PACKED, code_of
-from passlib.dialects.onnx.writing.library_nodes import library_nodes, stated
-from passlib.dialects.onnx.writing.types import Renewed, renewed_types, stated_types
+from passlib.dialects.onnx.writing.library_nodes import OPEN, library_nodes, stated
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
 from passlib.files.optional import require
@@ -174,10 +174,6 @@ def _occurs(text: bytes, path: Path) -> bool:
             return False
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(text) >= 0
-
-
-_TYPES = ("__shape__", "__dtype__")
-"""Types that passes state for inputs."""
 
 
 _THRESHOLD = 1024
@@ -378,7 +374,7 @@ def assemble(
     known = {**(given or {}), **(fed or {})}
     nodes = library_nodes(graph, document, imports or {"": 1}, params, known)
 
-    def write(renewed: Mapping[str, Renewed]) -> Assembled:
+    def write(renewed: _core.RenewedTypes | None) -> Assembled:
         writer = _core.OnnxWriter(
             document.file,
             graph,
@@ -386,7 +382,7 @@ def assemble(
             params,
             document.arrays,
             states,
-            dict(renewed),
+            renewed,
             code_of,
             partial(schema.attribute_type, versions),
             omitted,
@@ -395,31 +391,22 @@ def assemble(
         writer.set_imports(*_new_imports(document, imports, writer.domains))
         return Assembled(writer, params, document.arrays)
 
+    def disputed() -> frozenset[str]:
+        return disputes(assembled.outline, assembled.writer.doubtful)
+
     with collection_off():
-        assembled = write({})
-        doubtful = assembled.writer.doubtful
-        if doubtful and renew:
-            stated_values = stated_types(attributes)
-            own_inputs = {n for n, key in graph.variables_with(ID, "input.") if key}
-            restated = any(
-                text and name in own_inputs
-                for key in _TYPES
-                for name, text in graph.variables_with(key)
+        assembled = write(None)
+        if renew:
+            # To `renewed_types`, -1 is the size in the file.
+            fed_types = {
+                name: (code, sizes and [OPEN if size < 0 else size for size in sizes])
+                for name, (code, sizes) in states.items()
+            }
+            renewed = assembled.writer.renewed_types(
+                imports or {"": 1}, params, fed_types, _stated_outputs(attributes), disputed
             )
-            certain = not (stated_values or restated or fed or assembled.writer.doubts_more)
-            # Facts of the graph answer what `renewed_types` asks of the file, five times as fast.
-            if certain and _core.GraphFacts(
-                document.file, graph, imports or {"": 1}, params
-            ).confirms(assembled.outputs):
-                return assembled
-            renewed = renewed_types(
-                assembled.outline,
-                doubtful,
-                stated_values,
-                lambda: document.model,
-                restated=restated,
-            )
-            assembled = write(renewed)
+            if renewed is not None:
+                assembled = write(renewed)
         return assembled
 
 
@@ -451,6 +438,15 @@ def assemble_for_file(
 def as_in_file(document: Document) -> Assembled:
     """Make the model of a file."""
     return assemble(document.graph, {}, document, {})
+
+
+def _stated_outputs(attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the types that a graph states for outputs, as of `stated`."""
+    types = json.loads(attributes.get(external.STATED, "{}"))
+    return {
+        name: (code, [-1 if size is None else size for size in sizes])
+        for name, (code, sizes) in types.items()
+    }
 
 
 def _imports(attributes: Mapping[str, str], document: Document) -> dict[str, int]:

@@ -20,7 +20,7 @@ from passlib.lowering.types import TypeSpec
 _Type: TypeAlias = "tuple[int | None, list[int] | None]"
 """ONNX's number of an element type, and sizes, -1 for unknown ones."""
 
-_OPEN: Final = -2
+OPEN: Final = -2
 """Stands for a size that is open although the file states one."""
 
 
@@ -47,7 +47,7 @@ def library_nodes(
             number, sizes = _core.stated_type(name, dtypes.get(name) or None, text, 0)
             types[name] = (
                 number or None,
-                sizes and [_OPEN if size < 0 else size for size in sizes],
+                sizes and [OPEN if size < 0 else size for size in sizes],
             )
     for name, spec in given.items():
         with suppress(UnsupportedError):  # texts, and elements that no operator of a library takes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from itertools import count
@@ -28,7 +28,6 @@ from passlib.dialects.onnx.targets import OperatorSet
 from passlib.dialects.onnx.tensors import DATA_FIELDS, ELEMENT_TYPES, to_array, to_bytes
 from passlib.dialects.onnx.writing.adapting import adapt, hide, show
 from passlib.dialects.onnx.writing.assembly import Assembled, Placement
-from passlib.dialects.onnx.writing.types import renewed_types
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 
@@ -526,7 +525,7 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
             check_accepted(made.model, made.held, original)
         except GraphError:
             # Inference of the new version may find that outputs have not the shapes of the file.
-            if not _restate_shapes(made.model, result, original):
+            if not _restate_shapes(made.model, result):
                 raise
             check_accepted(made.model, made.held, original)
     except GraphError as error:
@@ -536,24 +535,34 @@ def converted(assembled: Assembled, opset: int, original: Callable[[], Any]) -> 
     return made
 
 
-def _restate_shapes(model: Any, converted: Any, original: Callable[[], Any]) -> bool:
-    """State the shapes that inference finds of outputs that contradict it; return whether any do.
+def _restate_shapes(model: Any, converted: Any) -> bool:
+    """State the shapes that facts have of outputs that contradict them; return whether any do.
 
     ``converted``: the same model, with all small weights.
     """
-    outputs = {value.name: value.type for value in model.graph.output}
-    _, found = renewed_types(converted, [("", name) for name in outputs], {}, original)[""]
-    types = {name: type(outputs[name]).FromString(message) for name, message in found.items()}
-    same_elements = all(
-        kind.WhichOneof("value") == "tensor_type"
-        and kind.tensor_type.elem_type == outputs[name].tensor_type.elem_type
-        for name, kind in types.items()
-    )
-    if not same_elements:
+    bare = copy_of(converted)
+    for value in bare.graph.output:
+        value.ClearField("type")
+    try:
+        known = {value.name: value.type.tensor_type for value in inferred(bare).graph.output}
+    except GraphError:
+        return False
+    pairs = [(value.type.tensor_type, known[value.name]) for value in model.graph.output]
+    wrong = [(kind, found) for kind, found in pairs if found.HasField("shape")
+             and not _same_sizes(kind.shape.dim, found.shape.dim)]  # fmt: skip
+    if any(kind.elem_type != found.elem_type for kind, found in wrong):
         return False  # an operator that is another one
-    for name, kind in types.items():
-        outputs[name].CopyFrom(kind)
-    return bool(types)
+    for kind, found in wrong:
+        kind.CopyFrom(found)
+    return bool(wrong)
+
+
+def _same_sizes(stated: Sequence[Any], known: Sequence[Any]) -> bool:
+    return len(stated) == len(known) and all(
+        one.dim_value == other.dim_value
+        for one, other in zip(stated, known, strict=True)
+        if one.HasField("dim_value") and other.HasField("dim_value")
+    )
 
 
 def _through_converter(conversion: Conversion, model: Any, hidden: set[str]) -> Any:
