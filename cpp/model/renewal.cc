@@ -17,9 +17,6 @@ using facts::FileFacts;
 using onnx::Bytes;
 using onnx::DoubtfulValue;
 
-/// Of facts::GivenTypes: whatever the file states.
-constexpr int64_t kOpenSize = -2;
-
 bool statesElements(const Fact& fact) { return fact.type != facts::kUnknownType; }
 
 /// Whether a stated type agrees with a known one; then it may be more precise.
@@ -31,22 +28,6 @@ bool agree(const Fact& stated, const Fact& known) {
   one.wrappers.clear();
   other.wrappers.clear();
   return !FileFacts::disagree(one, other);
-}
-
-/// The names that a file gives to open sizes in its main graph.
-std::set<std::string> namesOfSizes(const onnx::Originals& file) {
-  const onnx::OriginalGraph& main = file.main();
-  std::set<std::string> names;
-  for (const std::vector<Bytes>* values : {&main.inputs, &main.outputs, &main.values}) {
-    for (const Bytes value : *values) {
-      const Fact type = facts::typeFact(onnx::bodyOf(value, onnx::numbers::kValueType));
-      if (!type.shape) continue;
-      for (const Dim& dim : *type.shape) {
-        if (dim.name() != nullptr) names.insert(*dim.name());
-      }
-    }
-  }
-  return names;
 }
 
 Fact factOf(const onnx::StatedType& type) {
@@ -64,10 +45,8 @@ class Renewing {
 
   RenewedTypes run() {
     TypeSources& sources = renewal_.sources;
-    const facts::GivenTypes restated = restatedTypes(*renewal_.graph);
-    restated_ = !restated.empty();
+    restated_ = addStatedTypes(*renewal_.graph, &sources);
     const bool is_given = restated_ || !sources.given.empty() || !renewal_.outputs.empty();
-    sources.given.insert(restated.begin(), restated.end());
     FileFacts found(sources.file, renewal_.graph, std::move(sources.known));
     std::set<std::pair<const Node*, std::size_t>> doubtful;
     for (const DoubtfulValue& each : writer_.writer().doubtful) {
@@ -82,7 +61,7 @@ class Renewing {
       return {};
     }
     if (renewal_.disputed) disputed_ = renewal_.disputed();
-    names_ = namesOfSizes(*sources.file);
+    noteNames();
     RenewedTypes made;
     for (const DoubtfulValue& each : writer_.writer().doubtful) {
       renew(each, found.facts().of(each.value), &made[each.place]);
@@ -108,6 +87,26 @@ class Renewing {
     const bool completes =
         known.isTensor() && !known.shape && (!statesElements(known) || known.type == told.type);
     if (completes) types->outputs[name] = serialized(told);
+  }
+
+  /// Notes the names of open sizes that the file states in its main graph, and passes for inputs.
+  void noteNames() {
+    const onnx::OriginalGraph& main = renewal_.sources.file->main();
+    for (const std::vector<Bytes>* values : {&main.inputs, &main.outputs, &main.values}) {
+      for (const Bytes value : *values) {
+        noteNames(facts::typeFact(onnx::bodyOf(value, onnx::numbers::kValueType)).shape);
+      }
+    }
+    for (const Node* node : renewal_.graph->nodes) {
+      if (node->op == "null") noteNames(facts::statedShape(*node, std::nullopt));
+    }
+  }
+
+  void noteNames(const std::optional<facts::Shape>& shape) {
+    if (!shape) return;
+    for (const Dim& dim : *shape) {
+      if (dim.name() != nullptr) names_.insert(*dim.name());
+    }
   }
 
   /// A TypeProto, without the names that inference made.
@@ -142,20 +141,26 @@ class Renewing {
 
 }  // namespace
 
-facts::GivenTypes restatedTypes(const Graph& graph) {
-  facts::GivenTypes types;
+bool addStatedTypes(const Graph& graph, TypeSources* sources) {
+  const facts::OnnxSource source(sources->file);
+  bool is_restated = false;
   for (const Node* node : graph.nodes) {
-    if (node->op != "null") continue;
-    if (attributeOf(*node, onnx::keys::kId).substr(0, 6) != "input.") continue;
+    if (node->op != "null" || sources->known.count(node) != 0) continue;
     const bool has_type = !attributeOf(*node, "__dtype__").empty();
     if (!has_type && attributeOf(*node, "__shape__").empty()) continue;
-    onnx::StatedType stated = statedType(*node, facts::kUnknownType);
-    if (stated.dims) {
-      for (int64_t& size : *stated.dims) size = size < 0 ? kOpenSize : size;
+    const Bytes id = attributeOf(*node, onnx::keys::kId);
+    const bool is_input = id.substr(0, 6) == "input.";
+    if (!is_input && !id.empty()) continue;  // a constant of the file
+    Fact fact = source.describe(*node);
+    if (has_type) {
+      fact.type = static_cast<facts::Type>(*statedType(*node, facts::kUnknownType).code);
     }
-    types[node->name] = {has_type ? stated.code : std::nullopt, std::move(stated.dims)};
+    std::optional<facts::Shape> shape = facts::statedShape(*node, fact.shape);
+    if (shape) fact.shape = std::move(shape);
+    sources->known[node] = std::move(fact);
+    is_restated = is_restated || is_input;
   }
-  return types;
+  return is_restated;
 }
 
 RenewedTypes renewedTypes(const onnx::ModelWriter& writer, Renewal renewal) {

@@ -190,8 +190,8 @@ class Assembly {
     const LibraryOperators& operators = model_.operators == nullptr ? none : *model_.operators;
     if (operators.empty() && opsets_.count(kLibraryDomain) == 0) return;
     if (!hasLibraryNodes(*graph_, model_.file->originals(), operators)) return;
-    TypeSources sources{model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(),
-                        restatedTypes(*graph_)};
+    TypeSources sources{model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(), {}};
+    addStatedTypes(*graph_, &sources);
     LibraryNodes nodes =
         writeLibraryNodes(*graph_, std::move(sources), operators, OnInterrupt::kNothing);
     graph_ = std::move(nodes.graph);
