@@ -244,8 +244,7 @@ def disputes(model: Any, doubtful: Iterable[tuple[str, str]] = ()) -> frozenset[
     """Return the values for which ONNX's inference finds other types than facts.
 
     ``doubtful``: places of graphs in the model, as `placed_graphs` has them, and names of values of
-    which it states no type. ``model``: loses its negative sizes. None for a model that is not
-    sound.
+    which no stated type counts. There are none for a model that is not sound.
     """
     wanted: dict[str, set[str]] = {}
     for place, name in doubtful:
