@@ -148,6 +148,17 @@ bool FileFacts::disagree(const Fact& stated, const Fact& fact) {
   return false;
 }
 
+namespace {
+
+/// The text of an open size in a file, where names have no quotes.
+std::string nameInFile(const Dim& dim) {
+  std::string text = print(dim);
+  const bool is_quoted = dim.name() != nullptr && text.size() > 1 && text.front() == '"';
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+}  // namespace
+
 std::string typeMessage(const Fact& fact, const std::function<bool(const Dim&)>& named) {
   namespace numbers = onnx::numbers;
   std::string tensor;
@@ -159,7 +170,7 @@ std::string typeMessage(const Fact& fact, const std::function<bool(const Dim&)>&
       if (dim.isNumber()) {
         onnx::appendNumber(numbers::kDimValue, static_cast<uint64_t>(dim.number()), &size);
       } else if (dim.isKnown() && named(dim)) {
-        onnx::appendBody(numbers::kDimParam, print(dim), &size);
+        onnx::appendBody(numbers::kDimParam, nameInFile(dim), &size);
       }
       onnx::appendBody(numbers::kDim, size, &shape);
     }

@@ -25,6 +25,14 @@ namespace numbers = onnx::numbers;
 
 constexpr std::size_t kDeepestType = 16;
 
+/// An open size with a name of a file; unknown if that is empty or long. An expression of some tool
+/// is a name like any other, and none of passlib's expressions or names of unknown sizes.
+Dim sizeNamed(const std::string& name) {
+  if (name.empty() || name.size() > 256) return Dim();
+  const bool plain = name.find_first_of("()\"/") == std::string::npos;
+  return Dim::named(plain ? name : '"' + name + '"');
+}
+
 Dim readDim(Bytes dimension) {
   Dim dim;
   Field field;
@@ -33,11 +41,7 @@ Dim readDim(Bytes dimension) {
       const auto size = static_cast<int64_t>(field.value);
       dim = size < 0 ? Dim() : Dim(size);
     } else if (field.number == numbers::kDimParam && field.type == onnx::kBytes) {
-      // An expression of some tool is a name like any other, and none of passlib's expressions or
-      // names of unknown sizes.
-      const std::string name = onnx::decoded(field.body);
-      const bool plain = name.find_first_of("()\"/") == std::string::npos;
-      dim = name.empty() || name.size() > 256 ? Dim() : Dim::named(plain ? name : '"' + name + '"');
+      dim = sizeNamed(onnx::decoded(field.body));
     }
   }
   return dim;
@@ -311,7 +315,7 @@ std::optional<Shape> statedShape(const Node& variable, const std::optional<Shape
     if (stated.extents[i] >= 0) {
       shape.emplace_back(stated.extents[i]);
     } else if (!name.empty()) {
-      shape.push_back(Dim::named(name));
+      shape.push_back(sizeNamed(std::string(name)));
     } else if (of_file && of_file->size() == rank && (*of_file)[i].isSymbolic()) {
       shape.push_back((*of_file)[i]);
     } else {

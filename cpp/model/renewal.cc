@@ -38,108 +38,107 @@ Fact factOf(const onnx::StatedType& type) {
   return fact;
 }
 
-class Renewing {
- public:
-  Renewing(const onnx::ModelWriter& writer, Renewal renewal)
-      : writer_(writer), renewal_(std::move(renewal)) {}
+/// A known type, with the stated shape of a tensor if it has none.
+Fact withShape(const Fact& known, const Fact& stated) {
+  Fact made = known;
+  if (!known.shape && known.isTensor() && stated.isTensor()) made.shape = stated.shape;
+  return made;
+}
 
-  RenewedTypes run() {
-    TypeSources& sources = renewal_.sources;
-    restated_ = addStatedTypes(*renewal_.graph, &sources);
-    const bool is_given = restated_ || !sources.given.empty() || !renewal_.outputs.empty();
-    FileFacts found(sources.file, renewal_.graph, std::move(sources.known));
-    std::set<std::pair<const Node*, std::size_t>> doubtful;
-    for (const DoubtfulValue& each : writer_.writer().doubtful) {
-      doubtful.emplace(each.value.node, static_cast<std::size_t>(each.value.entry));
-    }
-    found.doubt(std::move(doubtful));
-    found.infer(sources.opsets, sources.given, true, true, false,
-                [this](const Node& node, const auto& /*inputs*/) { return resultsOf(node); });
-    const std::vector<Bytes>& outputs = writer_.graph().names.outputs;
-    if (!is_given && !writer_.writer().doubts_more &&
-        found.confirms({outputs.begin(), outputs.end()})) {
-      return {};
-    }
-    if (renewal_.disputed) disputed_ = renewal_.disputed();
-    noteNames();
-    RenewedTypes made;
-    for (const DoubtfulValue& each : writer_.writer().doubtful) {
-      renew(each, found.facts().of(each.value), &made[each.place]);
-    }
-    return made;
+std::vector<Fact> resultsOf(const LibraryResults* results, const Node& node) {
+  std::vector<Fact> made;
+  if (results == nullptr) return made;
+  const auto found = results->find(&node);
+  if (found == results->end()) return made;
+  for (const onnx::StatedType& type : found->second) made.push_back(factOf(type));
+  return made;
+}
+
+}  // namespace
+
+Renewed::Renewed(const onnx::ModelWriter& writer, Renewal renewal)
+    : writer_(writer), outputs_(std::move(renewal.outputs)) {
+  const std::vector<DoubtfulValue>& values = writer.writer().doubtful;
+  holds_ = values.empty();
+  if (holds_) return;
+  TypeSources& sources = renewal.sources;
+  restated_ = addStatedTypes(*renewal.graph, &sources);
+  facts_ = std::make_unique<FileFacts>(sources.file, renewal.graph, std::move(sources.known));
+  std::set<std::pair<const Node*, std::size_t>> doubtful;
+  for (const DoubtfulValue& each : values) {
+    doubtful.emplace(each.value.node, static_cast<std::size_t>(each.value.entry));
   }
+  facts_->doubt(std::move(doubtful));
+  facts_->infer(sources.opsets, sources.given, true, true, false,
+                [results = renewal.results](const Node& node, const auto& /*inputs*/) {
+                  return resultsOf(results, node);
+                });
+  const bool is_given = restated_ || !sources.given.empty() || !outputs_.empty();
+  const std::vector<Bytes>& outputs = writer.graph().names.outputs;
+  holds_ = !is_given && !writer.writer().doubts_more &&
+           facts_->confirms({outputs.begin(), outputs.end()});
+  if (!holds_) noteNames();
+}
 
- private:
-  void renew(const DoubtfulValue& value, const Fact& fact, onnx::RenewedTypes* types) {
-    const std::string name(value.name);
-    const bool is_certain = statesElements(fact) && disputed_.count(name) == 0;
-    types->values[name] = is_certain ? std::optional<std::string>(serialized(fact)) : std::nullopt;
-    if (value.output.data() == nullptr) return;
-    const Fact stated = facts::typeFact(onnx::bodyOf(value.output, onnx::numbers::kValueType));
-    if (is_certain && (restated_ || !agree(stated, fact))) {
-      types->outputs[name] = serialized(withShape(fact, stated));
-    }
-    if (!value.place.empty()) return;
-    const auto given = renewal_.outputs.find(name);
-    if (given == renewal_.outputs.end()) return;
-    const Fact& known = statesElements(fact) ? fact : stated;
-    const Fact told = factOf(given->second);
-    const bool completes =
-        known.isTensor() && !known.shape && (!statesElements(known) || known.type == told.type);
-    if (completes) types->outputs[name] = serialized(told);
+RenewedTypes Renewed::types(const std::set<std::string>& disputed) const {
+  RenewedTypes made;
+  if (holds_) return made;
+  for (const DoubtfulValue& each : writer_.writer().doubtful) {
+    const std::string name(each.name);
+    const Fact& fact = facts_->facts().of(each.value);
+    const bool is_certain = statesElements(fact) && disputed.count(name) == 0;
+    onnx::RenewedTypes& types = made[each.place];
+    types.values[name] = is_certain ? std::optional<std::string>(serialized(fact)) : std::nullopt;
+    if (each.output.data() == nullptr) continue;
+    std::string type = typeOfOutput(each, fact, is_certain);
+    if (!type.empty()) types.outputs[name] = std::move(type);
   }
+  return made;
+}
 
-  /// Notes the names of open sizes that the file states in its main graph, and passes for inputs.
-  void noteNames() {
-    const onnx::OriginalGraph& main = renewal_.sources.file->main();
-    for (const std::vector<Bytes>* values : {&main.inputs, &main.outputs, &main.values}) {
-      for (const Bytes value : *values) {
-        noteNames(facts::typeFact(onnx::bodyOf(value, onnx::numbers::kValueType)).shape);
-      }
-    }
-    for (const Node* node : renewal_.graph->nodes) {
-      if (node->op == "null") noteNames(facts::statedShape(*node, std::nullopt));
+/// The type of an output, serialized; empty if its description stays.
+std::string Renewed::typeOfOutput(const DoubtfulValue& value, const Fact& fact,
+                                  bool is_certain) const {
+  const Fact stated = facts::typeFact(onnx::bodyOf(value.output, onnx::numbers::kValueType));
+  if (value.place.empty()) {
+    const auto given = outputs_.find(std::string(value.name));
+    if (given != outputs_.end()) {
+      const Fact& known = statesElements(fact) ? fact : stated;
+      const Fact told = factOf(given->second);
+      const bool completes =
+          known.isTensor() && !known.shape && (!statesElements(known) || known.type == told.type);
+      if (completes) return serialized(told);
     }
   }
+  const bool is_other = is_certain && (restated_ || !agree(stated, fact));
+  return is_other ? serialized(withShape(fact, stated)) : std::string();
+}
 
-  void noteNames(const std::optional<facts::Shape>& shape) {
+/// Notes the names of open sizes that the file states in its main graph, and passes for inputs.
+void Renewed::noteNames() {
+  const auto note = [this](const std::optional<facts::Shape>& shape) {
     if (!shape) return;
     for (const Dim& dim : *shape) {
       if (dim.name() != nullptr) names_.insert(*dim.name());
     }
+  };
+  const onnx::OriginalGraph& main = writer_.originals().main();
+  for (const std::vector<Bytes>* values : {&main.inputs, &main.outputs, &main.values}) {
+    for (const Bytes value : *values) {
+      note(facts::typeFact(onnx::bodyOf(value, onnx::numbers::kValueType)).shape);
+    }
   }
-
-  /// A TypeProto, without the names that inference made.
-  std::string serialized(const Fact& fact) const {
-    return facts::typeMessage(fact, [this](const Dim& dim) {
-      return dim.name() != nullptr && names_.count(*dim.name()) != 0;
-    });
+  for (const Node* node : facts_->graph().nodes) {
+    if (node->op == "null") note(facts::statedShape(*node, std::nullopt));
   }
+}
 
-  /// A known type, with the stated shape of a tensor if it has none.
-  static Fact withShape(const Fact& known, const Fact& stated) {
-    Fact made = known;
-    if (!known.shape && known.isTensor() && stated.isTensor()) made.shape = stated.shape;
-    return made;
-  }
-
-  std::vector<Fact> resultsOf(const Node& node) const {
-    std::vector<Fact> made;
-    if (renewal_.results == nullptr) return made;
-    const auto found = renewal_.results->find(&node);
-    if (found == renewal_.results->end()) return made;
-    for (const onnx::StatedType& type : found->second) made.push_back(factOf(type));
-    return made;
-  }
-
-  const onnx::ModelWriter& writer_;
-  Renewal renewal_;
-  bool restated_ = false;
-  std::set<std::string> disputed_;
-  std::set<std::string> names_;  ///< of open sizes
-};
-
-}  // namespace
+/// A TypeProto, without the names that inference made.
+std::string Renewed::serialized(const Fact& fact) const {
+  return facts::typeMessage(fact, [this](const Dim& dim) {
+    return dim.name() != nullptr && names_.count(*dim.name()) != 0;
+  });
+}
 
 bool addStatedTypes(const Graph& graph, TypeSources* sources) {
   const facts::OnnxSource source(sources->file);
@@ -161,11 +160,6 @@ bool addStatedTypes(const Graph& graph, TypeSources* sources) {
     is_restated = is_restated || is_input;
   }
   return is_restated;
-}
-
-RenewedTypes renewedTypes(const onnx::ModelWriter& writer, Renewal renewal) {
-  if (writer.writer().doubtful.empty()) return {};
-  return Renewing(writer, std::move(renewal)).run();
 }
 
 }  // namespace passlib::model

@@ -2,7 +2,6 @@
 #ifndef PASSLIB_MODEL_RENEWAL_H_
 #define PASSLIB_MODEL_RENEWAL_H_
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -28,17 +27,35 @@ struct Renewal {
   const LibraryResults* results = nullptr;  ///< may be null
   /// Types of outputs of the main graph that the facts may leave open.
   std::map<std::string, onnx::StatedType> outputs;
-  /// Returns the values of which another inference finds other types; null for none. Called once,
-  /// if types are renewed.
-  std::function<std::set<std::string>()> disputed;
 };
 
-/// Infers the doubtful types of a model that is written. Result: what to write in place of what
-/// the file states; nothing if that holds.
-///
-/// Outputs keep their description unless facts contradict it. Of other values only what is known
-/// and not disputed is stated.
-RenewedTypes renewedTypes(const onnx::ModelWriter& writer, Renewal renewal);
+/// The doubtful types of a model that is written, inferred again.
+class Renewed {
+ public:
+  /// Refers to the writer.
+  Renewed(const onnx::ModelWriter& writer, Renewal renewal);
+
+  /// Whether what the file states holds.
+  bool holds() const { return holds_; }
+
+  /// Returns what to write instead. Outputs keep their description unless facts contradict it. Of
+  /// other values only what is known is stated. `disputed`: values of whose types another inference
+  /// finds others.
+  RenewedTypes types(const std::set<std::string>& disputed) const;
+
+ private:
+  void noteNames();
+  std::string serialized(const facts::Fact& fact) const;
+  std::string typeOfOutput(const onnx::DoubtfulValue& value, const facts::Fact& fact,
+                           bool is_certain) const;
+
+  const onnx::ModelWriter& writer_;
+  std::map<std::string, onnx::StatedType> outputs_;
+  std::unique_ptr<facts::FileFacts> facts_;
+  bool restated_ = false;  ///< a pass stated the type of an input of the file
+  bool holds_ = false;
+  std::set<std::string> names_;  ///< of open sizes
+};
 
 }  // namespace passlib::model
 

@@ -236,9 +236,9 @@ class Assembly {
     renewal.graph = graph_;
     renewal.sources = {model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(), {}};
     renewal.results = &host_.results();
-    RenewedTypes renewed = renewedTypes(*writer_, std::move(renewal));
-    if (renewed.empty()) return;
-    host_.setRenewed(std::move(renewed));
+    const Renewed renewed(*writer_, std::move(renewal));
+    if (renewed.holds()) return;
+    host_.setRenewed(renewed.types({}));
     write();
   }
 

@@ -120,7 +120,8 @@ def stated_type(
     variable: str, dtype: str | None, shape: str | None, code: int | None
 ) -> _StatedType: ...
 
-class RenewedTypes: ...
+class RenewedTypes:
+    disputed: Set[str]
 
 class OnnxWriter:
     def __init__(
@@ -147,7 +148,6 @@ class OnnxWriter:
         params: dict[str, Any],
         given: Mapping[str, tuple[int | None, Sequence[int] | None]],
         outputs: Mapping[str, tuple[int | None, Sequence[int] | None]],
-        disputed: Callable[[], Set[str]],
     ) -> RenewedTypes | None: ...
     @property
     def domains(self) -> set[str]: ...

@@ -1,11 +1,9 @@
 // passlib._core.OnnxWriter: ONNX models written from memory.
 
-#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,9 +43,11 @@ using StatedTuple = std::tuple<std::optional<int32_t>, std::optional<std::vector
 using OutputTuple = std::tuple<std::string, std::string, std::string, uint32_t>;
 using PresentTuple = std::tuple<bool, std::optional<std::vector<OutputTuple>>>;
 
-/// What `renewed_types` returns, for a writer.
-struct Renewed {
-  model::RenewedTypes types;
+/// Types inferred again, for another writer of the same graph.
+struct RenewedModel {
+  py::object writer;
+  std::unique_ptr<const model::Renewed> types;
+  std::set<std::string> disputed;
 };
 
 StatedType statedOf(const StatedTuple& type) { return {std::get<0>(type), std::get<1>(type)}; }
@@ -255,12 +255,11 @@ class OnnxWriter {
     return list;
   }
 
-  /// The types of these values, inferred again; null if what the file states holds. The parameters
-  /// are those of model::Renewal.
-  std::shared_ptr<Renewed> renewedTypes(const facts::Opsets& opsets, const py::dict& params,
-                                        facts::GivenTypes given,
-                                        const std::map<std::string, StatedTuple>& outputs,
-                                        std::function<std::set<std::string>()> disputed) const {
+  /// Infers the types of these values again; null if what the file states holds. The parameters are
+  /// those of model::Renewal.
+  std::unique_ptr<const model::Renewed> renewed(
+      const facts::Opsets& opsets, const py::dict& params, facts::GivenTypes given,
+      const std::map<std::string, StatedTuple>& outputs) const {
     if (model_.writer().doubtful.empty()) return nullptr;
     auto& file = owner_.cast<OnnxFile&>();
     model::Renewal renewal;
@@ -268,11 +267,9 @@ class OnnxWriter {
     renewal.sources = {file.originals(), arrayFacts(*graph_, params), opsets, std::move(given)};
     if (library_nodes_ != nullptr) renewal.results = &library_nodes_->results;
     for (const auto& [name, type] : outputs) renewal.outputs[name] = statedOf(type);
-    renewal.disputed = std::move(disputed);
     const ReleasedGil released;
-    auto made = std::make_shared<Renewed>();
-    made->types = model::renewedTypes(model_, std::move(renewal));
-    return made->types.empty() ? nullptr : made;
+    auto made = std::make_unique<const model::Renewed>(model_, std::move(renewal));
+    return made->holds() ? nullptr : std::move(made);
   }
 
   /// The initializers whose elements are not in the message: number, array, whether that is a
@@ -344,29 +341,39 @@ void bindOnnxWriter(py::module_* m) {
         return {stated.code, stated.dims};
       },
       py::arg("variable"), py::arg("dtype"), py::arg("shape"), py::arg("code"));
-  py::class_<Renewed, std::shared_ptr<Renewed>>(*m, "RenewedTypes");
+  py::class_<RenewedModel>(*m, "RenewedTypes").def_readwrite("disputed", &RenewedModel::disputed);
   py::class_<OnnxWriter>(*m, "OnnxWriter")
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,
                        const py::dict& params, const py::dict& constants,
-                       const std::map<std::string, StatedTuple>& fed,
-                       const std::shared_ptr<Renewed>& renewed, py::function code_of,
-                       py::function kind_of, std::string omitted,
+                       const std::map<std::string, StatedTuple>& fed, const RenewedModel* renewed,
+                       py::function code_of, py::function kind_of, std::string omitted,
                        std::shared_ptr<model::LibraryNodes> nodes) {
              auto host = std::make_unique<PythonHost>(params, constants, fed, std::move(code_of),
                                                       std::move(kind_of), std::move(omitted));
-             if (renewed != nullptr) host->setRenewed(renewed->types);
+             if (renewed != nullptr) {
+               host->setRenewed(renewed->types->types(renewed->disputed));
+             }
              host->setLibraryNodes(nodes.get());
              std::shared_ptr<const Graph> written = nodes ? nodes->graph : graph.get();
              return std::make_unique<OnnxWriter>(std::move(file), std::move(written),
                                                  std::move(host), present, std::move(nodes));
            }),
            py::arg("file"), py::arg("graph"), py::arg("present"), py::arg("params"),
-           py::arg("constants"), py::arg("fed"), py::arg("renewed").none(true), py::arg("code_of"),
+           py::arg("constants"), py::arg("fed"), py::arg("renewed"), py::arg("code_of"),
            py::arg("kind_of"), py::arg("omitted"), py::arg("library_nodes").none(true))
       .def_property_readonly("outputs", &OnnxWriter::outputs)
       .def_property_readonly("doubtful", &OnnxWriter::doubtful)
-      .def("renewed_types", &OnnxWriter::renewedTypes, py::arg("opsets"), py::arg("params"),
-           py::arg("given"), py::arg("outputs"), py::arg("disputed"))
+      .def(
+          "renewed_types",
+          [](py::object self, const facts::Opsets& opsets, const py::dict& params,
+             facts::GivenTypes given, const std::map<std::string, StatedTuple>& outputs) {
+            auto types =
+                self.cast<OnnxWriter&>().renewed(opsets, params, std::move(given), outputs);
+            if (types == nullptr) return std::unique_ptr<RenewedModel>();
+            return std::make_unique<RenewedModel>(
+                RenewedModel{std::move(self), std::move(types), {}});
+          },
+          py::arg("opsets"), py::arg("params"), py::arg("given"), py::arg("outputs"))
       .def_property_readonly(
           "domains", [](OnnxWriter& writer) { return writer.model().writer().nodes.domains; })
       .def_property_readonly("aside", &OnnxWriter::aside)

@@ -180,7 +180,10 @@ void Variables::addUntied(std::size_t position, const Original* original, bool g
     inputs_.emplace_back(original->number,
                          withName(retyped(node, *original), kValueName, name, &arena_));
   } else {
-    inputs_.emplace_back(kNew + position, typed(name, host_.stated(node, std::nullopt)));
+    Bytes described = typed(name, host_.stated(node, std::nullopt));
+    const std::vector<Bytes> sizes = statedNames(node);
+    if (!sizes.empty()) described = arena_.emplace_back(withOpenSizes(described, "", sizes));
+    inputs_.emplace_back(kNew + position, described);
   }
 }
 

@@ -129,6 +129,41 @@ def test_types_behind_a_new_node(what: str, tmp_path: Path) -> None:
     assert shown(kind) == expected
 
 
+@pytest.mark.parametrize("name", ["batch/2", "floor(n)", '"n"', "a b"])
+def test_names_of_sizes_stay(name: str, tmp_path: Path) -> None:
+    text = HEAD + "(float[n, 4] x) => (float[n, 4] y) <float[n, 4] a> { a = Relu(x) y = Neg(a) }"
+    made = onnx.parser.parse_model(text)
+    for value in (*made.graph.input, *made.graph.value_info, *made.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = name
+    model = passlib.load(made)
+    for changed in (
+        model.optimize_for("putBefore", node="Relu_0", op="Abs"),
+        model.with_shapes({"x": (None, 4)}),
+    ):
+        changed.save(tmp_path / "b.onnx")
+        graph = onnx.load(tmp_path / "b.onnx").graph
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            assert shown(value.type) == f"float32 ({name}, 4)"
+
+
+def test_names_that_a_pass_states_for_a_new_input(tmp_path: Path) -> None:
+    @passlib.graph_pass(name="feed_another")
+    def feed_another(graph: passlib.Graph) -> None:
+        """Read a new input."""
+        types = {"__shape__": "(0, 4)", "__dtype__": "0", "__dim_params__": "rows/2,"}
+        new = graph.add_variable("fresh", types)
+        graph.connect(new.outputs[0], graph.find("Relu_0"), 0)
+
+    text = HEAD + "(float[n, 4] x) => (float[n, 4] y) <float[n, 4] a> { a = Relu(x) y = Neg(a) }"
+    passlib.load(onnx.parser.parse_model(text)).optimize_for("feed_another").save(
+        tmp_path / "b.onnx"
+    )
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    found = {v.name: shown(v.type) for v in (*graph.input, *graph.value_info, *graph.output)}
+    expected = "float32 (rows/2, 4)"
+    assert {name: found[name] for name in ("fresh", "a")} == {"fresh": expected, "a": expected}
+
+
 def shown(kind: onnx.TypeProto) -> str:
     """Return a type as text, such as ``seq(float32 (n, ?))``."""
     which = kind.WhichOneof("value")

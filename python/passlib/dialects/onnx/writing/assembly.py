@@ -391,9 +391,6 @@ def assemble(
         writer.set_imports(*_new_imports(document, imports, writer.domains))
         return Assembled(writer, params, document.arrays)
 
-    def disputed() -> frozenset[str]:
-        return disputes(assembled.outline, assembled.writer.doubtful)
-
     with collection_off():
         assembled = write(None)
         if renew:
@@ -403,9 +400,10 @@ def assemble(
                 for name, (code, sizes) in states.items()
             }
             renewed = assembled.writer.renewed_types(
-                imports or {"": 1}, params, fed_types, _stated_outputs(attributes), disputed
+                imports or {"": 1}, params, fed_types, _stated_outputs(attributes)
             )
             if renewed is not None:
+                renewed.disputed = disputes(assembled.outline, assembled.writer.doubtful)
                 assembled = write(renewed)
         return assembled
 
