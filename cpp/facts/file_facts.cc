@@ -153,7 +153,8 @@ namespace {
 /// The text of an open size in a file, where names have no quotes.
 std::string nameInFile(const Dim& dim) {
   std::string text = print(dim);
-  const bool is_quoted = dim.name() != nullptr && text.size() > 1 && text.front() == '"';
+  const bool is_quoted =
+      dim.name() != nullptr && text.size() > 1 && text.front() == '"' && text.back() == '"';
   return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
