@@ -2,9 +2,6 @@
 // opt`.
 
 #include <fnmatch.h>
-#if __has_include(<malloc.h>)
-#include <malloc.h>
-#endif
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -698,11 +695,6 @@ int statusOf(passlib_error_kind kind) {
 }  // namespace
 
 int main(int count, char** words) {
-#ifdef M_MXFAST  // of the GNU C library
-  // Blocks join when they are freed, not all at once later: simplify takes a tenth less time for
-  // 100,000 operators of bench/onnx_transformer.py, and not more for 7,000.
-  ::mallopt(M_MXFAST, 0);
-#endif
   try {
     const Arguments given = parse(count, words);
     if (given.help) {
