@@ -20,7 +20,8 @@ void FileFacts::infer(const Opsets& opsets, const GivenTypes& given, bool with_s
       continue;
     }
     const auto& [code, dims] = stated->second;
-    Fact fact = source_->describe(*node);
+    const auto known = known_.find(node);
+    Fact fact = known == known_.end() ? source_->describe(*node) : known->second;
     const bool other = fact.constant || fact.content != nullptr;
     if (other) fact = Fact::tensor(fact.type);
     if (code) fact.type = static_cast<Type>(*code);

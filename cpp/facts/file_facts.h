@@ -19,7 +19,7 @@
 namespace passlib::facts {
 
 /// Types of variables by name as a caller states them: ONNX's element type, and sizes of which -1
-/// is that of the file, and a smaller number is unknown.
+/// is that which is known without them, and a smaller number is unknown.
 using GivenTypes =
     std::map<std::string, std::tuple<std::optional<int>, std::optional<std::vector<int64_t>>>>;
 

@@ -495,12 +495,9 @@ onnx::MadeAttribute makeAttribute(const Node& node, Bytes key, Bytes text, int k
 }
 
 onnx::StatedType statedType(const Node& variable, std::optional<int32_t> code) {
-  return statedType(variable.name, attributeOf(variable, "__dtype__"),
-                    attributeOf(variable, "__shape__"), code);
-}
-
-onnx::StatedType statedType(Bytes variable, Bytes type, Bytes shape, std::optional<int32_t> code) {
-  const std::string title = "variable " + shown(variable);
+  const Bytes type = attributeOf(variable, "__dtype__");
+  const Bytes shape = attributeOf(variable, "__shape__");
+  const std::string title = "variable " + shown(variable.name);
   if (type.data() == nullptr && !code) {
     throw UnsupportedError(title +
                            " is new and has no values; allocate them with alloc_arg, or state the "

@@ -23,9 +23,6 @@ onnx::MadeAttribute makeAttribute(const Node& node, onnx::Bytes key, onnx::Bytes
 /// Returns the type that a variable without values states in `__dtype__` and `__shape__`. `code`:
 /// the element type where it states none. Throws UnsupportedError.
 onnx::StatedType statedType(const Node& variable, std::optional<int32_t> code);
-/// The same from the two texts, null views for those that it does not have.
-onnx::StatedType statedType(onnx::Bytes variable, onnx::Bytes type, onnx::Bytes shape,
-                            std::optional<int32_t> code);
 
 }  // namespace passlib::model
 

@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "library/calls/call.h"
 #include "library/operators/elements.h"
+#include "model/attributes.h"
 #include "onnx/parts/long_attribute.h"
 #include "onnx/reading/level.h"
 #include "onnx/text/strings.h"
@@ -688,6 +689,28 @@ class Writer {
 
 }  // namespace
 
+bool addStatedTypes(const Graph& graph, TypeSources* sources) {
+  const facts::OnnxSource source(sources->file);
+  bool is_restated = false;
+  for (const Node* node : graph.nodes) {
+    if (node->op != "null" || sources->known.count(node) != 0) continue;
+    const bool has_type = !attributeOf(*node, "__dtype__").empty();
+    if (!has_type && attributeOf(*node, "__shape__").empty()) continue;
+    const Bytes id = attributeOf(*node, onnx::keys::kId);
+    const bool is_input = id.substr(0, 6) == "input.";
+    if (!is_input && !id.empty()) continue;  // a constant of the file
+    Fact fact = source.describe(*node);
+    if (has_type) {
+      fact.type = static_cast<facts::Type>(*statedType(*node, facts::kUnknownType).code);
+    }
+    std::optional<facts::Shape> shape = facts::statedShape(*node, fact.shape);
+    if (shape) fact.shape = std::move(shape);
+    sources->known[node] = std::move(fact);
+    is_restated = is_restated || is_input;
+  }
+  return is_restated;
+}
+
 bool needsClaim(const Graph& graph, const IsKnown& is_known) {
   bool found = false;
   // Only read here.
@@ -723,6 +746,7 @@ bool hasLibraryNodes(const Graph& graph, const std::shared_ptr<const onnx::Origi
 
 LibraryNodes writeLibraryNodes(const Graph& graph, TypeSources sources,
                                const LibraryOperators& operators, OnInterrupt how) {
+  addStatedTypes(graph, &sources);
   return Writer(graph, std::move(sources), operators, how).write();
 }
 

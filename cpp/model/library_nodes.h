@@ -40,6 +40,11 @@ struct TypeSources {
   facts::GivenTypes given;
 };
 
+/// Adds the types that passes state for inputs of the file and for new variables to those that are
+/// known. Returns whether there is one for an input of the file. Throws UnsupportedError for a type
+/// that ONNX does not have.
+bool addStatedTypes(const Graph& graph, TypeSources* sources);
+
 /// Whether a library has an operator of this name.
 using IsKnown = std::function<bool(const std::string& name)>;
 
@@ -57,9 +62,10 @@ bool hasLibraryNodes(const Graph& graph, const std::shared_ptr<const onnx::Origi
                      const LibraryOperators& operators);
 
 /// Writes these nodes. Those that are in that form already, as in a file, keep it; their types are
-/// inferred again if their library is loaded. `how`: what to do on SIGINT while a library infers
-/// types. Throws GraphError if a node does not fit its operator, UnsupportedError if it has no form
-/// in ONNX, OperatorError if a library refuses inputs of which all is known, LoadError.
+/// inferred again if their library is loaded. Types that passes state are added to `sources`.
+/// `how`: what to do on SIGINT while a library infers types. Throws GraphError if a node does not
+/// fit its operator, UnsupportedError if it has no form in ONNX, OperatorError if a library refuses
+/// inputs of which all is known, LoadError.
 LibraryNodes writeLibraryNodes(const Graph& graph, TypeSources sources,
                                const LibraryOperators& operators, OnInterrupt how);
 

@@ -3,8 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "graph/attributes.h"
-#include "model/attributes.h"
 #include "onnx/wire/numbers.h"
 
 namespace passlib::model {
@@ -138,28 +136,6 @@ std::string Renewed::serialized(const Fact& fact) const {
   return facts::typeMessage(fact, [this](const Dim& dim) {
     return dim.name() != nullptr && names_.count(*dim.name()) != 0;
   });
-}
-
-bool addStatedTypes(const Graph& graph, TypeSources* sources) {
-  const facts::OnnxSource source(sources->file);
-  bool is_restated = false;
-  for (const Node* node : graph.nodes) {
-    if (node->op != "null" || sources->known.count(node) != 0) continue;
-    const bool has_type = !attributeOf(*node, "__dtype__").empty();
-    if (!has_type && attributeOf(*node, "__shape__").empty()) continue;
-    const Bytes id = attributeOf(*node, onnx::keys::kId);
-    const bool is_input = id.substr(0, 6) == "input.";
-    if (!is_input && !id.empty()) continue;  // a constant of the file
-    Fact fact = source.describe(*node);
-    if (has_type) {
-      fact.type = static_cast<facts::Type>(*statedType(*node, facts::kUnknownType).code);
-    }
-    std::optional<facts::Shape> shape = facts::statedShape(*node, fact.shape);
-    if (shape) fact.shape = std::move(shape);
-    sources->known[node] = std::move(fact);
-    is_restated = is_restated || is_input;
-  }
-  return is_restated;
 }
 
 }  // namespace passlib::model

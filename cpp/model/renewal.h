@@ -12,11 +12,6 @@
 
 namespace passlib::model {
 
-/// Adds the types that passes state for inputs of the file and for new variables to those that are
-/// known. Returns whether there is one for an input of the file. Throws UnsupportedError for a type
-/// that ONNX does not have.
-bool addStatedTypes(const Graph& graph, TypeSources* sources);
-
 /// Types by place of the graph.
 using RenewedTypes = std::map<std::string, onnx::RenewedTypes>;
 

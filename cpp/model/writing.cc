@@ -17,7 +17,6 @@
 #include "errors.h"
 #include "facts/file_facts.h"
 #include "facts/table.h"
-#include "graph/attributes.h"
 #include "library/weights/written.h"
 #include "model/attributes.h"
 #include "model/data_files.h"
@@ -191,7 +190,6 @@ class Assembly {
     if (operators.empty() && opsets_.count(kLibraryDomain) == 0) return;
     if (!hasLibraryNodes(*graph_, model_.file->originals(), operators)) return;
     TypeSources sources{model_.file->originals(), arrayFacts(model_, *graph_), inferredSets(), {}};
-    addStatedTypes(*graph_, &sources);
     LibraryNodes nodes =
         writeLibraryNodes(*graph_, std::move(sources), operators, OnInterrupt::kNothing);
     graph_ = std::move(nodes.graph);
@@ -260,8 +258,10 @@ class Assembly {
   }
 
   static bool isTyped(Bytes output) {
-    const facts::Fact type = facts::typeFact(onnx::bodyOf(output, onnx::numbers::kValueType));
-    return type.type != facts::kUnknownType || !type.wrappers.empty();
+    const Bytes type = onnx::bodyOf(output, onnx::numbers::kValueType);
+    const facts::Fact fact = facts::typeFact(type);
+    return fact.type != facts::kUnknownType || !fact.wrappers.empty() ||
+           !onnx::bodyOf(type, onnx::numbers::kOpaqueType).empty();
   }
 
   const Model& model_;

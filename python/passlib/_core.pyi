@@ -116,10 +116,6 @@ _StatedType = tuple[int | None, list[int] | None]
 _Fact = tuple[int, str, list[int | str | None] | None, list[Any] | None, bool, int]
 _PresentOutputs = tuple[bool, Sequence[tuple[str, str, str, int]] | None]
 
-def stated_type(
-    variable: str, dtype: str | None, shape: str | None, code: int | None
-) -> _StatedType: ...
-
 class RenewedTypes:
     disputed: Set[str]
 

@@ -75,9 +75,7 @@ class PythonHost : public onnx::WriteHost {
         code_of_(std::move(code_of)),
         kind_of_(std::move(kind_of)),
         omitted_(std::move(omitted)) {
-    for (const auto& [name, type] : fed) {
-      fed_[name] = statedOf(type);
-    }
+    for (const auto& [name, type] : fed) fed_[name] = statedOf(type);
   }
 
   void setRenewed(model::RenewedTypes renewed) { renewed_ = std::move(renewed); }
@@ -332,15 +330,6 @@ class OnnxWriter {
 }  // namespace
 
 void bindOnnxWriter(py::module_* m) {
-  m->def(
-      "stated_type",
-      [](const std::string& variable, const std::optional<std::string>& type,
-         const std::optional<std::string>& shape, std::optional<int32_t> code) -> StatedTuple {
-        const StatedType stated = model::statedType(variable, type ? Bytes(*type) : Bytes(),
-                                                    shape ? Bytes(*shape) : Bytes(), code);
-        return {stated.code, stated.dims};
-      },
-      py::arg("variable"), py::arg("dtype"), py::arg("shape"), py::arg("code"));
   py::class_<RenewedModel>(*m, "RenewedTypes").def_readwrite("disputed", &RenewedModel::disputed);
   py::class_<OnnxWriter>(*m, "OnnxWriter")
       .def(py::init([](py::object file, GraphSource& graph, const PresentTuple& present,

@@ -251,7 +251,9 @@ def disputes(model: Any, doubtful: Iterable[tuple[str, str]] = ()) -> frozenset[
         wanted.setdefault(place, set()).add(name)
     bare = copy_of(model)
     for place, graph in placed_graphs(bare.graph):
-        names = wanted.get(place, set())
+        names = wanted.get(place)
+        if names is None:
+            continue
         refill(graph.value_info, [each for each in graph.value_info if each.name not in names])
         for value in graph.output:
             if value.name in names:

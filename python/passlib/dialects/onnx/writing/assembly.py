@@ -31,7 +31,7 @@ from passlib.dialects.onnx.reading import (
 )
 from passlib.dialects.onnx.soundness.inference import disputes
 from passlib.dialects.onnx.tensors import PACKED, code_of
-from passlib.dialects.onnx.writing.library_nodes import OPEN, library_nodes, stated
+from passlib.dialects.onnx.writing.library_nodes import library_nodes, stated
 from passlib.errors import FormatError, GraphError, PasslibError, UnsupportedError, printable
 from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
 from passlib.files.optional import require
@@ -394,13 +394,8 @@ def assemble(
     with collection_off():
         assembled = write(None)
         if renew:
-            # To `renewed_types`, -1 is the size in the file.
-            fed_types = {
-                name: (code, sizes and [OPEN if size < 0 else size for size in sizes])
-                for name, (code, sizes) in states.items()
-            }
             renewed = assembled.writer.renewed_types(
-                imports or {"": 1}, params, fed_types, _stated_outputs(attributes)
+                imports or {"": 1}, params, states, _stated_outputs(attributes)
             )
             if renewed is not None:
                 renewed.disputed = disputes(assembled.outline, assembled.writer.doubtful)

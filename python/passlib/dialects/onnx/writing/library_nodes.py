@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from passlib.lowering.types import TypeSpec
 
 _Type: TypeAlias = "tuple[int | None, list[int] | None]"
 """ONNX's number of an element type, and sizes, -1 for unknown ones."""
-
-OPEN: Final = -2
-"""Stands for a size that is open although the file states one."""
 
 
 def library_nodes(
@@ -41,29 +38,12 @@ def library_nodes(
     if not operators and LIBRARIES not in imports:
         return None
     types: dict[str, _Type] = {}
-    dtypes = dict(graph.variables_with("__dtype__"))
-    for name, text in graph.variables_with("__shape__"):  # as a pass or an edit states them
-        if text:
-            number, sizes = _core.stated_type(name, dtypes.get(name) or None, text, 0)
-            types[name] = (
-                number or None,
-                sizes and [OPEN if size < 0 else size for size in sizes],
-            )
     for name, spec in given.items():
         with suppress(UnsupportedError):  # texts, and elements that no operator of a library takes
-            types[name] = _joined(stated(name, spec), types.get(name, (None, None)))
+            types[name] = stated(name, spec)
     return _core.library_nodes(
         document.file, graph, imports, params, types, operators, sys.stdout.write
     )
-
-
-def _joined(fed: _Type, known: _Type) -> _Type:
-    """Return the type of a fed value, with the sizes that the graph knows where it has none."""
-    code, sizes = fed
-    before = known[1]
-    if sizes is None or before is None or len(before) != len(sizes):
-        return fed
-    return code, [old if new < 0 else new for new, old in zip(sizes, before, strict=True)]
 
 
 def stated(name: str, spec: TypeSpec) -> _Type:
