@@ -46,13 +46,14 @@ void bindExitGate(pybind11::module_* m);
 /// Adds JsonObject, JsonArray and parse_json.
 void bindJson(pybind11::module_* m);
 
-/// Adds json_members, read_ark, read_dlprim and read_nnvm. Needs Graph.
-
 /// Adds OnnxFile, is_onnx, strip_onnx and occurs_outside_weights. Needs Graph.
 void bindOnnx(pybind11::module_* m);
 
 /// Adds OnnxWriter and onnx_output_names. Needs OnnxFile.
 void bindOnnxWriter(pybind11::module_* m);
+
+/// Adds PlacedModel, place_data and with_data_files. Needs FileMapping.
+void bindDataFiles(pybind11::module_* m);
 
 /// Adds GraphFacts. Needs OnnxFile.
 void bindFacts(pybind11::module_* m);

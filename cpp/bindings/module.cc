@@ -20,6 +20,7 @@ PYBIND11_MODULE(_core, m) {
   passlib::bindPartition(&m);
   passlib::bindOnnx(&m);
   passlib::bindOnnxWriter(&m);
+  passlib::bindDataFiles(&m);
   passlib::bindFacts(&m);
   passlib::bindJson(&m);
   passlib::bindArrays(&m);

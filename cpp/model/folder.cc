@@ -118,12 +118,9 @@ std::shared_ptr<const FileMapping> Folder::file(const std::string& location,
   return files_[path] = mapFile(path);
 }
 
-std::optional<Array> Folder::array(const onnx::Constant& constant) {
-  const std::string what = constant.place();
-  onnx::Tensor tensor = onnx::readTensor(constant.message);
-  const onnx::DataPlace place = onnx::placeOf(tensor.message, what);
-  std::shared_ptr<const FileMapping> data = file(place.location, what);
-  const std::size_t all = data == nullptr ? 0 : data->size();
+onnx::Bytes dataIn(const FileMapping* file, const onnx::Tensor& tensor,
+                   const onnx::DataPlace& place, const std::string& what) {
+  const std::size_t all = file == nullptr ? 0 : file->size();
   const bool fits = place.offset <= all && (!place.length || *place.length <= all - place.offset);
   if (!fits) {
     const std::string end = place.length ? sumOf(place.offset, *place.length) : std::to_string(all);
@@ -133,15 +130,25 @@ std::optional<Array> Folder::array(const onnx::Constant& constant) {
   }
   const std::size_t count = onnx::countElements(tensor.dims, [&what] { return what; });
   const onnx::ElementType* const type = onnx::elementType(tensor.type);
-  if (type == nullptr) return std::nullopt;
-  const std::size_t size = count * type->size;
   const std::size_t given = place.length ? *place.length : all - place.offset;
+  const char* const start = file == nullptr ? "" : file->data() + place.offset;
+  if (type == nullptr) return {start, given};
+  const std::size_t size = count * type->size;
   if (given < size || (place.length && given != size)) {
     throw FormatError(what + ": " + std::to_string(given) +
                       " bytes of external data, but dimensions " + onnx::listed(tensor.dims) +
                       " of " + type->name + " take " + std::to_string(size));
   }
-  const onnx::Bytes bytes(data == nullptr ? "" : data->data() + place.offset, size);
+  return {start, size};
+}
+
+std::optional<Array> Folder::array(const onnx::Constant& constant) {
+  const std::string what = constant.place();
+  onnx::Tensor tensor = onnx::readTensor(constant.message);
+  const onnx::DataPlace place = onnx::placeOf(tensor.message, what);
+  std::shared_ptr<const FileMapping> data = file(place.location, what);
+  const onnx::Bytes bytes = dataIn(data.get(), tensor, place, what);
+  if (onnx::elementType(tensor.type) == nullptr) return std::nullopt;
   return Array{tensor.type, std::move(tensor.dims), bytes, std::move(data)};
 }
 

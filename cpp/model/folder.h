@@ -10,6 +10,8 @@
 
 #include "library/file_mapping.h"
 #include "model/array.h"
+#include "onnx/external/places.h"
+#include "onnx/parts/tensor.h"
 #include "onnx/reading/model.h"
 
 namespace passlib::model {
@@ -19,6 +21,12 @@ std::shared_ptr<const FileMapping> mapFile(const std::string& path);
 
 /// The part of a path before the name; "." if there is none.
 std::string folderOf(const std::string& path);
+
+/// The data of a tensor in a file, of which null is an empty one: its elements, or what its place
+/// says if their size is not known. Throws FormatError, whose message begins with `what`, if the
+/// place does not fit the file or the tensor.
+onnx::Bytes dataIn(const FileMapping* file, const onnx::Tensor& tensor,
+                   const onnx::DataPlace& place, const std::string& what);
 
 /// A folder, each data file of which is mapped once. In any thread.
 class Folder {

@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "errors.h"
-#include "library/file_mapping.h"
-#include "onnx/wire/file_output.h"
+#include "model/data_files.h"
 
 namespace passlib::model {
 
@@ -61,10 +60,7 @@ NewFile::~NewFile() {
 }
 
 void NewFile::write(const onnx::Pieces& content) {
-  onnx::writePieces(content, file_, [](onnx::Bytes bytes) {
-    const FilePlace place = placeInFile(bytes.data(), bytes.size());
-    return onnx::FileSpan{place.file, place.offset};
-  });
+  writeSharing(content, file_);
   if (::fsync(file_) != 0) failToWrite(target_);
   if (::close(std::exchange(file_, -1)) != 0) failToWrite(target_);
 }

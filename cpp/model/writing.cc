@@ -149,17 +149,20 @@ class Assembly {
   /// The model without the elements of initializers that are aside.
   std::string message() const { return writer_->assemble(onnx::kWithoutArrays).copy(); }
 
-  /// The elements of initializers that are aside, by number.
-  std::vector<onnx::Payload> payloads() {
-    std::vector<onnx::Payload> made;
-    for (const onnx::WrittenInitializer& each : writer_->graph().initializers) {
-      made.emplace_back();
+  /// The initializers whose elements are aside, by number.
+  std::map<std::size_t, WeightAside> weights() {
+    std::map<std::size_t, WeightAside> made;
+    const std::vector<onnx::WrittenInitializer>& all = writer_->graph().initializers;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const onnx::WrittenInitializer& each = all[i];
       if (!each.aside) continue;
+      WeightAside& weight = made[i];
+      weight.external = each.external;
       if (each.given) {
         const GivenArray array = host_.array(each.array);
-        made.back() = {array.data, array.computed};
+        weight.elements = {array.data, array.computed};
       } else {
-        made.back().data = model_.file->arrays().at(std::string(each.array)).data;
+        weight.elements.data = model_.file->arrays().at(std::string(each.array)).data;
       }
     }
     return made;
@@ -346,19 +349,23 @@ std::vector<std::string> save(const Model& model, const std::string& path) {
     if (whole.size() <= kMostBytes) return commit(model, whole, {}, path);
   }
   const std::string message = assembly.message();
-  const std::vector<onnx::Payload> payloads = assembly.payloads();
-  const Placed placed = placeData(model, assembly.writer(), message, payloads, path, kMostBytes);
-  const onnx::Relocation& moved = placed.relocation;
-  if (unchanged && moved.places.empty() && moved.files.empty()) {
-    return commit(model, fileOf(model), placed, path);
-  }
-  const onnx::Pieces content = onnx::relocate(message, moved);
-  if (content.size() > kMostBytes) {
-    throw UnsupportedError("the model has " + std::to_string(content.size()) +
-                           " bytes without its weights, and a file may have at most " +
-                           std::to_string(kMostBytes));
-  }
-  return commit(model, content, placed, path);
+  Unplaced unplaced;
+  unplaced.message = message;
+  unplaced.weights = assembly.weights();
+  unplaced.file = [&](const std::string& location,
+                      bool needed) -> std::optional<std::shared_ptr<const FileMapping>> {
+    try {
+      return model.file->folder()->file(location, path);
+    } catch (const FormatError&) {
+      if (needed) throw;
+      return std::nullopt;
+    }
+  };
+  unplaced.users = model.file->users();
+  unplaced.path = path;
+  unplaced.most = kMostBytes;
+  const Placed placed = placeData(unplaced);
+  return commit(model, unchanged && !placed.moved ? fileOf(model) : placed.content, placed, path);
 }
 
 Allocated serialize(const Model& model, std::size_t* size) {
@@ -401,12 +408,14 @@ std::string contentOf(const Model& model) {
     return whole.copy();
   }
   const std::string message = assembly.message();
-  const std::vector<onnx::Payload> payloads = assembly.payloads();
+  const std::map<std::size_t, WeightAside> weights = assembly.weights();
   onnx::Relocation inside;
-  for (std::size_t i = 0; i < payloads.size(); ++i) {
-    const onnx::WrittenInitializer& each = assembly.writer().graph().initializers[i];
-    if (each.aside && each.external != onnx::External::kUnchanged) inside.payloads[i] = payloads[i];
-  }
+  onnx::forEachNumberedTensor(
+      message, [&](const onnx::Path& tensor, std::optional<std::size_t> number) {
+        const auto found = number ? weights.find(*number) : weights.end();
+        if (found == weights.end() || found->second.external == onnx::External::kUnchanged) return;
+        inside.payloads[tensor.back().start] = found->second.elements;
+      });
   const onnx::Pieces whole = onnx::relocate(message, inside);
   requireInMemory(whole.size());
   return whole.copy();

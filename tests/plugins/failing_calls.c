@@ -5,6 +5,9 @@
 //                      mode 0 fails with EIO, mode 1 ends the process as kill -9 would, mode 2
 //                      fills the disk: what needs space fails with ENOSPC from then on
 // calls_seen()         how many calls there were since
+// limit_copies(f, l)   each copy between files is of at most so many bytes, the first and later
+// ones,
+//                      or fails with EXDEV where that is -1; prints size and places of each
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,6 +34,15 @@ void fail_at(long number, int mode) {
   seen = 0;
 }
 long calls_seen(void) { return seen; }
+
+static long most_copied = LONG_MAX, most_copied_later = LONG_MAX;
+static int prints_copies = 0;
+
+void limit_copies(long first, long later) {
+  most_copied = first;
+  most_copied_later = later;
+  prints_copies = 1;
+}
 
 static int below(const char* path) {
   const char* folder = getenv("PASSLIB_FAIL_BELOW");
@@ -123,7 +135,18 @@ int mkdir(const char* path, mode_t mode) {
 ssize_t copy_file_range(int from, off64_t* at, int to, off64_t* place, size_t size,
                         unsigned flags) {
   if (fails_full(below_fd(to))) return -1;
-  return REAL(copy_file_range)(from, at, to, place, size, flags);
+  const long most = most_copied;
+  if (prints_copies) {
+    const off64_t target = place ? *place : lseek64(to, 0, SEEK_CUR);
+    fprintf(stderr, "copy %zu %ld %ld\n", size, at ? (long)*at : -1L, (long)target);
+    most_copied = most_copied_later;
+  }
+  if (most < 0) {
+    errno = EXDEV;
+    return -1;
+  }
+  return REAL(copy_file_range)(from, at, to, place, size < (size_t)most ? size : (size_t)most,
+                               flags);
 }
 ssize_t sendfile(int to, int from, off_t* at, size_t size) {
   if (fails_full(below_fd(to))) return -1;

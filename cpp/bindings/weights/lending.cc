@@ -171,10 +171,10 @@ py::array LentArrays::arrayOf(std::size_t copy) const {
 }
 
 void bindLending(py::module_* m) {
-  py::class_<FileMapping>(*m, "FileMapping", py::buffer_protocol())
+  py::class_<FileMapping, std::shared_ptr<FileMapping>>(*m, "FileMapping", py::buffer_protocol())
       .def(py::init([](int file, std::string path, bool is_private) {
              const ReleasedGil released;
-             return std::make_unique<FileMapping>(file, std::move(path), is_private);
+             return std::make_shared<FileMapping>(file, std::move(path), is_private);
            }),
            py::arg("file"), py::arg("path"), py::arg("is_private") = false)
       .def_buffer([](const FileMapping& file) {
@@ -193,11 +193,9 @@ void bindLending(py::module_* m) {
       .def_property_readonly("params", &LentArrays::params)
       .def("changed", &LentArrays::changed, py::arg("but"));
   m->def(
-      "place_in_file",
-      [](const py::array& array) -> py::object {
-        const FilePlace place = placeInFile(array.data(), static_cast<std::size_t>(array.nbytes()));
-        if (place.file < 0) return py::none();
-        return py::make_tuple(place.file, place.offset);
+      "is_in_file",
+      [](const py::array& array) {
+        return placeInFile(array.data(), static_cast<std::size_t>(array.nbytes())).file >= 0;
       },
       py::arg("array"));
   m->def("check_files", &checkFiles, py::arg("arrays"));

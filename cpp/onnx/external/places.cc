@@ -30,6 +30,23 @@ void appendEntry(Bytes key, Bytes value, std::string* tensor) {
   appendBody(kExternalData, entry, tensor);
 }
 
+/// Whether a field of a tensor has elements, or states what they are a part of.
+bool isOfElements(uint32_t number) {
+  switch (number) {
+    case kSegment:
+    case kFloatData:
+    case kInt32Data:
+    case kStringData:
+    case kInt64Data:
+    case kRawData:
+    case kDoubleData:
+    case kUint64Data:
+      return true;
+    default:
+      return false;
+  }
+}
+
 uint64_t readPlaceNumber(Bytes key, Bytes text, const std::string& what) {
   const bool digits =
       !text.empty() && text.size() <= kMostDigits &&
@@ -73,7 +90,7 @@ std::string withPlace(Bytes tensor, const DataPlace& place) {
   std::string made;
   Field field;
   for (Fields fields(tensor); fields.next(&field);) {
-    if (field.number == kDataLocation) continue;
+    if (field.number == kDataLocation || isOfElements(field.number)) continue;
     if (field.number != kExternalData || field.type != kBytes) {
       made.append(field.start, field.end);
       continue;
@@ -97,7 +114,8 @@ std::string withPlace(Bytes tensor, const DataPlace& place) {
 std::string withoutPlace(Bytes tensor) {
   std::string made;
   const auto keep = [](const Field& field) {
-    return field.number != kExternalData && field.number != kDataLocation;
+    return field.number != kExternalData && field.number != kDataLocation &&
+           !isOfElements(field.number);
   };
   appendFields(tensor, keep, &made);
   return made;

@@ -26,10 +26,11 @@ std::vector<std::pair<Bytes, Bytes>> placeEntries(Bytes tensor);
 /// it names no file, or offset or length is no number.
 DataPlace placeOf(Bytes tensor, const std::string& what);
 
-/// Returns a tensor with another place. Other entries stay, but for a checksum of the old data.
+/// Returns a tensor without elements and with another place. Other entries about its data stay, but
+/// for a checksum.
 std::string withPlace(Bytes tensor, const DataPlace& place);
 
-/// Returns a tensor that states no place.
+/// Returns a tensor that states no place and has no elements.
 std::string withoutPlace(Bytes tensor);
 
 /// Returns the tensor of a model in another file: its location is replaced where it is another

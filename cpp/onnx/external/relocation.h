@@ -14,12 +14,15 @@
 
 namespace passlib::onnx {
 
-/// New places and data for the tensors of a model.
+/// New places and data for the tensors of a model, which are told by the start of their fields.
 struct Relocation {
-  std::map<std::size_t, DataPlace> places;   ///< of initializers of the main graph, by number
-  std::map<std::size_t, Payload> payloads;   ///< raw data that initializers get, by number
+  std::map<const char*, DataPlace> places;   ///< of tensors, which lose the elements that they have
+  std::map<const char*, Payload> payloads;   ///< raw data for tensors that have no elements
   std::map<std::string, std::string> files;  ///< new locations of data by plain old ones
 };
+
+/// Whether a tensor is an initializer of the main graph, or of one nested in it.
+bool isInitializer(const Path& tensor);
 
 /// Calls `visit` for each tensor of a model, with its number if it is an initializer of the main
 /// graph.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,20 +16,23 @@ from passlib.arrays import dtypes
 from passlib.arrays.ndarray import NDArray
 from passlib.dialects import Dialect
 from passlib.errors import PassError, PassResultError, listed
-from passlib.files.copying import MOST_IN_MEMORY, SMALL, in_temporary_file
+from passlib.files.copying import MOST_IN_MEMORY, in_temporary_file
 from passlib.graph.plain import PlainGraph
 from passlib.library.call import Arrays, Backend, Call, Outcome, Param
 from passlib.library.compiled import NumpyArrays, as_lent_array
+
+_SMALL: Final = 1 << 16
+"""Arrays of fewer bytes are copied."""
 
 
 def _is_in_file(array: Any) -> bool:
     """Whether an array shows a part of a mapped file, which nobody changes."""
     return (
         isinstance(array, np.ndarray)
-        and array.nbytes >= SMALL
+        and array.nbytes >= _SMALL
         and not array.flags.writeable
         and array.flags.c_contiguous
-        and _core.place_in_file(array) is not None
+        and _core.is_in_file(array)
     )
 
 
@@ -106,7 +109,7 @@ class Parameters(MutableMapping[str, "np.ndarray[Any, Any]"]):
         self._new[name] = made
         self._names[name] = None
         self._deleted.discard(name)
-        if made.nbytes >= SMALL and not is_in_file:
+        if made.nbytes >= _SMALL and not is_in_file:
             self._in_memory[name] = made
             self._bytes_in_memory += made.nbytes
             if self._bytes_in_memory > MOST_IN_MEMORY:

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from passlib.dialects.onnx.reading import append
+from passlib.dialects.onnx.reading import set_location
 from passlib.dialects.onnx.soundness.inference import unsafe_to_infer
 from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of
 from passlib.errors import PasslibError, UnsupportedError
@@ -163,6 +163,9 @@ def _drop(node: Any, name: str) -> None:
     node.attribute.extend(kept)
 
 
+_ALIGNMENT = 4096
+"""Alignment of larger arrays in data files, so that they can be mapped."""
+
 _INLINE_LIMIT = 3 << 29
 """Weights of more bytes than this go to a separate file: a protobuf message ends at 2 GiB."""
 
@@ -254,5 +257,11 @@ def _write_data(lowered: Lowered, model: Any, path: Path) -> None:
     """Write weights to a data file, one after the other."""
     with path.open("wb") as file:
         for tensor in model.graph.initializer:
-            if tensor.name in lowered.weights:
-                append(file, tensor, lowered.weights[tensor.name], path.name)
+            if tensor.name not in lowered.weights:
+                continue
+            given = lowered.weights[tensor.name]
+            array = np.ascontiguousarray(given, given.dtype.newbyteorder("<"))
+            if array.nbytes >= _ALIGNMENT:
+                file.write(bytes(-file.tell() % _ALIGNMENT))
+            set_location(tensor, path.name, file.tell(), array.nbytes)
+            file.write(array.reshape(-1).view(np.uint8).data)

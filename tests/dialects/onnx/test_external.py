@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import math
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import passlib
 from passlib.dialects.onnx.writing import saving as storage
-from passlib.errors import FormatError
+from passlib.errors import FormatError, UnsupportedError
 
 Loader = Callable[[str], passlib.library.Library]
 WEIGHTS = np.arange(2048, dtype=np.float32)
@@ -317,6 +317,27 @@ def test_a_model_beyond_the_limit_gets_a_data_file(
     np.testing.assert_allclose(again.run({"x": X})["y"].asnumpy(), X * WEIGHTS + BIAS)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, " without its larger weights"),
+        ({"external_data": True}, "; save it with a smaller size_threshold"),
+        ({"external_data": False}, "; save it with external_data=True"),
+    ],
+)
+def test_a_model_that_is_too_large_without_its_weights(
+    options: dict[str, bool], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(build().SerializeToString())
+    loaded = passlib.load(path)
+    monkeypatch.setattr(storage, "INLINE_LIMIT", 100)
+    out = tmp_path / "out.onnx"
+    with pytest.raises(UnsupportedError, match=f"{out}: .* and the limit is 100{message}$"):
+        loaded.save(out, **options)
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_offsets_beyond_two_gigabytes(tmp_path: Path) -> None:
     made = build()
     beyond = 3 << 30
@@ -359,52 +380,60 @@ def large_model(folder: Path) -> tuple[Path, bytes]:
     return folder / "m.onnx", data
 
 
-ELSEWHERE = OSError(errno.EXDEV, "another file system")
-COPIES: dict[str, list[float | OSError]] = {  # most bytes of each call; the last holds for more
-    "all at once": [math.inf],
-    "few at a time": [9999],
-    "none": [0],
-    "another file system": [ELSEWHERE],
-    "some, then an error": [5000, ELSEWHERE],
+COPIES = {  # most bytes of the first call and of later ones, for limit_copies of failing_calls.c
+    "all at once": (1 << 40, 1 << 40),
+    "few at a time": (9999, 9999),
+    "none": (0, 0),
+    "another file system": (-1, -1),
+    "some, then an error": (5000, -1),
 }
+SAVE = """
+import ctypes, sys
+import passlib
+shim = ctypes.CDLL(sys.argv[1])
+shim.limit_copies(ctypes.c_long(int(sys.argv[4])), ctypes.c_long(int(sys.argv[5])))
+options = {"external_data": True} if sys.argv[6] == "moved" else {}
+passlib.load(sys.argv[2]).optimize_for("simplify").save(sys.argv[3], **options)
+"""
 
 
 @pytest.mark.parametrize("kind", COPIES)
-@pytest.mark.parametrize("options", [{}, {"external_data": True}], ids=["as before", "moved"])
+@pytest.mark.parametrize("how", ["as before", "moved"])
 def test_unchanged_weights_are_copied_from_file_to_file(
-    kind: str, options: dict[str, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, how: str, plugin: Callable[[str], Path], tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
     source.mkdir()
     path, data = large_model(source)
-    calls: list[tuple[int, ...]] = []
-    copy, limits = os.copy_file_range, COPIES[kind]
-
-    def copied(file: int, to: int, count: int, *places: int) -> int:
-        limit = limits[min(len(calls), len(limits) - 1)]
-        calls.append((count, *places))
-        if isinstance(limit, OSError):
-            raise limit
-        return copy(file, to, int(min(count, limit)), *places) if limit else 0
-
-    monkeypatch.setattr(os, "copy_file_range", copied)
     made = tmp_path / "made.onnx"
-    passlib.load(path).optimize_for("simplify").save(made, **options)
+    limits = [str(limit) for limit in COPIES[kind]]
+    shim = plugin("failing_calls")
+    run = subprocess.run(
+        [sys.executable, "-c", SAVE, shim, path, made, *limits, how],
+        env={
+            **os.environ,
+            "LD_PRELOAD": f"{os.environ.get('LD_PRELOAD', '')} {shim}".strip(),
+            "PASSLIB_FAIL_BELOW": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     (saved,) = onnx.load(made).graph.initializer
     assert saved.raw_data == data
+    calls = [tuple(map(int, line.split()[1:])) for line in run.stderr.splitlines()]
     assert calls
     if kind == "all at once":
-        # Whole blocks first: only they can be shared.
-        assert calls[0][0] % 4096 == 0
-        assert calls[0][1] % 4096 == calls[0][2] % 4096 == 0
-        assert sum(count for count, *_ in calls) >= len(data)
+        # Whole blocks: only they can be shared.
+        ((size, start, end),) = calls
+        assert size % 4096 == start % 4096 == end % 4096 == 0
+        assert size > len(data) - 4096
 
 
 def test_a_converted_weight_is_written_from_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     path, _ = large_model(tmp_path)
-    monkeypatch.setattr(os, "copy_file_range", None)
     model = passlib.load(path)
     changed = model.with_weights({"w": model.args["w"] + 1})
     changed.save(tmp_path / "made.onnx", external_data=True)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from passlib.dialects.onnx.attributes import DOCUMENT, ID
 from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, element_count, to_bytes
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
-from passlib.files.copying import write_array
 from passlib.files.optional import require
 from passlib.files.regular import open_regular
 from passlib.lowering.types import TypeSpec
@@ -70,9 +69,6 @@ def parse_model(
 EXTERNAL = 1
 """``TensorProto.DataLocation`` of data outside the message."""
 
-_ALIGNMENT = 4096
-"""Alignment of larger arrays in data files, so that they can be mapped."""
-
 
 def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
     """Return file, offset and length (None: to the end of the file) of external data.
@@ -110,25 +106,6 @@ def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
             tensor.external_data.add(key=key, value=value)
     for key, value in left.items():
         tensor.external_data.add(key=key, value=value)
-
-
-def append(
-    file: BinaryIO, tensor: Any, array: np.ndarray[Any, Any], location: str
-) -> tuple[int, int]:
-    """Write the elements of a tensor at the end of a data file, and set its location.
-
-    Returns
-    -------
-    offset, length : int
-        In bytes.
-    """
-    if array.nbytes >= _ALIGNMENT:
-        file.write(bytes(-file.tell() % _ALIGNMENT))
-    offset = file.tell()
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    write_array(file, array)
-    set_location(tensor, location, offset, array.nbytes)
-    return offset, array.nbytes
 
 
 def resolve(folder: Path, location: str, place: str) -> Path:

@@ -57,18 +57,6 @@ _TYPED_FIELDS: Final = {
 }
 """The field of values that are not raw; ``int32_data`` for all other types."""
 
-DATA_FIELDS: Final = (
-    "float_data",
-    "int32_data",
-    "string_data",
-    "int64_data",
-    "double_data",
-    "uint64_data",
-    "raw_data",
-    "segment",
-)
-"""The fields of a tensor that have its elements."""
-
 _LARGEST = 1 << 58
 """Element counts above this one are refused."""
 

@@ -197,10 +197,6 @@ class Placement(NamedTuple):
     location: str
     size_threshold: int
 
-    def moves(self, size: int) -> bool:
-        """Whether a weight of a number of bytes goes to the data file."""
-        return self.external and size >= self.size_threshold
-
     def target(self, path: Path) -> Path | None:
         """Return the data file of a model at a path; None where its name is not chosen.
 

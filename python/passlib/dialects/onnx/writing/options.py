@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import cached_property
 from itertools import count
-from typing import Any, BinaryIO, Final, NamedTuple
-
-import numpy as np
+from typing import Any, Final, NamedTuple
 
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import INPUTS_ALSO
 from passlib.dialects.onnx.expansion import expand
 from passlib.dialects.onnx.forms import other_form
-from passlib.dialects.onnx.nested import copy_of, external_tensors, graphs_within, refill
-from passlib.dialects.onnx.reading import EXTERNAL, Folder, Held, append, location_of, set_location
+from passlib.dialects.onnx.nested import (
+    copy_of,
+    external_tensors,
+    graphs_within,
+    put_inside,
+    refill,
+)
+from passlib.dialects.onnx.reading import EXTERNAL, Folder, Held, location_of, set_location
 from passlib.dialects.onnx.soundness.acceptance import check_accepted
 from passlib.dialects.onnx.soundness.inference import (
     inferred,
@@ -25,9 +29,9 @@ from passlib.dialects.onnx.soundness.inference import (
 )
 from passlib.dialects.onnx.soundness.model import check_model, versions_of
 from passlib.dialects.onnx.targets import OperatorSet
-from passlib.dialects.onnx.tensors import DATA_FIELDS, ELEMENT_TYPES, to_array, to_bytes
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, to_bytes
 from passlib.dialects.onnx.writing.adapting import adapt, hide, show
-from passlib.dialects.onnx.writing.assembly import Assembled, Placement
+from passlib.dialects.onnx.writing.assembly import Assembled
 from passlib.errors import GraphError, UnsupportedError, listed
 from passlib.files.optional import require
 
@@ -344,60 +348,6 @@ def _spread(node: Any, stem: str) -> Iterator[Any]:
         node.input[place] = f"{stem}_{what}"
 
 
-def place(
-    assembled: Assembled,
-    placement: Placement,
-    folder: Folder,
-    location: str,
-    create: Callable[[], BinaryIO],
-) -> None:
-    """Write the weights that a placement moves to a data file, and put all others in the model.
-
-    Initializers of nested graphs are weights, too. Values of attributes move only if they are in
-    a data file already. Strings, and elements that are neither raw nor of a type that NumPy has,
-    stay in the model.
-
-    Parameters
-    ----------
-    assembled : Assembled
-        Its messages get the new locations; its arrays that moved are removed from it, and none
-        is external any more.
-    folder : Folder
-        Of the model as it was read, with the data files that it has so far.
-    location : str
-        The data file, relative to the model.
-    create : callable
-        Opens it; called only if a weight moves.
-    """
-    arrays = assembled.arrays
-    assembled.external = {}
-    written: dict[tuple[int, int], tuple[int, int]] = {}
-    with ExitStack() as stack:
-        file: BinaryIO | None = None
-        for number, tensor in _weights(assembled.model):
-            data = arrays.get(number)
-            if data is None:
-                data = _elements(tensor, folder)
-            if data is None:
-                continue
-            if not placement.moves(data.nbytes):
-                put_inside(tensor, None if number in arrays else data)
-                continue
-            if file is None:
-                file = stack.enter_context(create())
-            for field in DATA_FIELDS:
-                tensor.ClearField(field)
-            # Weights that shared their data still do. Other addresses are soon used again.
-            key = (data.ctypes.data, data.nbytes)
-            if number in arrays and key in written:
-                set_location(tensor, location, *written[key])
-            else:
-                position = append(file, tensor, data, location)
-                if number in arrays:
-                    written[key] = position
-            arrays.pop(number, None)
-
-
 HELD: Final = 1 << 16
 """Weights of so many bytes or more are held next to a message."""
 
@@ -407,7 +357,8 @@ _locations: Final = count(1)
 def hold(assembled: Assembled, folder: Folder) -> Held:
     """Return the large weights, which the messages state as external data from now on.
 
-    All others are put inside. Parameters are those of `place`.
+    All others are put inside. ``assembled``: its messages change. ``folder``: of the model as it
+    was read.
     """
     held = {}
     graphs = list(graphs_within(assembled.model.graph))
@@ -419,12 +370,13 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
             data = folder.array(tensor, repr(tensor.name))
         if data is None:
             if tensor.data_location == EXTERNAL:
-                put_inside(tensor, _elements(tensor, folder))
+                put_inside([tensor], folder)
         elif data.nbytes < HELD or tensor.data_type not in ELEMENT_TYPES:
-            put_inside(tensor, None)
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
             tensor.raw_data = to_bytes(data)
         else:
-            was_in_file = is_from_file(tensor, folder)
+            was_in_file = _is_from_file(tensor, folder)
             is_changed = is_array and assembled.external.get(number) is not False
             # Weights that nobody changed can be told by their location.
             if not isinstance(folder, Held) or is_changed:
@@ -437,7 +389,7 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
 _FROM_FILE: Final = "file/"
 
 
-def is_from_file(tensor: Any, folder: Folder) -> bool:
+def _is_from_file(tensor: Any, folder: Folder) -> bool:
     """Whether a weight is in a data file, or was in one before it was held."""
     if tensor.data_location != EXTERNAL:
         return False
@@ -451,28 +403,6 @@ def _weights(model: Any) -> Iterator[tuple[int, Any]]:
     known = set(map(id, found))
     found += [tensor for tensor in external_tensors(model) if id(tensor) not in known]
     yield from enumerate(found)
-
-
-def _elements(tensor: Any, folder: Folder) -> np.ndarray[Any, Any] | None:
-    """Return the elements of a tensor, as bytes where NumPy lacks the type; None for strings."""
-    if tensor.HasField("segment"):
-        return None
-    what = repr(tensor.name)
-    if tensor.data_location == EXTERNAL:
-        return np.frombuffer(folder.content(tensor, what), np.uint8)
-    if tensor.HasField("raw_data"):
-        return np.frombuffer(tensor.raw_data, np.uint8)
-    return to_array(tensor, what)
-
-
-def put_inside(tensor: Any, data: np.ndarray[Any, Any] | None) -> None:
-    """Make a tensor one of the model; without data its elements are written with the file."""
-    if tensor.data_location != EXTERNAL:
-        return
-    tensor.ClearField("external_data")
-    tensor.ClearField("data_location")
-    if data is not None:
-        tensor.raw_data = data.tobytes()
 
 
 _OLDEST_FORMAT: Final = 3
