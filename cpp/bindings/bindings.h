@@ -46,13 +46,13 @@ void bindExitGate(pybind11::module_* m);
 /// Adds JsonObject, JsonArray and parse_json.
 void bindJson(pybind11::module_* m);
 
-/// Adds OnnxFile, is_onnx, strip_onnx and occurs_outside_weights. Needs Graph.
+/// Adds OnnxFile, and functions on files of ONNX. Needs Graph.
 void bindOnnx(pybind11::module_* m);
 
 /// Adds OnnxWriter and onnx_output_names. Needs OnnxFile.
 void bindOnnxWriter(pybind11::module_* m);
 
-/// Adds PlacedModel, place_data and with_data_files. Needs FileMapping.
+/// Adds PlacedModel, and functions on the data files of models. Needs FileMapping.
 void bindDataFiles(pybind11::module_* m);
 
 /// Adds GraphFacts. Needs OnnxFile.

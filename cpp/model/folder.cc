@@ -84,13 +84,14 @@ std::string folderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string Folder::resolved(const std::string& location, const std::string& what) const {
+std::string resolveData(const std::string& folder, const std::string& location,
+                        const std::string& what) {
   if (leadsOut(location)) {
     throw FormatError(what + ": the location " + shown(location) +
                       " of external data leads out of the model's folder; it must be a plain path "
                       "relative to it");
   }
-  const std::string path = path_ + "/" + location;
+  const std::string path = folder + "/" + location;
   struct stat state{};
   if (::lstat(path.c_str(), &state) != 0 && errno != ENOENT) {
     const std::string reason = std::strerror(errno);
@@ -98,7 +99,7 @@ std::string Folder::resolved(const std::string& location, const std::string& wha
                       (location.size() > 80 ? "..." : "") + " of external data: " + reason);
   }
   const std::string real = realPath(path);
-  if (!real.empty() && !isInside(realPath(path_), real)) {
+  if (!real.empty() && !isInside(realPath(folder), real)) {
     throw FormatError(what + ": the location " + shown(location) +
                       " of external data is a link out of the model's folder; put the file itself "
                       "there");
@@ -111,7 +112,7 @@ std::string Folder::resolved(const std::string& location, const std::string& wha
 
 std::shared_ptr<const FileMapping> Folder::file(const std::string& location,
                                                 const std::string& what) {
-  const std::string path = resolved(location, what);
+  const std::string path = resolveData(path_, location, what);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = files_.find(path);
   if (found != files_.end()) return found->second;

@@ -22,6 +22,11 @@ std::shared_ptr<const FileMapping> mapFile(const std::string& path);
 /// The part of a path before the name; "." if there is none.
 std::string folderOf(const std::string& path);
 
+/// Returns the real path of a data file, which must be inside the folder. `what`: for messages.
+/// Throws FormatError.
+std::string resolveData(const std::string& folder, const std::string& location,
+                        const std::string& what);
+
 /// The data of a tensor in a file, of which null is an empty one: its elements, or what its place
 /// says if their size is not known. Throws FormatError, whose message begins with `what`, if the
 /// place does not fit the file or the tensor.
@@ -33,8 +38,7 @@ class Folder {
  public:
   explicit Folder(std::string path) : path_(std::move(path)) {}
 
-  /// Maps the file at a location, which must be inside the folder. `what`: for messages. Throws
-  /// FormatError, std::system_error.
+  /// Maps the file at a location; see resolveData. Throws FormatError, std::system_error.
   std::shared_ptr<const FileMapping> file(const std::string& location, const std::string& what);
 
   /// Maps the data of a constant that is in another file. Nothing for element types that passes do
@@ -48,8 +52,6 @@ class Folder {
   void check();
 
  private:
-  std::string resolved(const std::string& location, const std::string& what) const;
-
   std::string path_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const FileMapping>> files_;  ///< by real path

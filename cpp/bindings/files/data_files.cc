@@ -18,6 +18,7 @@
 #include "bindings/common.h"
 #include "bindings/files/onnx_file.h"
 #include "library/file_mapping.h"
+#include "model/folder.h"
 #include "onnx/external/relocation.h"
 
 namespace passlib {
@@ -90,12 +91,27 @@ std::unique_ptr<PlacedModel> withFiles(const py::buffer& data,
                                        std::map<std::string, std::string> files) {
   auto made = std::make_unique<PlacedModel>();
   made->owners.push_back(data);
-  const Bytes message = Memory(data).bytes();
-  onnx::checkModel(message);
   onnx::Relocation relocation;
   relocation.files = std::move(files);
-  made->placed.content = onnx::relocate(message, relocation);
+  made->placed.content = withoutGil(Memory(data).bytes(), [&relocation](Bytes message) {
+    onnx::checkModel(message);
+    return onnx::relocate(message, relocation);
+  });
   return made;
+}
+
+std::string locationOf(const py::bytes& tensor, const std::string& what) {
+  return onnx::placeOf(static_cast<Bytes>(tensor), what).location;
+}
+
+/// The element type, the dimensions, and where the data of a tensor starts in a file, and its
+/// size.
+py::tuple spanIn(const py::object& file, const py::bytes& message, const std::string& what) {
+  const MappedFile mapping = fileOf(file);
+  const onnx::Tensor tensor = onnx::readTensor(static_cast<Bytes>(message));
+  const onnx::DataPlace place = onnx::placeOf(tensor.message, what);
+  const Bytes found = model::dataIn(mapping->get(), tensor, place, what);
+  return py::make_tuple(tensor.type, tensor.dims, place.offset, found.size());
 }
 
 }  // namespace
@@ -144,6 +160,23 @@ void bindDataFiles(py::module_* m) {
   m->def("place_data", &place, py::arg("message"), py::arg("weights"), py::arg("file"),
          py::arg("held").none(true), py::arg("users"), py::arg("path"), py::arg("most"),
          py::arg("placement").none(true));
+  m->def(
+      "write_array",
+      [](const py::array& array, int file) {
+        onnx::Pieces elements;
+        elements.append(bytesOf(array));
+        const ReleasedGil released;
+        model::writeSharing(elements, file);
+      },
+      py::arg("array"), py::arg("file"));
+  m->def("data_location", &locationOf, py::arg("tensor"), py::arg("what"));
+  m->def("data_span", &spanIn, py::arg("file"), py::arg("tensor"), py::arg("what"));
+  m->def(
+      "resolve_data",
+      [](const std::string& folder, const std::string& location, const std::string& what) {
+        return py::bytes(model::resolveData(folder, location, what));
+      },
+      py::arg("folder"), py::arg("location"), py::arg("what"));
   m->def("with_data_files", &withFiles, py::arg("data"), py::arg("files"));
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,13 +15,15 @@
 #include "bindings/calls/exit_gate.h"
 #include "bindings/common.h"
 #include "bindings/files/onnx_file.h"
-#include "errors.h"
 #include "graph/graph.h"
+#include "onnx/external/places.h"
 #include "onnx/parts/bodies.h"
 #include "onnx/parts/long_attribute.h"
+#include "onnx/parts/tensor.h"
 #include "onnx/types/stated.h"
 #include "onnx/wire/numbers.h"
 #include "onnx/wire/output.h"
+#include "onnx/wire/schema.h"
 #include "onnx/wire/strip.h"
 
 namespace passlib {
@@ -35,27 +38,6 @@ py::list listImports(const OnnxFile& file) {
   py::list list;
   for (const auto& [domain, version] : file.model.imports) {
     list.append(py::make_tuple(decode(domain), version));
-  }
-  return list;
-}
-
-/// The constants whose data is in other files: what messages call each, its type, its dimensions,
-/// and what it states of its place, as pairs of texts.
-py::list listExternal(const OnnxFile& file) {
-  file.memory.check();
-  py::list list;
-  for (const Constant& constant : file.model.constants) {
-    if (!constant.external) continue;
-    const onnx::Tensor tensor = onnx::readTensor(constant.message);
-    py::list stated;
-    onnx::forEachBody(tensor.message, onnx::numbers::kExternalData, [&](Bytes entry) {
-      Bytes key;
-      Bytes value;
-      onnx::forEachBody(entry, onnx::numbers::kKey, [&](Bytes body) { key = body; });
-      onnx::forEachBody(entry, onnx::numbers::kValue, [&](Bytes body) { value = body; });
-      stated.append(py::make_tuple(decode(key), decode(value)));
-    });
-    list.append(py::make_tuple(decode(constant.place()), tensor.type, tensor.dims, stated));
   }
   return list;
 }
@@ -120,23 +102,29 @@ class ArrayMaker {
 
 /// The arrays of the main graph by name, in the order of the file.
 ///
-/// `external`: arrays of the constants that `listExternal` returns, or None.
-py::dict makeArrays(const py::object& self, const py::function& type_of, const py::list& external) {
+/// `array_of`: returns the array of a tensor whose data is in another file, or None; gets its
+/// message, and what messages call it.
+py::dict makeArrays(const py::object& self, const py::function& type_of,
+                    const py::function& array_of) {
   auto& file = self.cast<OnnxFile&>();
   file.memory.check();
   ArrayMaker maker(self, type_of);
   py::dict arrays;
-  std::size_t next = 0;
   for (const Constant& constant : file.model.constants) {
     py::object array = py::none();
     if (constant.external) {
-      array = external[next++];
+      array = array_of(py::bytes(constant.message.data(), constant.message.size()),
+                       decode(constant.place()));
     } else {
       array = maker.make(constant);
     }
     if (array.is_none()) continue;
     if (constant.main) {
       arrays[decode(constant.name)] = array;
+      if (constant.external && constant.what == Constant::What::kInitializer) {
+        const onnx::DataPlace place = onnx::placeOf(constant.message, constant.place());
+        ++file.users[onnx::plainPath(place.location)];
+      }
     } else {
       file.addElsewhere(constant, py::array::ensure(array, py::array::c_style));
     }
@@ -165,23 +153,23 @@ bool holds(const OnnxFile& file, GraphSource& other, const std::string& but) {
   return equalGraphs(*own, *graph, but);
 }
 
-/// Calls a function on a message without the GIL. A damaged one is a FormatError.
-template <typename Function>
-auto withoutGil(Bytes message, const Function& function) {
-  const ReleasedGil released;
-  try {
-    return function(message);
-  } catch (const onnx::WireError& error) {
-    throw FormatError(error.what(), static_cast<std::size_t>(error.at - message.data()));
-  }
-}
-
-bool occursOutsideWeights(const py::bytes& text, const py::buffer& data) {
+/// Where the tensors of a model say that their data is.
+py::list dataLocations(const py::buffer& data) {
   const Memory memory(data);
-  const auto wanted = static_cast<Bytes>(text);
-  return withoutGil(memory.bytes(), [wanted](Bytes message) {
-    return onnx::occursOutsideWeights(wanted, message);
+  const std::set<std::string> found = withoutGil(memory.bytes(), [](Bytes message) {
+    std::set<std::string> locations;
+    onnx::checkModel(message);
+    onnx::forEachTensor(message, [&locations](const onnx::Path& path) {
+      if (!onnx::readTensorHead(path.back().body).external) return;
+      for (const auto& [key, value] : onnx::placeEntries(path.back().body)) {
+        if (key == "location") locations.emplace(value);
+      }
+    });
+    return locations;
   });
+  py::list list;
+  for (const std::string& each : found) list.append(decode(each));
+  return list;
 }
 
 py::tuple strip(const py::buffer& data, bool outline) {
@@ -229,13 +217,13 @@ void bindOnnx(py::module_* m) {
       .def("holds", &holds, py::arg("graph"), py::arg("but"))
       .def("imports", &listImports)
       .def("inputs", &listInputs)
-      .def("external", &listExternal)
-      .def("arrays", &makeArrays, py::arg("type_of"), py::arg("external"));
+      .def_readonly("users", &OnnxFile::users)
+      .def("arrays", &makeArrays, py::arg("type_of"), py::arg("array_of"));
   m->def(
       "is_onnx", [](const py::buffer& data) { return onnx::isModel(Memory(data).bytes()); },
       py::arg("data"));
   m->def("strip_onnx", &strip, py::arg("data"), py::arg("outline") = false);
-  m->def("occurs_outside_weights", &occursOutsideWeights, py::arg("text"), py::arg("data"));
+  m->def("data_locations", &dataLocations, py::arg("data"));
 }
 
 }  // namespace passlib

@@ -5,11 +5,14 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "bindings/arrays.h"
 #include "bindings/calls/exit_gate.h"
+#include "errors.h"
 #include "graph/source.h"
 #include "library/file_mapping.h"
 #include "onnx/original/originals.h"
@@ -32,6 +35,17 @@ class Memory {
  private:
   pybind11::buffer_info info_;
 };
+
+/// Calls a function on a message without the GIL. A damaged one is a FormatError.
+template <typename Function>
+auto withoutGil(onnx::Bytes message, const Function& function) {
+  const ReleasedGil released;
+  try {
+    return function(message);
+  } catch (const onnx::WireError& error) {
+    throw FormatError(error.what(), static_cast<std::size_t>(error.at - message.data()));
+  }
+}
 
 /// A file as read. The arrays that it makes refer to its memory, and keep it alive.
 struct OnnxFile {
@@ -60,6 +74,9 @@ struct OnnxFile {
   Memory memory;
   onnx::Model model;
   std::shared_ptr<GraphSource> graph;
+  /// How many of the initializers that passes see as arrays each file next to this one has, by
+  /// plain location. Set with the arrays.
+  std::map<std::string, std::size_t> users;
 
  private:
   std::shared_ptr<const onnx::Originals> originals_;

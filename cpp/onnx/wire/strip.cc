@@ -61,11 +61,6 @@ void stripGraph(Bytes graph, CutNode cut_node, std::size_t* count, Stripped* out
   copier.finish(target);
 }
 
-bool occursIn(Bytes text, const char* start, const char* end) {
-  const auto size = static_cast<std::size_t>(end - start);
-  return memmem(start, size, text.data(), text.size()) != nullptr;
-}
-
 }  // namespace
 
 bool findPayload(Bytes tensor, Field* raw) {
@@ -116,23 +111,6 @@ Stripped stripModel(Bytes data, CutNode cut_node) {
   }
   copier.finish(&result.message);
   return result;
-}
-
-bool occursOutsideWeights(Bytes text, Bytes data) {
-  const char* start = data.data();  // of what is still to be looked at
-  Field outer;
-  for (Fields model(data); model.next(&outer);) {
-    if (outer.number != numbers::kGraph || outer.type != kBytes) continue;
-    Field field;
-    for (Fields graph(outer.body); graph.next(&field);) {
-      if (field.number != numbers::kInitializer || field.type != kBytes) continue;
-      Field raw;
-      if (field.body.size() < kSmallest || !findPayload(field.body, &raw)) continue;
-      if (occursIn(text, start, raw.start)) return true;
-      start = raw.end;
-    }
-  }
-  return occursIn(text, start, data.data() + data.size());
 }
 
 }  // namespace passlib::onnx

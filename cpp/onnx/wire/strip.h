@@ -34,9 +34,6 @@ using CutNode = bool (*)(Bytes node, std::string* out);
 /// `cut_node`, which may be null, nodes become what it appends. Throws WireError.
 Stripped stripModel(Bytes data, CutNode cut_node);
 
-/// Whether a text occurs in a serialized model outside of those raw data. Throws WireError.
-bool occursOutsideWeights(Bytes text, Bytes data);
-
 }  // namespace passlib::onnx
 
 #endif  // PASSLIB_ONNX_WIRE_STRIP_H_

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+import passlib._core as _core
 from passlib.dialects.onnx.reading import set_location
 from passlib.dialects.onnx.soundness.inference import unsafe_to_infer
 from passlib.dialects.onnx.writing.assembly import data_left_behind, folders_of
@@ -255,7 +256,7 @@ def _inline(lowered: Lowered, model: Any) -> None:
 
 def _write_data(lowered: Lowered, model: Any, path: Path) -> None:
     """Write weights to a data file, one after the other."""
-    with path.open("wb") as file:
+    with path.open("wb", buffering=0) as file:
         for tensor in model.graph.initializer:
             if tensor.name not in lowered.weights:
                 continue
@@ -264,4 +265,4 @@ def _write_data(lowered: Lowered, model: Any, path: Path) -> None:
             if array.nbytes >= _ALIGNMENT:
                 file.write(bytes(-file.tell() % _ALIGNMENT))
             set_location(tensor, path.name, file.tell(), array.nbytes)
-            file.write(array.reshape(-1).view(np.uint8).data)
+            _core.write_array(array, file.fileno())

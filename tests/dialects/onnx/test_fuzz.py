@@ -139,17 +139,21 @@ def test_raw_data_is_taken_out_and_put_back(sizes: list[int]) -> None:
     assert stripped == model
 
 
-@given(st.lists(st.sampled_from(("w", "location", "more")), max_size=6), st.sampled_from((8, 4096)))
-def test_texts_are_looked_for_outside_of_weights(names: list[str], size: int) -> None:
+@given(st.lists(st.sampled_from(("", "w.bin", "deep/x.bin")), max_size=6))
+def test_locations_of_data(locations: list[str]) -> None:
     model = onnx.ModelProto(ir_version=8)
-    for name in names:
-        model.graph.initializer.add(name=name, raw_data=b"location" * (size // 8))
+    for number, location in enumerate(locations):
+        constant = model.graph.node.add(op_type="Constant").attribute.add(name="value")
+        for tensor in (model.graph.initializer.add(name=str(number)), constant.t):
+            if location:
+                tensor.data_location = onnx.TensorProto.EXTERNAL
+                tensor.external_data.add(key="location", value=location)
+            else:
+                tensor.raw_data = b"location"
     data = model.SerializeToString()
-    found = _core.occurs_outside_weights(b"location", data)
-    assert found == (b"location" in _core.strip_onnx(data)[0])
-    if not found:
-        with pytest.raises(FormatError, match="damaged"):
-            _core.occurs_outside_weights(b"location", data + b"\x3a\x7f")
+    assert _core.data_locations(data) == sorted(set(locations) - {""})
+    with pytest.raises(FormatError, match="damaged"):
+        _core.data_locations(data + b"\x3a\x7f")
 
 
 def test_validation_names_an_operator_that_is_no_text(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_large_weights_are_next_to_the_message(model: passlib.Model) -> None:
         for entry in tensor.external_data
         if entry.key == "location"
     )
-    places = [_core.place_in_file(array) for array in content.weights.arrays.values()]
+    places = [_core.is_in_file(array) for array in content.weights.arrays.values()]
     assert len(places) == 4
     assert None not in places
 
@@ -335,7 +335,7 @@ def test_new_weights_are_moved_to_a_file(
     new = {n: made.args[n] for n in plain.args if plain.args[n] is not model.args.get(n)}
     for n, array in new.items():
         np.testing.assert_array_equal(array, plain.args[n])
-    in_file = [n for n, array in new.items() if _core.place_in_file(np.asarray(array))]
+    in_file = [n for n, array in new.items() if _core.is_in_file(np.asarray(array))]
     assert bool(in_file) == room
 
 

@@ -115,7 +115,7 @@ def external_tensors(model: Any) -> Iterator[Any]:
 def put_inside(tensors: Iterable[Any], folder: Folder) -> None:
     """Read the external data of tensors into their messages."""
     for tensor in tensors:
-        tensor.raw_data = folder.content(tensor, f"tensor {tensor.name!r}")
+        tensor.raw_data = folder.content(tensor.SerializeToString(), f"tensor {tensor.name!r}")
         tensor.ClearField("external_data")
         tensor.ClearField("data_location")
 
@@ -131,7 +131,7 @@ def empty(tensor: Any) -> None:
 def sealed(model: Any, *weights: Folder) -> Content:
     """Serialize a message that was made of others with those of their weights that it states."""
     arrays = {name: array for each in weights for name, array in each.arrays.items()}
-    stated = {location_of(tensor, tensor.name)[0] for tensor in external_tensors(model)}
+    stated = {location_of(tensor) for tensor in external_tensors(model)}
     held = {name: array for name, array in arrays.items() if name in stated}
     mapped = [file for each in weights for file in each.mapped]
     return Content.of(model.SerializeToString(), Held(held, mapped))

@@ -8,8 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
-from pathlib import Path, PurePosixPath
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 import passlib._core as _core
 from passlib.arrays import dtypes
 from passlib.dialects.onnx.attributes import DOCUMENT, ID
-from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, element_count, to_bytes
+from passlib.dialects.onnx.tensors import ELEMENT_TYPES, code_of, to_bytes
 from passlib.dialects.protocol import ModelData
 from passlib.errors import FormatError, UnsupportedError
 from passlib.files.optional import require
@@ -70,25 +69,12 @@ EXTERNAL = 1
 """``TensorProto.DataLocation`` of data outside the message."""
 
 
-def location_of(tensor: Any, place: str) -> tuple[str, int, int | None]:
-    """Return file, offset and length (None: to the end of the file) of external data.
+def location_of(tensor: Any) -> str:
+    """Return the file of external data.
 
-    Raises `FormatError` if the file is not named, or offset or length is not a number.
+    Raises `FormatError` if the tensor names none, or states a place that is no number.
     """
-    stated = {entry.key: entry.value for entry in tensor.external_data}
-    location = stated.get("location")
-    if not isinstance(location, str) or not location:
-        raise FormatError(f"{place}: external data without a location")
-    numbers: list[int | None] = []
-    for key in ("offset", "length"):
-        text = stated.get(key)
-        if text is None:
-            numbers.append(None)
-        elif isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20:
-            numbers.append(int(text))
-        else:
-            raise FormatError(f"{place}: external data with {key} {text!r}")
-    return location, numbers[0] or 0, numbers[1]
+    return _core.data_location(tensor.SerializeToString(), repr(tensor.name))
 
 
 def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
@@ -106,39 +92,6 @@ def set_location(tensor: Any, location: str, offset: int, length: int) -> None:
             tensor.external_data.add(key=key, value=value)
     for key, value in left.items():
         tensor.external_data.add(key=key, value=value)
-
-
-def resolve(folder: Path, location: str, place: str) -> Path:
-    """Return the file at a location, which must be inside the model's folder.
-
-    Raises `FormatError` if the location is absolute, leads out of the folder by ``..`` or a link,
-    has no file, or is no path that a file can have.
-    """
-    pure = PurePosixPath(location)
-    if pure.is_absolute() or ".." in pure.parts or "\0" in location or "\\" in location:
-        raise FormatError(
-            f"{place}: the location {location!r} of external data leads out of the model's "
-            "folder; it must be a plain path relative to it"
-        )
-    try:
-        (folder / location).lstat()
-    except FileNotFoundError:
-        pass  # reported below
-    except (OSError, ValueError) as error:
-        shown = repr(location[:80]) + ("..." if len(location) > 80 else "")
-        reason = getattr(error, "strerror", None) or error
-        raise FormatError(
-            f"{place}: no file can be at the location {shown} of external data: {reason}"
-        ) from error
-    real = Path(os.path.realpath(folder / location))
-    if not real.is_relative_to(os.path.realpath(folder)):
-        raise FormatError(
-            f"{place}: the location {location!r} of external data is a link out of the model's "
-            "folder; put the file itself there"
-        )
-    if not real.is_file():
-        raise FormatError(f"{place}: there is no file {location!r} next to the model")
-    return real
 
 
 class Folder:
@@ -160,10 +113,14 @@ class Folder:
         self.mapped: list[_core.FileMapping] = []
 
     def file(self, location: str, place: str) -> tuple[Path, _core.FileMapping | bytes]:
-        """Map the data file at a location, once; see `resolve`."""
+        """Map the data file at a location, once.
+
+        Raises `FormatError` if the location is absolute, leads out of the folder by ``..`` or a
+        link, has no file, or is no path that a file can have.
+        """
         found = self._files.get(location)
         if found is None:
-            path = resolve(self._path, location, place)
+            path = Path(os.fsdecode(_core.resolve_data(os.fsencode(self._path), location, place)))
             maps = dict(self._files.values())
             found = path, maps[path] if path in maps else map_file(path)
             if isinstance(found[1], _core.FileMapping):
@@ -171,45 +128,25 @@ class Folder:
             self._files[location] = found
         return found
 
-    def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any] | None:
-        """Map the data of a tensor.
+    def array(self, tensor: bytes, place: str) -> np.ndarray[Any, Any] | None:
+        """Map the data of a tensor, which is a serialized message.
 
         Result: read-only; None for element types that NumPy cannot represent. Raises `FormatError`
         if the location is not allowed, or the file is shorter than the tensor.
         """
-        data, offset, _ = self._span(tensor, place)
-        if tensor.data_type not in ELEMENT_TYPES:
+        _, data = self.file(_core.data_location(tensor, place), place)
+        code, shape, offset, _ = _core.data_span(data, tensor, place)
+        if code not in ELEMENT_TYPES:
             return None
-        dtype = dtypes.as_dtype(ELEMENT_TYPES[tensor.data_type])
-        shape = tuple(tensor.dims)
-        return np.frombuffer(memoryview(data), dtype, math.prod(shape), offset).reshape(shape)
+        return np.frombuffer(memoryview(data), _dtype_of(code), math.prod(shape), offset).reshape(
+            shape
+        )
 
-    def content(self, tensor: Any, place: str) -> bytes:
+    def content(self, tensor: bytes, place: str) -> bytes:
         """Read the data of a tensor of any type; raises the errors of `array`."""
-        data, offset, end = self._span(tensor, place)
-        return data[offset:end]
-
-    def _span(self, tensor: Any, place: str) -> tuple[_core.FileMapping | bytes, int, int]:
-        """Return the mapped file of a tensor, and where its data starts and ends there."""
-        location, offset, length = location_of(tensor, place)
-        _, data = self.file(location, place)
-        end = len(data) if length is None else offset + length
-        if offset > end or end > len(data):
-            raise FormatError(
-                f"{place}: external data from byte {offset} to {end}, but {location!r} has "
-                f"{len(data)} bytes"
-            )
-        count = element_count(list(tensor.dims), place)
-        name = ELEMENT_TYPES.get(tensor.data_type)
-        if name is None:
-            return data, offset, end
-        size = count * dtypes.as_dtype(name).itemsize
-        if end - offset != size and (length is not None or end - offset < size):
-            raise FormatError(
-                f"{place}: {end - offset} bytes of external data, but dimensions "
-                f"{list(tensor.dims)} of {name} take {size}"
-            )
-        return data, offset, offset + size
+        _, data = self.file(_core.data_location(tensor, place), place)
+        *_, offset, size = _core.data_span(data, tensor, place)
+        return data[offset : offset + size]
 
 
 class Held(Folder):
@@ -235,11 +172,11 @@ class Held(Folder):
         """Raise a `FormatError`: no file has the data."""
         raise FormatError(f"{place}: the data at {location!r} is in memory")
 
-    def array(self, tensor: Any, place: str) -> np.ndarray[Any, Any]:
+    def array(self, tensor: bytes, place: str) -> np.ndarray[Any, Any]:
         """Return the data of a tensor."""
-        return self.arrays[location_of(tensor, place)[0]]
+        return self.arrays[_core.data_location(tensor, place)]
 
-    def content(self, tensor: Any, place: str) -> bytes:
+    def content(self, tensor: bytes, place: str) -> bytes:
         """Return the data of a tensor as bytes."""
         return to_bytes(self.array(tensor, place))
 
@@ -392,7 +329,7 @@ def _joined(
     folder = Folder(path.parent) if held is None else Held(held, ())
     file = _core.OnnxFile(data)
     if file.has_external:  # nested graphs may have some of the data
-        file.arrays(_dtype_of, _external(file, folder))
+        file.arrays(_dtype_of, folder.array)
     return Document(data, path, file, arrays, folder)
 
 
@@ -451,7 +388,7 @@ def _read(data: _core.FileMapping | bytes, path: Path, folder: Folder | None) ->
                 "load it from its file"
             )
         own = Folder(path.parent) if folder is None else folder
-        arrays = file.arrays(_dtype_of, _external(file, own))
+        arrays = file.arrays(_dtype_of, own.array)
     except FormatError as error:
         raise error.within("the given bytes" if folder is None else path) from error
     folder = own
@@ -467,19 +404,6 @@ def _read(data: _core.FileMapping | bytes, path: Path, folder: Folder | None) ->
 @cache
 def _dtype_of(code: int) -> np.dtype[Any]:
     return dtypes.as_dtype(ELEMENT_TYPES[code])
-
-
-def _external(file: _core.OnnxFile, folder: Folder) -> list[np.ndarray[Any, Any] | None]:
-    """Map the data of constants that is in other files."""
-    arrays = []
-    for place, kind, dims, stated in file.external():
-        tensor = SimpleNamespace(
-            data_type=kind,
-            dims=dims,
-            external_data=[SimpleNamespace(key=key, value=value) for key, value in stated],
-        )
-        arrays.append(folder.array(tensor, place))
-    return arrays
 
 
 OUTPUTS = "__outputs__"

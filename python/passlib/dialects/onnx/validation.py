@@ -424,7 +424,7 @@ class _Check:
     def _check_tensor(self, tensor: Any, place: str, payload: Any) -> None:
         def look() -> object:
             if tensor.data_location == EXTERNAL:
-                return self._folder.array(tensor, repr(tensor.name))
+                return self._folder.array(tensor.SerializeToString(), repr(tensor.name))
             return tensors.to_array(tensor, repr(tensor.name), payload)
 
         for message in _complaints(look):

@@ -143,7 +143,10 @@ def _place_others(
     if not document.has_external:
         return {}
     others = _others(model, weights)
-    arrays = {id(each): document.folder.array(each, f"tensor {each.name!r}") for each in others}
+    arrays = {
+        id(each): document.folder.array(each.SerializeToString(), f"tensor {each.name!r}")
+        for each in others
+    }
     lifted: dict[str, np.ndarray[Any, Any]] = {}
     if sum(array.nbytes for array in arrays.values() if array is not None) > _MOST_INSIDE:
         main, *nested = graphs_within(model.graph)

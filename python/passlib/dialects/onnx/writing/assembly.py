@@ -21,12 +21,10 @@ from passlib.arrays.views import computed
 from passlib.dialects.onnx import reading as external
 from passlib.dialects.onnx import schema
 from passlib.dialects.onnx.attributes import ID
-from passlib.dialects.onnx.nested import external_tensors
 from passlib.dialects.onnx.reading import (
     Document,
     map_file,
     output_names,
-    parse_model,
     present_outputs,
 )
 from passlib.dialects.onnx.soundness.inference import disputes
@@ -112,12 +110,9 @@ def _data_files(path: Path) -> set[Path]:
     """Return the data files of a model; damaged locations lead to none."""
     found: set[Path] = set()
     content = map_file(path)
-    if not _core.occurs_outside_weights(b"location", content):
-        return found
-    for tensor in external_tensors(parse_model(content)[0]):
-        with suppress(FormatError, OSError, ValueError):
-            location, _, _ = external.location_of(tensor, tensor.name)
-            found.add(external.resolve(path.parent, location, tensor.name))
+    for location in _core.data_locations(content):
+        with suppress(FormatError):
+            found.add(Path(os.fsdecode(_core.resolve_data(os.fsencode(path.parent), location, ""))))
     return found
 
 

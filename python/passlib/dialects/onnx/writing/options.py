@@ -367,7 +367,7 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
         data = assembled.arrays.get(number)
         is_array = data is not None
         if data is None and tensor.data_location == EXTERNAL and number < in_graphs:
-            data = folder.array(tensor, repr(tensor.name))
+            data = folder.array(tensor.SerializeToString(), repr(tensor.name))
         if data is None:
             if tensor.data_location == EXTERNAL:
                 put_inside([tensor], folder)
@@ -382,7 +382,7 @@ def hold(assembled: Assembled, folder: Folder) -> Held:
             if not isinstance(folder, Held) or is_changed:
                 location = f"{_FROM_FILE if was_in_file else ''}weight {next(_locations)}"
                 set_location(tensor, location, 0, data.nbytes)
-            held[location_of(tensor, tensor.name)[0]] = data
+            held[location_of(tensor)] = data
     return Held(held, folder.mapped)
 
 
@@ -393,7 +393,7 @@ def _is_from_file(tensor: Any, folder: Folder) -> bool:
     """Whether a weight is in a data file, or was in one before it was held."""
     if tensor.data_location != EXTERNAL:
         return False
-    return not isinstance(folder, Held) or location_of(tensor, "")[0].startswith(_FROM_FILE)
+    return not isinstance(folder, Held) or location_of(tensor).startswith(_FROM_FILE)
 
 
 def _weights(model: Any) -> Iterator[tuple[int, Any]]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
 import passlib._core as _core
 from passlib.dialects.onnx.reading import (
-    EXTERNAL,
     Content,
     Document,
     document_of,
-    location_of,
     map_file,
 )
 from passlib.dialects.onnx.soundness.acceptance import (
@@ -139,19 +136,10 @@ def _placed(
         weights,
         file,
         folder.arrays.__getitem__ if document.is_apart else None,
-        _users(document),
+        document.file.users,
         os.fsencode(path),
         INLINE_LIMIT,
         asked,
-    )
-
-
-def _users(document: Document) -> dict[str, int]:
-    """Count the initializers that passes saw as arrays in each data file of the original."""
-    return Counter(
-        PurePosixPath(location_of(tensor, tensor.name)[0]).as_posix()
-        for tensor in document.model.graph.initializer
-        if tensor.data_location == EXTERNAL and tensor.name in document.arrays
     )
 
 
