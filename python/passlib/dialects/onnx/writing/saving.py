@@ -119,9 +119,11 @@ def _placed(
                 raise
             return None  # all its data is mapped
 
-    message = assembled.writer.message(False)
-    if assembled.edited:
-        message = assembled.model.SerializeToString()
+    message = (
+        assembled.model.SerializeToString()
+        if assembled.edited
+        else assembled.writer.message(outline=False)
+    )
     external = assembled.external
     weights = [
         (number, np.ascontiguousarray(array, array.dtype.newbyteorder("<")), external.get(number))
