@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "graph/check.h"
 #include "model/folder.h"
 #include "onnx/external/places.h"
 #include "onnx/external/relocation.h"
@@ -108,8 +109,9 @@ class Placing {
                               : model_.placement->external
                                   ? "; save it with a smaller size_threshold"
                                   : "; save it with external_data=True";
-      throw UnsupportedError(model_.path + ": the model would have " + grouped(size) +
-                             " bytes, and the limit is " + grouped(model_.most) + way);
+      throw UnsupportedError(onnx::printable(model_.path) + ": the model would have " +
+                             grouped(size) + " bytes, and the limit is " + grouped(model_.most) +
+                             way);
     }
     return std::move(made_);
   }
@@ -290,7 +292,7 @@ class Placing {
   // As asked.
 
   void placeAsAsked(const Placement& placement) {
-    std::string name = placement.location;
+    std::string name = stated(placement.location);
     if (!name.empty() && exists(folder_ + "/" + name)) {
       // The file stays until the new model is in place: the old one needs it.
       name = freeName(name.substr(0, name.rfind('/') + 1));
@@ -347,8 +349,17 @@ class Placing {
       const std::string path = folder_ + "/" + name;
       const bool is_made = std::any_of(made_.files.begin(), made_.files.end(),
                                        [&path](const DataFile& file) { return file.path == path; });
-      if (!is_made && !isTaken(path)) return name;
+      if (!is_made && !isTaken(path)) return stated(std::move(name));
     }
+  }
+
+  /// Returns a name that the model is to state.
+  std::string stated(std::string name) const {
+    if (isUtf8(name)) return name;
+    throw UnsupportedError(onnx::printable(model_.path) +
+                           ": the name of a data file must be UTF-8, "
+                           "and " +
+                           onnx::shown(name) + " is not; choose another name");
   }
 
   const Unplaced& model_;

@@ -14,6 +14,7 @@ import pytest
 import passlib as pl
 from commands import passlib_command
 from failing_saves import MAKERS
+from passlib.errors import UnsupportedError
 
 ODD = os.fsdecode(b"n\xff\xc3")
 
@@ -52,6 +53,20 @@ def test_external_data(folder: Path) -> None:
     loaded = pl.load(folder / "m.onnx")
     loaded.save(folder / "again.onnx", external_data=True, size_threshold=0)
     np.testing.assert_array_equal(pl.load(folder / "again.onnx").args["w"], [1, 2])
+
+
+def test_external_data_of_such_a_name(folder: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) '
+        "<float[2] w = {1, 2}> { y = Add(x, w) }"
+    )
+    onnx.save(model, folder / "m.onnx")
+    loaded = pl.load(folder / "m.onnx")
+    for path, location in ((f"{ODD}.onnx", None), ("again.onnx", ODD)):
+        with pytest.raises(UnsupportedError, match=r"must be UTF-8, and b'n\\xff\\xc3.* is not"):
+            loaded.save(folder / path, external_data=True, location=location, size_threshold=0)
+    assert list(folder.iterdir()) == [folder / "m.onnx"]
 
 
 def test_libraries(folder: Path, plugin: Callable[[str], Path]) -> None:
