@@ -14,7 +14,7 @@ import shutil
 import stat
 import struct
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -611,8 +611,8 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
             yield save.replace(target)
 
 
-def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
-    """Choose a name next to a file under which there is no file yet, and which is not ``taken``.
+def free_name(path: Path, suffix: str) -> Path:
+    """Choose a name next to a file under which there is no file yet.
 
     ``x.onnx`` leads to ``x.onnx.data``, ``x.onnx.1.data`` and so on for the suffix ``data``; the
     beginning of a name that is too long is left out.
@@ -623,7 +623,7 @@ def free_name(path: Path, suffix: str, taken: Collection[Path] = ()) -> Path:
         while len(os.fsencode(stem + end)) > _LONGEST_NAME:
             stem = stem[1:]
         name = path.with_name(stem + end)
-        if not os.path.lexists(name) and name not in taken:
+        if not os.path.lexists(name):
             break
     return name
 
